@@ -1,0 +1,43 @@
+"""Adaptive evaluation of model checkpoints inside pytest, with gates whose error rate is what they say."""
+
+from __future__ import annotations
+
+from importlib import import_module, metadata
+from typing import Any
+
+#: Public names and the modules they live in; loaded on first use, so that importing this package costs nothing.
+_NAMES = {
+    "AdaptiveEvalError": "errors",
+    "Estimate": "core.estimation",
+    "Item": "core.item",
+    "ItemBank": "core.bank",
+    "Outcome": "core.gates",
+    "Policy": "core.session",
+    "Response": "core.item",
+    "RunRecord": "core.record",
+    "Selector": "core.selection",
+    "Session": "core.session",
+    "SessionResult": "core.gates",
+    "Status": "core.item",
+    "Subject": "models.base",
+    "SubjectIdentity": "models.base",
+    "Unscored": "errors",
+    "Verdict": "core.gates",
+    "load_subject": "models",
+    "read_bank": "banks",
+    "write_bank": "banks",
+}
+
+__all__ = sorted(_NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return metadata.version("pytest-adaptive-eval")
+    if name in _NAMES:
+        return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,340 @@
+"""Reading a bank: a folder with parameters, or a plain JSONL of items.
+
+A bank folder ``NAME.bank/`` holds ``bank.json`` (what it is), ``params.npz``
+(ids, parameters and the offset of each item's line), ``items.jsonl`` (texts,
+read one at a time when asked for) and ``images/``.  Nothing in it is executed:
+npz files are read without pickle, graders are data unless the user lists the
+module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.core.bank import ItemBank, scale_id
+from pytest_adaptive_eval.core.item import GRADERS, Item
+from pytest_adaptive_eval.errors import BankError
+
+__all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "parse_item", "read_bank"]
+
+SCHEMA_VERSION = 1
+
+#: Fields of an item's JSON object and the type of each.
+ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
+    {
+        "id": str,
+        "prompt": str,
+        "answer": str,
+        "grader": str,
+        "images": list,
+        "choices": list,
+        "category": list,
+        "formats": list,
+        "messages": list,
+        "meta": dict,
+    }
+)
+
+_ID = re.compile(r"(?!.*::)[!-Z\\^-~]{1,120}")
+_IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
+_WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+
+
+def parse_item(text: bytes | str, where: str, root: str = "", graders: Sequence[str] = ()) -> Item:
+    """One item from its JSON text.
+
+    Parameters
+    ----------
+    text : bytes or str
+    where : str
+        File and line, for errors.
+    root : str
+        Folder that image names are relative to.
+    graders : sequence of str
+        Modules whose functions may grade (``python:module:function``).
+
+    Raises
+    ------
+    BankError
+        Not JSON, a missing or unknown field, or a value of the wrong type.
+    """
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
+    if not isinstance(data, dict):
+        raise BankError(f"{where}: found {type(data).__name__}, expected a JSON object with id, prompt and answer")
+    if unknown := sorted(set(data) - set(ITEM_FIELDS)):
+        raise BankError(
+            f"{where}: unknown field {unknown[0]!r}; known are {', '.join(ITEM_FIELDS)}. Put your own fields under meta"
+        )
+    for name, kind in ITEM_FIELDS.items():
+        if name == "answer" and isinstance(data.get(name), int | float) and not isinstance(data[name], bool):
+            data[name] = json.dumps(data[name])
+        if name == "category" and isinstance(data.get(name), str):
+            data[name] = [data[name]]
+        if name in data and not isinstance(data[name], kind):
+            raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected {_WORDS[kind]}")
+    item_id = data.get("id", "")
+    if not _ID.fullmatch(item_id):
+        raise BankError(
+            f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable ASCII characters without spaces, "
+            "square brackets or '::' are expected"
+        )
+    where = f"{where}: item {item_id!r}"
+    if not (data.get("prompt") or data.get("messages") or data.get("images")):
+        raise BankError(f"{where} asks nothing: give it a prompt, messages or images")
+    for name in ("images", "choices", "category", "formats"):
+        if not all(isinstance(value, str) for value in data.get(name, [])):
+            raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
+    for message in data.get("messages", []):
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
+            raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
+    for image in data.get("images", []):
+        path = PurePosixPath(image)
+        if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
+            raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")
+        if path.suffix.lower() not in _IMAGE_SUFFIXES:
+            raise BankError(f"{where}: image {image!r} is not one of {', '.join(sorted(_IMAGE_SUFFIXES))}")
+    grader = data.get("grader", "choice" if data.get("choices") else "exact")
+    custom = None
+    if grader.startswith("python:"):
+        custom = _python_grader(grader, where, graders)
+    elif grader not in GRADERS:
+        raise BankError(f"{where}: grader {grader!r} is not known; use {', '.join(GRADERS)} or python:module:function")
+    elif not data.get("answer"):
+        raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
+    if grader == "regex":
+        try:
+            re.compile(data["answer"])
+        except re.error as error:
+            raise BankError(f"{where}: the answer {data['answer']!r:.80} is no regular expression ({error})") from None
+    return Item(
+        id=item_id,
+        prompt=data.get("prompt", ""),
+        answer=data.get("answer", ""),
+        grader=grader,
+        images=tuple(data.get("images", ())),
+        choices=tuple(data.get("choices", ())),
+        category=tuple(data.get("category", ())),
+        formats=tuple(data.get("formats", ())) or (("image+text",) if data.get("images") else ("text",)),
+        messages=tuple(MappingProxyType(m) for m in data.get("messages", ())),
+        meta=MappingProxyType(data.get("meta", {})),
+        custom=custom,
+        root=root,
+    )
+
+
+def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> Any:
+    parts = grader.split(":")
+    if len(parts) != 3:
+        raise BankError(f"{where}: grader {grader!r}, expected python:module:function")
+    _, module, function = parts
+    if module not in trusted:
+        raise BankError(
+            f"{where}: grader {grader!r} would run code from {module!r}, which is not trusted; if it is yours, add it "
+            f"to the ini setting adaptive_eval_graders"
+        )
+    try:
+        return getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise BankError(f"{where}: grader {grader!r} cannot be loaded: {error}") from None
+
+
+class _LazyItems(Sequence[Item]):
+    """Items of a JSONL file, parsed when asked for."""
+
+    def __init__(self, path: Path, ids: Sequence[str], offsets: NDArray[np.int64], graders: Sequence[str]) -> None:
+        self._path, self._ids, self._offsets, self._graders = path, ids, offsets, graders
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @overload
+    def __getitem__(self, i: int) -> Item: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Item]: ...
+    def __getitem__(self, i: int | slice) -> Item | list[Item]:
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(len(self)))]
+        i = range(len(self))[i]
+        with self._path.open("rb") as file:
+            file.seek(int(self._offsets[i]))
+            line = file.readline()
+        where = f"{self._path}:{i + 1}"
+        item = parse_item(line, where, str(self._path.parent), self._graders)
+        if item.id != self._ids[i]:
+            raise BankError(
+                f"{where}: found item {item.id!r} where the bank's index has {self._ids[i]!r}: items.jsonl was edited "
+                "after the bank was written; write the bank again"
+            )
+        return item
+
+
+class _Ids(Sequence[str]):
+    """Item ids kept as one byte array: a tenth of the memory of as many strings."""
+
+    def __init__(self, array: NDArray[np.bytes_]) -> None:
+        self._array = array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        if isinstance(i, slice):
+            return [v.decode() for v in self._array[i].tolist()]
+        return bytes(self._array[i]).decode()
+
+    def __iter__(self) -> Iterator[str]:
+        return (v.decode() for v in self._array.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.bytes_]:
+        return self._array
+
+
+def read_bank(path: str | Path, *, graders: Sequence[str] = ()) -> ItemBank:
+    """A bank from ``NAME.bank/`` or from a JSONL file of items.
+
+    Parameters
+    ----------
+    path : str or Path
+    graders : sequence of str
+        Modules whose functions may grade (``python:module:function``).
+
+    Returns
+    -------
+    ItemBank
+        Uncalibrated when `path` is a JSONL file.
+
+    Raises
+    ------
+    BankError
+        The bank is missing, malformed, edited, or of a newer version.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _read_folder(path, graders)
+    if path.is_file():
+        return _read_jsonl(path, graders)
+    raise BankError(f"there is no bank at {path}: give a folder NAME.bank or a JSONL file of items")
+
+
+def _read_jsonl(path: Path, graders: Sequence[str]) -> ItemBank:
+    items: list[Item] = []
+    lines: dict[str, int] = {}
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            item = parse_item(line, f"{path}:{number}", str(path.parent), graders)
+            if item.id in lines:
+                raise BankError(
+                    f"{path}:{number}: the item id {item.id!r} stands already in line {lines[item.id]}; "
+                    "ids must be unique"
+                )
+            lines[item.id] = number
+            items.append(item)
+    if not items:
+        raise BankError(f"{path}: no items; one JSON object a line is expected, with id, prompt and answer")
+    return ItemBank.uncalibrated(
+        path.name.removesuffix(".jsonl").removesuffix(".items"),
+        items,
+        content_hash=content_hash(items),
+        categories=[item.category[0] if item.category else "" for item in items],
+    )
+
+
+def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
+    for name in ("bank.json", "params.npz", "items.jsonl"):
+        if not (path / name).is_file():
+            raise BankError(f"{path}: {name} is missing; a bank folder holds bank.json, params.npz and items.jsonl")
+    try:
+        about = json.loads((path / "bank.json").read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise BankError(f"{path / 'bank.json'}: not JSON ({error}); write the bank again") from None
+    if not isinstance(about, dict) or about.get("schema_version") != SCHEMA_VERSION:
+        version = about.get("schema_version") if isinstance(about, dict) else None
+        raise BankError(
+            f"{path / 'bank.json'}: schema_version is {version!r}, this version reads {SCHEMA_VERSION}; write the bank "
+            "again or upgrade the package"
+        )
+    columns = _read_columns(path / "params.npz")
+    ids = _Ids(columns["ids"])
+    if (found := file_hash(path / "items.jsonl")) != about.get("items_hash"):
+        raise BankError(
+            f"{path / 'items.jsonl'}: its hash is {found}, bank.json says {about.get('items_hash')}: the texts were "
+            "edited after calibration; write the bank again"
+        )
+    names = about.get("categories", [])
+    codes = columns["category"].tolist()
+    bank = ItemBank(
+        name=path.name.removesuffix(".bank"),
+        ids=ids,
+        items=_LazyItems(path / "items.jsonl", ids, columns["offset"], graders),
+        discrimination=columns["discrimination"],
+        intercept=columns["intercept"],
+        guess=columns["guess"],
+        model=str(about.get("model", "")),
+        scale=str(about.get("scale", "")),
+        content_hash=str(about.get("content_hash", "")),
+        categories=[names[code] if 0 <= code < len(names) else "" for code in codes],
+        subjects=tuple(about.get("subjects", ())),
+        report=MappingProxyType(about.get("report", {})),
+    )
+    if (scale := scale_id(bank.discrimination, bank.intercept, bank.guess)) != bank.scale:
+        raise BankError(
+            f"{path / 'params.npz'}: the parameters' scale is {scale}, bank.json says {bank.scale}: the two files are "
+            "not of one fit; write the bank again"
+        )
+    return bank
+
+
+_COLUMNS = {"ids": "S", "discrimination": "f", "intercept": "f", "guess": "f", "category": "i", "offset": "i"}
+
+
+def _read_columns(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            columns = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise BankError(f"{path}: not a readable npz of plain arrays ({error}); write the bank again") from None
+    for name, kind in _COLUMNS.items():
+        if name not in columns or columns[name].dtype.kind != kind:
+            raise BankError(f"{path}: the column {name!r} is missing or not of kind {kind!r}; write the bank again")
+        if len(columns[name]) != len(columns["ids"]):
+            raise BankError(f"{path}: {len(columns[name])} values of {name} for {len(columns['ids'])} ids")
+    return columns
+
+
+def file_hash(path: Path) -> str:
+    """First 16 hex digits of the SHA-256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def content_hash(items: Iterable[Item]) -> str:
+    """Hash over items and their images in order, the same for a JSONL file and a folder made from it."""
+    digest = hashlib.sha256()
+    for item in items:
+        digest.update(item.content_hash.encode())
+        for name, path in zip(item.images, item.image_paths, strict=True):
+            try:
+                digest.update(file_hash(Path(path)).encode())
+            except OSError as error:
+                raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
+    return digest.hexdigest()[:16]

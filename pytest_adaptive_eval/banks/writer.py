@@ -1,0 +1,122 @@
+"""Writing a bank folder, all of it or nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file_hash, read_bank
+from pytest_adaptive_eval.core.bank import ItemBank, scale_id
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.errors import BankError
+
+__all__ = ["write_bank"]
+
+
+def write_bank(
+    path: str | Path,
+    items: Sequence[Item],
+    *,
+    discrimination: ArrayLike,
+    intercept: ArrayLike,
+    guess: ArrayLike | None = None,
+    model: str = "2pl",
+    subjects: Sequence[str] = (),
+    report: Mapping[str, Any] | None = None,
+    replace: bool = False,
+) -> ItemBank:
+    """Write ``NAME.bank/`` and read it back.
+
+    The folder is made under a temporary name beside its place and renamed when
+    it reads back well, so that a fault leaves nothing half-written.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends with ``.bank``.
+    items : sequence of Item, length n
+        Their images are copied from each item's root.
+    discrimination : array_like, shape (n,) or (n, D)
+    intercept, guess : array_like, shape (n,)
+    model : str
+        ``1pl``, ``2pl``, ``3pl`` or ``mirt``.
+    subjects : sequence of str
+        Names of the calibration subjects.
+    report : mapping, optional
+        The calibration report, JSON data.
+    replace : bool
+        Whether a folder in place may be replaced.
+
+    Returns
+    -------
+    ItemBank
+
+    Raises
+    ------
+    BankError
+        The path is taken or ill-named, an image is missing, or the bank would not read back.
+    """
+    path = Path(path)
+    if path.suffix != ".bank":
+        raise BankError(f"{path}: a bank folder's name ends with .bank")
+    if path.exists() and not replace:
+        raise BankError(f"{path} exists; choose another name or replace it explicitly")
+    slopes = np.asarray(discrimination, dtype="<f8")
+    slopes = slopes[:, None] if slopes.ndim == 1 else slopes
+    intercept = np.asarray(intercept, dtype="<f8")
+    floor = np.zeros(len(items)) if guess is None else np.asarray(guess, dtype="<f8")
+    names = sorted({item.category[0] for item in items if item.category})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    work.chmod(0o755)
+    staged = work / path.name
+    staged.mkdir()
+    try:
+        offsets, at = [], 0
+        with (staged / "items.jsonl").open("wb") as file:
+            for item in items:
+                offsets.append(at)
+                at += file.write(json.dumps(item.to_json(), ensure_ascii=True).encode() + b"\n")
+                for name, source in zip(item.images, item.image_paths, strict=True):
+                    target = staged / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    try:
+                        shutil.copyfile(source, target)
+                    except OSError as error:
+                        raise BankError(f"item {item.id!r}: its image {name!r} cannot be copied: {error}") from None
+        np.savez(
+            staged / "params.npz",
+            ids=np.array([item.id.encode("ascii") for item in items], dtype="S"),
+            discrimination=slopes,
+            intercept=intercept,
+            guess=floor,
+            category=np.array([names.index(i.category[0]) if i.category else -1 for i in items], dtype="<i4"),
+            offset=np.array(offsets, dtype="<i8"),
+        )
+        about = {
+            "schema_version": SCHEMA_VERSION,
+            "model": model,
+            "dimensions": slopes.shape[1],
+            "size": len(items),
+            "scale": scale_id(slopes, intercept, floor),
+            "content_hash": content_hash(items),
+            "items_hash": file_hash(staged / "items.jsonl"),
+            "categories": names,
+            "subjects": list(subjects),
+            "report": dict(report or {}),
+        }
+        (staged / "bank.json").write_text(json.dumps(about, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
+        read_bank(staged)
+        if path.exists():
+            path.rename(work / "replaced")
+        staged.rename(path)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return read_bank(path)

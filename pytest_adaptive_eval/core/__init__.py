@@ -1,0 +1,1 @@
+"""The measurement engine: numbers in, numbers out; no files, clock, environment or pytest."""

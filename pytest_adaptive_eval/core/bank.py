@@ -1,0 +1,170 @@
+"""Banks of items: texts that are read when needed, parameters as arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.errors import BankError
+
+__all__ = ["ItemBank", "scale_id"]
+
+Array = NDArray[np.float64]
+
+
+def _frozen(values: ArrayLike) -> Array:
+    array = np.array(values, dtype=np.float64, copy=True)
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemBank:
+    """`n` items on one scale of `D` dimensions, as a struct of read-only arrays.
+
+    The probability of a right answer at ability ``theta`` (shape ``(D,)``, in
+    logits, standard normal in the calibration population) is the three-parameter
+    logistic in intercept form ::
+
+        p_i(theta) = c_i + (1 - c_i) * expit(A_i . theta + d_i)
+
+    so that in one dimension a = A and b = -d / a.
+
+    Parameters
+    ----------
+    name : str
+        The bank's short name, without suffix.
+    ids : sequence of str, length n
+        Unique item ids.
+    items : sequence of Item, length n
+        May read lazily; ``items[i].id == ids[i]``.
+    discrimination : array_like, shape (n, D)
+        A, at least 0 in every entry.
+    intercept : array_like, shape (n,)
+    guess : array_like, shape (n,), optional
+        Lower asymptote c in [0, 1); zeros when omitted.
+    calibrated : bool
+        False for a bank without parameters: uniform draws only, no ability.
+    model : str
+        ``1pl``, ``2pl``, ``3pl``, ``mirt`` or ``none``.
+    scale : str
+        Id of the fit that made the parameters; abilities on two scales do not compare.
+    content_hash : str
+        Hash over the items' texts, as the reader computed it.
+    categories : sequence of str, length n, optional
+        The broadest category of each item.
+    subjects : tuple of str
+        Names of the subjects whose responses calibrated the bank.
+    report : mapping
+        The calibration report; ``trusted`` is False for a bank written by force.
+
+    Raises
+    ------
+    BankError
+        Duplicate ids, a parameter that is not finite, a negative
+        discrimination, a guess floor outside [0, 1), or unequal lengths.
+    """
+
+    name: str
+    ids: Sequence[str]
+    items: Sequence[Item]
+    discrimination: Array
+    intercept: Array
+    guess: Array = field(default_factory=lambda: np.empty(0))
+    calibrated: bool = True
+    model: str = "2pl"
+    scale: str = ""
+    content_hash: str = ""
+    categories: Sequence[str] = ()
+    subjects: tuple[str, ...] = ()
+    report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        n = len(self.ids)
+        if n == 0:
+            raise BankError(f"bank {self.name!r} has no items: a bank needs at least one")
+        slopes = np.asarray(self.discrimination, dtype=np.float64)
+        arrays = {
+            "discrimination": _frozen(slopes[:, None] if slopes.ndim == 1 else slopes),
+            "intercept": _frozen(self.intercept),
+            "guess": _frozen(self.guess if len(self.guess) else np.zeros(n)),
+        }
+        for name, array in arrays.items():
+            if len(array) != n:
+                raise BankError(
+                    f"bank {self.name!r}: {len(array)} values of {name} for {n} items; one an item is needed"
+                )
+            bad = ~np.isfinite(array).reshape(n, -1).all(axis=1)
+            if name == "discrimination":
+                bad |= (array < 0).any(axis=1)
+            elif name == "guess":
+                bad |= (array < 0) | (array >= 1)
+            if bad.any():
+                first = int(bad.argmax())
+                expected = {
+                    "discrimination": "finite and at least 0",
+                    "intercept": "finite",
+                    "guess": "in [0, 1)",
+                }[name]
+                raise BankError(
+                    f"bank {self.name!r}: item {self.ids[first]!r} has {name} {array[first].tolist()!r}, expected "
+                    f"{expected}; {int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"
+                )
+            object.__setattr__(self, name, array)
+        ordered = np.sort(np.asarray(self.ids))
+        same = np.flatnonzero(ordered[1:] == ordered[:-1])
+        if len(same):
+            twice = ordered[same[0]]
+            twice = twice.decode() if isinstance(twice, bytes) else str(twice)
+            raise BankError(f"bank {self.name!r}: the item id {twice!r} stands twice; ids must be unique")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def dimensions(self) -> int:
+        """Number D of ability dimensions."""
+        return int(self.discrimination.shape[1])
+
+    @property
+    def difficulty(self) -> Array:
+        """b = -d / |A|, shape (n,), in logits; NaN where the item does not discriminate."""
+        norm = np.sqrt((self.discrimination**2).sum(axis=1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            b: Array = np.where(norm > 0, -self.intercept / norm, np.nan)
+        return b
+
+    def index(self, item_id: str) -> int:
+        """Position of an item id.
+
+        Raises
+        ------
+        BankError
+            No item has that id.
+        """
+        try:
+            return list(self.ids).index(item_id)
+        except ValueError:
+            raise BankError(f"bank {self.name!r} has no item {item_id!r}") from None
+
+    @classmethod
+    def uncalibrated(cls, name: str, items: Sequence[Item], **more: Any) -> ItemBank:
+        """A bank of items without parameters: every item is taken to be alike."""
+        n = len(items)
+        ids = more.pop("ids", None) or [item.id for item in items]
+        return cls(name, ids, items, np.zeros((n, 1)), np.zeros(n), calibrated=False, model="none", scale="", **more)
+
+
+def scale_id(discrimination: ArrayLike, intercept: ArrayLike, guess: ArrayLike) -> str:
+    """Id of a fit: the first 16 hex digits of SHA-256 over its parameters."""
+    digest = hashlib.sha256()
+    for array in (discrimination, intercept, guess):
+        digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return digest.hexdigest()[:16]

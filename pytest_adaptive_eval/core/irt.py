@@ -1,0 +1,100 @@
+"""Item response functions, vectorised over subjects and items.
+
+All functions take abilities ``theta`` of shape (S, D) in logits and item
+parameters in the intercept form of `ItemBank`: either one bank for all
+subjects, ``A`` (n, D), ``d`` (n,), ``c`` (n,), or items of each subject's own,
+``A`` (S, n, D), ``d`` (S, n), ``c`` (S, n).  Results have shape (S, n).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+__all__ = ["information", "log_likelihood", "logits", "probability", "weight"]
+
+Array = NDArray[np.float64]
+
+#: Below this many values, one call of `expit` takes less time than the calls of the fast form.
+SMALL = 512
+
+
+def _product(theta: Array, A: Array) -> Array:
+    """``A_i . theta_s``, shape (S, n)."""
+    if A.shape[-1] == 1:  # several times faster than the matrix product
+        return np.asarray(theta * A[..., 0])
+    return np.asarray((A @ theta[:, :, None])[..., 0])
+
+
+def logits(theta: Array, A: Array, d: Array) -> Array:
+    """``A_i . theta_s + d_i``, shape (S, n)."""
+    z = _product(theta, A)
+    z += d
+    return z
+
+
+def probability(theta: Array, A: Array, d: Array, c: Array | None = None) -> Array:
+    """Probability of a right answer, shape (S, n) (Birnbaum 1968; Reckase 2009 for D > 1).
+
+    ``c`` None means no guessing, and spares two passes over the bank.
+    """
+    p = _product(-theta, A)
+    p -= d
+    if p.size < SMALL:
+        np.negative(p, out=p)
+        expit(p, out=p)
+    else:  # three times faster than expit on a bank, and as exact; exp(710) = inf gives the right limit, 0
+        with np.errstate(over="ignore"):
+            np.exp(p, out=p)
+        p += 1.0
+        np.divide(1.0, p, out=p)  # takes half the time of np.reciprocal
+    if c is not None:
+        p *= 1.0 - c
+        p += c
+    return p
+
+
+def weight(p: Array, c: Array | None = None) -> Array:
+    """Fisher information about the logit: p(1-p), or its 3PL form ((p-c)/(1-c))^2 (1-p)/p."""
+    w = 1.0 - p
+    if c is None:
+        w *= p
+        return w
+    w *= ((p - c) / (1.0 - c)) ** 2
+    w /= np.maximum(p, np.finfo(np.float64).tiny)  # c = 0 and p = 0: no information
+    return w
+
+
+def information(p: Array, A: Array, c: Array | None = None, covariance: Array | None = None) -> Array:
+    """Information of each item at the ability that gave `p`, shape (S, n).
+
+    In one dimension Fisher's ``a^2 w`` (Lord 1980).  In more, with the posterior
+    covariance V (S, D, D), ``w A_i' V A_i``: the determinant of the information
+    grows by the factor one plus this when the item is asked, so that the largest
+    is the D-optimal item (Segall 1996).  Without V, the trace ``w |A_i|^2``.
+    """
+    w = weight(p, c)
+    if A.shape[-1] == 1:
+        w *= A[..., 0] ** 2
+    elif covariance is None:
+        w *= (A**2).sum(axis=-1)
+    else:
+        w *= ((A @ covariance) * A).sum(axis=-1)
+    return w
+
+
+def log_likelihood(scores: Array, z: Array, c: Array | None = None) -> Array:
+    """Log-likelihood per subject, shape (S,), of scores (S, n) in [0, 1] at the logits `z` (S, n).
+
+    A fractional score r counts as r log p + (1 - r) log(1 - p); a NaN score is
+    unscored and counts nothing.  Exact in both tails, where p rounds to 0 or 1.
+    """
+    log_wrong = -np.logaddexp(0.0, z)
+    if c is None:
+        each = scores * z + log_wrong
+    else:
+        log_right = np.log(np.where(c > 0, c + (1.0 - c) * expit(z), 1.0))
+        log_right = np.where(c > 0, log_right, z + log_wrong)
+        each = scores * log_right + (1.0 - scores) * (log_wrong + np.log1p(-c))
+    return np.asarray(np.where(np.isnan(each), 0.0, each).sum(axis=-1))

@@ -1,0 +1,243 @@
+"""One question, its grading, and what became of asking it."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from pytest_adaptive_eval.errors import BankError
+
+__all__ = ["GRADERS", "Grader", "Item", "Response", "Status"]
+
+Grader = Callable[["Item", str], float]
+
+#: Answers are graded on at most this many characters, so that a runaway
+#: completion cannot stall a grader.
+GRADED_CHARACTERS = 20_000
+
+
+class Status(enum.StrEnum):
+    """What became of one administration.  Only ``ok`` carries a score."""
+
+    OK = "ok"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    EMPTY = "empty"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    SANDBOX_ERROR = "sandbox_error"
+    NOT_RUN = "not_run"
+
+    @property
+    def infrastructure(self) -> bool:
+        """Whether the fault lies with the run and not with the subject."""
+        return self in _INFRASTRUCTURE
+
+
+_INFRASTRUCTURE = frozenset({Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN})
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The outcome of administering one item.
+
+    Parameters
+    ----------
+    status : Status
+    score : float or None
+        In [0, 1] when ``status`` is ok, else None: an error is never a score.
+    text : str
+        The raw completion, as far as it is known.
+    detail : str
+        Why there is no score, or what the grader had to say.
+    """
+
+    status: Status
+    score: float | None = None
+    text: str = ""
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.status is Status.OK) != (self.score is not None):
+            raise ValueError(f"a response with status {self.status.value!r} cannot have score {self.score!r}")
+        if self.score is not None and not 0.0 <= self.score <= 1.0:
+            raise ValueError(f"a score lies in [0, 1], not {self.score!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A question of a bank.
+
+    Parameters
+    ----------
+    id : str
+        Unique in its bank: ASCII, short, without ``::``, brackets or spaces.
+    prompt : str
+        What the subject reads.  Empty only when `messages` is given.
+    answer : str
+        The expected answer, as the grader reads it.
+    grader : str
+        ``exact``, ``choice``, ``numeric``, ``regex``, ``contains`` or
+        ``python:module:function`` (only from modules that the user trusts).
+    images : tuple of str
+        Image files, relative to the bank's folder.
+    choices : tuple of str
+        Alternatives of a multiple-choice item, in the order A, B, C, ...
+    category : tuple of str
+        From the broadest to the finest.
+    formats : tuple of str
+        Modality combinations in which the item can be asked, such as
+        ``image+text``, ``text``, ``image``, ``none``; the first is the default.
+    messages : tuple of mappings
+        A chat, as ``{"role": ..., "content": ...}``, instead of `prompt`.
+    meta : mapping
+        Anything else; ``max_tokens`` caps the answer, ``level`` and ``seed``
+        tell a generated item, ``tolerance`` serves the numeric grader.
+    custom : callable, optional
+        The resolved function of a ``python:`` grader.
+    root : str
+        Folder that `images` are relative to; no part of the item's content.
+    """
+
+    id: str
+    prompt: str = ""
+    answer: str = ""
+    grader: str = "exact"
+    images: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ("text",)
+    messages: tuple[Mapping[str, Any], ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    custom: Grader | None = None
+    root: str = ""
+
+    @property
+    def image_paths(self) -> tuple[str, ...]:
+        """The image files, joined to the bank's folder."""
+        return tuple(f"{self.root}/{name}" if self.root else name for name in self.images)
+
+    def grade(self, text: str) -> float:
+        """Score of an answer, in [0, 1]."""
+        text = str(text)[:GRADED_CHARACTERS]
+        if self.custom is not None:
+            score = float(self.custom(self, text))
+        else:
+            try:
+                grader = GRADERS[self.grader]
+            except KeyError:
+                raise BankError(
+                    f"item {self.id!r}: grader {self.grader!r} is not known; use one of "
+                    f"{', '.join(GRADERS)} or python:module:function from a trusted module"
+                ) from None
+            score = grader(self, text)
+        if not 0.0 <= score <= 1.0:
+            raise BankError(f"item {self.id!r}: its grader {self.grader!r} gave {score!r}, expected a number in [0, 1]")
+        return score
+
+    def in_format(self, name: str) -> Item:
+        """The item as asked in the modality combination `name` (``none`` is the empty one)."""
+        if name not in self.formats:
+            raise BankError(f"item {self.id!r} has no format {name!r}, only {', '.join(self.formats)}")
+        kept = set(name.split("+"))
+        item = self
+        if "image" not in kept:
+            item = replace(item, images=())
+        if "text" not in kept:
+            item = replace(item, prompt="", messages=())
+        return item
+
+    def to_json(self) -> dict[str, Any]:
+        """The item as one JSON object; fields at their default are left out."""
+        out: dict[str, Any] = {"id": self.id}
+        for name in ("prompt", "answer", "grader"):
+            if getattr(self, name):
+                out[name] = getattr(self, name)
+        for name in ("images", "choices", "category", "messages"):
+            if getattr(self, name):
+                out[name] = [dict(v) if isinstance(v, Mapping) else v for v in getattr(self, name)]
+        if self.formats != ("text",):
+            out["formats"] = list(self.formats)
+        if self.meta:
+            out["meta"] = dict(self.meta)
+        return out
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 (first 16 hex digits) of everything that is asked and graded."""
+        text = json.dumps(self.to_json(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split()).casefold().strip(" .!,;:\"'")
+
+
+def _exact(item: Item, text: str) -> float:
+    """Equal after folding case and white space and dropping surrounding punctuation."""
+    return float(_normal(text) == _normal(item.answer))
+
+
+def _contains(item: Item, text: str) -> float:
+    return float(_normal(item.answer) in _normal(text))
+
+
+def _regex(item: Item, text: str) -> float:
+    return float(re.search(item.answer, text) is not None)
+
+
+_LETTER = re.compile(r"(?:^|answer\s*(?:is|:)?\s*)\(?([A-Z])\)?(?=$|[\s.,:;)])", re.IGNORECASE)
+
+
+def _choice(item: Item, text: str) -> float:
+    """The letter of a choice ("B", "(B) blue", "the answer is B") or the choice's own text."""
+    answer = item.answer.strip()
+    folded = [_normal(choice) for choice in item.choices]
+    wanted = folded.index(_normal(answer)) if _normal(answer) in folded else ord(answer.upper()[:1] or "A") - 65
+    given = text.strip()
+    if _normal(given) in folded:
+        return float(folded.index(_normal(given)) == wanted)
+    match = _LETTER.search(given)
+    return float(match is not None and ord(match.group(1).upper()) - 65 == wanted)
+
+
+_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?")
+
+
+def _number(text: str) -> Fraction | None:
+    found = _NUMBER.findall(text)
+    if not found:
+        return None
+    top, _, bottom = found[-1].replace(",", "").partition("/")
+    try:
+        exponent = re.search(r"[eE]([-+]?\d+)", top)
+        if exponent and abs(int(exponent.group(1))) > 400:
+            return None
+        return Fraction(top) / (Fraction(bottom) if bottom else 1)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def _numeric(item: Item, text: str) -> float:
+    """The last number of the answer equals the expected one exactly, or within ``meta.tolerance``."""
+    got, wanted = _number(text), _number(item.answer)
+    if got is None or wanted is None:
+        return 0.0
+    tolerance = float(item.meta.get("tolerance", 0.0))
+    if not math.isfinite(tolerance) or tolerance < 0:
+        raise BankError(f"item {item.id!r}: meta.tolerance is {tolerance!r}, expected a number of at least 0")
+    return float(abs(got - wanted) <= Fraction(tolerance))
+
+
+#: The built-in graders by name.
+GRADERS: Mapping[str, Grader] = MappingProxyType(
+    {"exact": _exact, "choice": _choice, "numeric": _numeric, "regex": _regex, "contains": _contains}
+)

@@ -1,0 +1,253 @@
+"""The one serialisable account of a run.
+
+Reports, history and exports read a `RunRecord` and nothing else.  It is plain
+JSON: every float is finite or null, every text is valid Unicode without lone
+surrogates, and keys that this version does not know are kept as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from pytest_adaptive_eval.core.gates import Outcome
+from pytest_adaptive_eval.errors import UsageError
+
+__all__ = ["SCHEMA_VERSION", "Administration", "GateRecord", "InterviewRecord", "RunRecord", "plain"]
+
+SCHEMA_VERSION = 1
+
+
+def plain(value: Any) -> Any:
+    """`value` as strict JSON data: no NaN, no lone surrogates, no foreign types."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return {plain(str(k)): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return plain(str(value))
+
+
+class _Json:
+    """Shared reading and writing: known fields by name, unknown ones kept in `extra`."""
+
+    extra: dict[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        out = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "extra"}  # type: ignore[arg-type]
+        for name, value in out.items():
+            if isinstance(value, list):
+                out[name] = [v.to_json() if isinstance(v, _Json) else v for v in value]
+        data: dict[str, Any] = plain({**out, **self.extra})
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read back what `to_json` wrote, by this or a later version."""
+        known = {f.name for f in fields(cls) if f.name != "extra"}  # type: ignore[arg-type]
+        extra = {k: v for k, v in data.items() if k not in known}
+        return cls(**{**{k: v for k, v in data.items() if k in known}, "extra": extra})
+
+
+@dataclass(slots=True)
+class Administration(_Json):
+    """One question asked.
+
+    Parameters
+    ----------
+    position : int
+        From 1.
+    item, item_hash : str
+    format : str
+    sample : int
+        Index of the answer when an item is asked repeatedly, from 0.
+    propensity : float or None
+        Chance of the item at its draw; None for a deterministic selector.
+    predicted : float or None
+        Predicted score before asking.
+    rest, variance : float or None
+        See `pytest_adaptive_eval.core.selection.Proposal`.
+    theta_before, theta_after : list of float or None
+        Ability in logits; None on an uncalibrated bank.
+    status : str
+    score : float or None
+    text : str
+        The answer; empty when the test did not show it.
+    detail : str
+        Why there is no score.
+    reason : str
+        Why the item was chosen.
+    category : list of str
+    seconds : float or None
+    resumed : bool
+        The answer was taken from the journal of this same run.
+    """
+
+    position: int
+    item: str
+    item_hash: str
+    format: str = "text"
+    sample: int = 0
+    propensity: float | None = None
+    predicted: float | None = None
+    rest: float | None = None
+    variance: float | None = None
+    theta_before: list[float] | None = None
+    theta_after: list[float] | None = None
+    status: str = "ok"
+    score: float | None = None
+    text: str = ""
+    detail: str = ""
+    reason: str = ""
+    category: list[str] = field(default_factory=list)
+    seconds: float | None = None
+    resumed: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class InterviewRecord(_Json):
+    """One subject and one bank.
+
+    Parameters
+    ----------
+    name, nodeid : str
+    subject : dict
+        `SubjectIdentity.to_json`.
+    bank : dict
+        name, content_hash, scale, size, calibrated, model, trusted, calibration_subject.
+    policy : dict
+        `Policy.to_json`, with its seed.
+    asked, scored, size : int
+    statuses : dict
+        Administrations by status.
+    stop : str
+        Name of the `StopReason`; empty if the interview was cut off.
+    stop_sentence : str
+    theta, standard_error : list of float or None
+    accuracy : dict or None
+        The design-based `Interval`; gates decide on it.
+    accuracy_model : dict or None
+        The bank's own projection; shown only.
+    seconds : float
+    error : str
+        Why the interview is void.
+    notes : list of str
+    administrations : list of Administration
+    """
+
+    name: str
+    nodeid: str
+    subject: dict[str, Any]
+    bank: dict[str, Any]
+    policy: dict[str, Any]
+    asked: int
+    scored: int
+    size: int
+    statuses: dict[str, int]
+    stop: str
+    stop_sentence: str
+    theta: list[float] | None
+    standard_error: list[float] | None
+    accuracy: dict[str, Any] | None
+    accuracy_model: dict[str, Any] | None
+    seconds: float = 0.0
+    error: str = ""
+    notes: list[str] = field(default_factory=list)
+    administrations: list[Administration] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """See `_Json.from_json`."""
+        asked = [Administration.from_json(a) for a in data.get("administrations", [])]
+        return super(InterviewRecord, cls).from_json({**data, "administrations": asked})
+
+
+@dataclass(slots=True)
+class GateRecord(_Json):
+    """One gate's verdict.
+
+    Parameters
+    ----------
+    name, nodeid : str
+    interview : str
+        Name of the evaluation judged; empty if the gate had none.
+    verdict : dict
+        `Verdict.to_json`.
+    file : str
+    line : int
+        Of the gate, from 1, for annotations.
+    """
+
+    name: str
+    nodeid: str
+    interview: str
+    verdict: dict[str, Any]
+    file: str = ""
+    line: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict's outcome."""
+        return Outcome(self.verdict["outcome"])
+
+
+@dataclass(slots=True)
+class RunRecord(_Json):
+    """Everything one run found.
+
+    Parameters
+    ----------
+    run : str
+        Unique id.
+    started : str
+        ISO 8601, UTC.
+    seconds : float
+    versions : dict
+        Of python, pytest, this package, and what the subject used.
+    exit_status : int or None
+        Of the run as far as known when written.
+    interviews, gates : list
+    """
+
+    run: str
+    started: str
+    seconds: float = 0.0
+    versions: dict[str, str] = field(default_factory=dict)
+    exit_status: int | None = None
+    interviews: list[InterviewRecord] = field(default_factory=list)
+    gates: list[GateRecord] = field(default_factory=list)
+    schema_version: int = SCHEMA_VERSION
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read a record.
+
+        Raises
+        ------
+        UsageError
+            The record was written by a newer, incompatible version.
+        """
+        version = data.get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise UsageError(
+                f"the run record has schema_version {version!r}, this version reads {SCHEMA_VERSION}: upgrade the package"
+            )
+        more = {
+            "interviews": [InterviewRecord.from_json(i) for i in data.get("interviews", [])],
+            "gates": [GateRecord.from_json(g) for g in data.get("gates", [])],
+        }
+        return super(RunRecord, cls).from_json({**data, **more})

@@ -1,0 +1,271 @@
+"""Which items to ask next, and with what probability each could have been asked.
+
+A `Selector` gives every item a criterion; `propose` turns criteria into items.
+Two modes exist.  ``top`` asks the items of highest criterion; ``proportional``
+draws without replacement with probabilities proportional to it.  Both are mixed
+with a uniform floor: the chance q of an item not yet asked is ``1 - floor`` times
+that of its mode plus ``floor / remaining``, and the item is drawn from q itself,
+so that the logged q is the chance of the draw: what a design-based interval needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.core import irt
+from pytest_adaptive_eval.core.bank import ItemBank
+
+__all__ = [
+    "SELECTORS",
+    "Information",
+    "MaximumInformation",
+    "Proposal",
+    "Random",
+    "Selector",
+    "Spread",
+    "View",
+    "propose",
+]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Items a block of the two-level weighted draw; near the square root of a large bank.
+BLOCK = 128
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a selector may look at, for S subjects: all of a session or some, which are rated each by itself.
+
+    Parameters
+    ----------
+    bank : ItemBank
+    theta : array, shape (S, D)
+    covariance : array, shape (S, D, D)
+    probability : array, shape (S, n)
+        Of a right answer at `theta`.
+    asked : array of int, shape (S, t)
+        Items already administered, in order.
+    """
+
+    bank: ItemBank
+    theta: Array
+    covariance: Array
+    probability: Array
+    asked: Ints
+
+
+@runtime_checkable
+class Selector(Protocol):
+    """Something that rates items for the next question."""
+
+    @property
+    def name(self) -> str:
+        """Short name, as written in settings."""
+
+    @property
+    def mode(self) -> Literal["top", "proportional"]:
+        """Ask the best, or draw in proportion."""
+
+    @property
+    def needs_calibration(self) -> bool:
+        """Whether the criterion means nothing on an uncalibrated bank."""
+
+    def criterion(self, view: View) -> Array:
+        """A fresh array (S, n) of numbers of at least 0; asked items are ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Every item with the same chance."""
+
+    name: str = "random"
+    mode: Literal["top", "proportional"] = "proportional"
+    needs_calibration: bool = False
+
+    def criterion(self, view: View) -> Array:
+        """Ones."""
+        return np.ones(view.probability.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class MaximumInformation:
+    """The item of most information at the present ability (Lord 1980; D-optimal in more dimensions)."""
+
+    name: str = "maximum-information"
+    mode: Literal["top", "proportional"] = "top"
+    needs_calibration: bool = True
+
+    def criterion(self, view: View) -> Array:
+        """`irt.information` at theta."""
+        bank = view.bank
+        guess = bank.guess if bank.guess.max() > 0 else None
+        return irt.information(view.probability, bank.discrimination, guess, view.covariance)
+
+
+@dataclass(frozen=True, slots=True)
+class Information(MaximumInformation):
+    """Drawn in proportion to the information at the present ability."""
+
+    name: str = "information"
+    mode: Literal["top", "proportional"] = "proportional"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Drawn in proportion to the predicted standard deviation of the score, sqrt(p(1-p)).
+
+    The allocation of least variance for the importance-weighted difference
+    estimator when the predictions are right (Neyman 1934).
+    """
+
+    name: str = "spread"
+    mode: Literal["top", "proportional"] = "proportional"
+    needs_calibration: bool = True
+
+    def criterion(self, view: View) -> Array:
+        """sqrt(p(1-p))."""
+        spread = irt.weight(view.probability)
+        return np.asarray(np.sqrt(spread, out=spread))
+
+
+#: Selectors by the name used in settings.
+SELECTORS: dict[str, Selector] = {s.name: s for s in (MaximumInformation(), Information(), Spread(), Random())}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The next k items of S subjects, with what a design-based estimate needs.
+
+    Parameters
+    ----------
+    items : array of int, shape (S, k)
+    propensities : array, shape (S, k)
+        Chance of the item at its own draw, given all draws before; NaN, as
+        `rest` and `variance`, where the selector is deterministic.
+    predictions : array, shape (S, k)
+        Predicted score of the item, fixed before the batch was drawn.
+    rest : array, shape (S, k)
+        Sum of the predictions over the items not yet drawn, this one included.
+    variance : array, shape (S, k)
+        Model-based variance of that draw's weighted residual (score -
+        prediction) / propensity, in squared items: the sum of p(1-p)/q over
+        the items not yet drawn.  Serves to weight draws and is never trusted.
+    """
+
+    items: Ints
+    propensities: Array
+    predictions: Array
+    rest: Array
+    variance: Array
+
+    @classmethod
+    def join(cls, parts: Sequence[Proposal]) -> Proposal:
+        """One proposal for the subjects of several, in order."""
+        names = ("items", "propensities", "predictions", "rest", "variance")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _invert(cumulative: Array, x: float) -> int:
+    """First index whose cumulative sum exceeds `x`, and at most the last one that adds to the sum."""
+    last = cumulative.searchsorted(cumulative[-1])  # x may exceed the sum by a rounding
+    return int(min(cumulative.searchsorted(x, side="right"), last))
+
+
+def _draw(weights: Array, u: float) -> int:
+    """Index drawn in proportion to `weights`, not all 0, by inversion of `u` in [0, 1), in two levels."""
+    sums = np.add.reduceat(weights, np.arange(0, len(weights), BLOCK)).cumsum()
+    x = u * float(sums[-1])
+    block = _invert(sums, x)
+    start = block * BLOCK
+    if block:
+        x -= float(sums[block - 1])
+    return start + _invert(weights[start : start + BLOCK].cumsum(), x)
+
+
+def _chances(criteria: Array, left: int, floor: float, top: bool) -> Array:
+    """Chance (S, n) of each item at the next draw; that of items already drawn is of no meaning."""
+    if top:
+        q = np.full(criteria.shape, floor / left)
+        q[np.arange(len(q)), criteria.argmax(axis=1)] += 1.0 - floor
+        return q
+    total = criteria.sum(axis=1, keepdims=True)
+    informed = total > np.finfo(np.float64).tiny  # else every item left has the same chance
+    share = np.where(informed, floor, 1.0)
+    q = criteria * ((1.0 - share) / np.where(informed, total, 1.0))
+    q += share / left
+    return q
+
+
+def _variance(spread: Array, q: Array, floor: float) -> Array:
+    """Sum (S,) of spread / q over the items left: those drawn have spread 0."""
+    if floor > 0:
+        return np.asarray((spread / q).sum(axis=1))
+    with np.errstate(divide="ignore"):  # infinite where an item without a chance could tell something
+        return np.asarray(np.divide(spread, q, out=np.zeros(q.shape), where=spread > 0).sum(axis=1))
+
+
+def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence[np.random.Generator]) -> Proposal:
+    """Draw the next `k` items for every subject.
+
+    Parameters
+    ----------
+    selector : Selector
+    view : View
+    k : int
+        At most the number of items left.
+    floor : float
+        Probability, in [0, 1], of drawing uniformly instead.
+    rngs : sequence of Generator, one a subject
+        A subject's draws depend on its own generator alone; a draw takes one
+        uniform number from it.
+
+    Returns
+    -------
+    Proposal
+
+    Raises
+    ------
+    ValueError
+        `k` is not in 1 ... the number of items left.
+    """
+    criteria, p = selector.criterion(view), view.probability
+    subjects, n = criteria.shape
+    t = view.asked.shape[1]
+    if not 1 <= k <= n - t:
+        raise ValueError(f"{k} items were wanted of the {n - t} that are left")
+    top = selector.mode == "top"
+    randomised = floor > 0 or not top
+    drawn = -1.0 if top else 0.0
+    every = np.arange(subjects)
+    rows = every[:, None]
+    gone = np.empty((subjects, t + k), dtype=np.int64)
+    gone[:, :t] = view.asked
+    criteria[rows, view.asked] = drawn
+    propensities = rest = variance = np.full((subjects, k), np.nan)
+    if randomised:
+        propensities, rest, variance = np.empty((3, subjects, k))
+        spread = irt.weight(p)  # of the score, whatever the guess
+        spread[rows, view.asked] = 0.0
+        sum_left = p.sum(axis=1) - p[rows, view.asked].sum(axis=1)
+    for j in range(k):
+        if randomised:
+            q = _chances(criteria, n - t - j, floor, top)
+            variance[:, j] = _variance(spread, q, floor)
+            q[rows, gone[:, : t + j]] = 0.0
+            chosen = np.array([_draw(q[s], rngs[s].random()) for s in range(subjects)])
+            propensities[:, j], rest[:, j] = q[every, chosen], sum_left
+            sum_left -= p[every, chosen]
+            spread[every, chosen] = 0.0
+        else:
+            chosen = criteria.argmax(axis=1)
+        criteria[every, chosen] = drawn
+        gone[:, t + j] = chosen
+    items = gone[:, t:]
+    return Proposal(items, propensities, p[rows, items], rest, variance)

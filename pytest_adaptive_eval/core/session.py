@@ -1,0 +1,310 @@
+"""The one loop's parts: ask, tell, result.
+
+pytest, the command line and backtests all drive the same `Session`; it holds S
+subjects at once, so that a backtest costs one vectorised pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.core import irt
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.estimation import MAP, Estimate, Estimator
+from pytest_adaptive_eval.core.selection import (
+    SELECTORS,
+    MaximumInformation,
+    Proposal,
+    Random,
+    Selector,
+    View,
+    propose,
+)
+from pytest_adaptive_eval.core.stopping import AnyOf, Budget, StandardError, StoppingRule, StopReason, resolve_budget
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["GATE_FLOOR", "POLICIES", "DesignLog", "Policy", "Session"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: A deterministic selector may feed a gate only when mixed with this much uniform drawing.
+GATE_FLOOR = 0.1
+
+#: Subjects x items proposed for in one pass: arrays of 256 KiB, some of which a processor's cache holds.
+CELLS = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How an interview is led.
+
+    Parameters
+    ----------
+    selector : Selector
+    floor : float
+        Share of uniform draws, in [0, 1].
+    budget : int or str
+        A count or a share of the bank such as ``"15%"``.
+    standard_error : float, optional
+        Stop earlier when every dimension's standard error, in logits, is at most this.
+    batch : int
+        Items drawn and answered together.
+    estimator : Estimator
+    """
+
+    selector: Selector = SELECTORS["spread"]
+    floor: float = 0.25
+    budget: int | str = "15%"
+    standard_error: float | None = None
+    batch: int = 1
+    estimator: Estimator = field(default_factory=MAP)
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.floor <= 1.0:
+            raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
+        if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
+            raise ConfigError(f"batch is {self.batch!r}, expected a whole number of at least 1")
+        if self.standard_error is not None:
+            StandardError(self.standard_error)
+
+    @property
+    def design_based(self) -> str:
+        """Empty when a design-based interval is valid, else the sentence that says why not."""
+        if self.standard_error is not None:
+            return (
+                "the interview may stop at a standard error, which depends on the answers, and its interval is "
+                "valid only at a fixed number of items: remove standard_error"
+            )
+        if isinstance(self.selector, Random):
+            return ""
+        if self.floor < GATE_FLOOR:
+            return (
+                f"the selector {self.selector.name!r} leaves items no sure chance of being asked: set floor to at "
+                f"least {GATE_FLOOR} (now {self.floor:g}) or use the policy 'decide'"
+            )
+        return ""
+
+    def rule(self, items: int) -> StoppingRule:
+        """The stopping rule on a bank of `items`."""
+        budget = Budget(resolve_budget(self.budget, items))
+        return budget if self.standard_error is None else AnyOf((StandardError(self.standard_error), budget))
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that decides which items are asked."""
+        return {
+            "selector": self.selector.name,
+            "floor": self.floor,
+            "budget": self.budget,
+            "standard_error": self.standard_error,
+            "batch": self.batch,
+            "estimator": self.estimator.name,
+        }
+
+
+#: The two named policies: ``estimate`` ranks and estimates, ``decide`` feeds gates.
+POLICIES: dict[str, Policy] = {
+    "estimate": Policy(selector=MaximumInformation(), floor=0.0),
+    "decide": Policy(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DesignLog:
+    """What one subject's administrations say to a design-based estimate, in order.
+
+    All arrays have shape (t,); `scores` is NaN where there is none.
+    See `Proposal` for the rest.
+    """
+
+    items: Ints
+    scores: Array
+    propensities: Array
+    predictions: Array
+    rest: Array
+    variance: Array
+    size: int
+
+
+class Session:
+    """An adaptive interview of `subjects` subjects over one bank.
+
+    Parameters
+    ----------
+    bank : ItemBank
+    policy : Policy
+    seed : int or sequence of int
+        Of the draws; with a sequence, one a subject.
+    subjects : int
+        S.  All are asked in step; one whose interview has ended is still
+        proposed items, whose scores change nothing.
+
+    Raises
+    ------
+    ConfigError
+        The policy needs a calibrated bank, or its budget does not fit the bank.
+    ValueError
+        There is no subject, or not one seed a subject.
+
+    Examples
+    --------
+    >>> session = Session(bank, POLICIES["decide"], seed=1)      # doctest: +SKIP
+    >>> while (proposal := session.ask()) is not None:           # doctest: +SKIP
+    ...     session.tell([[answer(bank.items[i]) for i in proposal.items[0]]])
+    """
+
+    def __init__(self, bank: ItemBank, policy: Policy, *, seed: int | Sequence[int] = 0, subjects: int = 1) -> None:
+        if policy.selector.needs_calibration and not bank.calibrated:
+            raise ConfigError(
+                f"selector {policy.selector.name!r} needs a calibrated bank, and {bank.name!r} has no parameters: "
+                f"use selector 'random', or calibrate the bank"
+            )
+        if policy.standard_error is not None and not bank.calibrated:
+            raise ConfigError(f"standard_error needs an ability, and the bank {bank.name!r} has no parameters")
+        self.bank, self.policy = bank, policy
+        self.rule = policy.rule(len(bank))
+        self.budget = resolve_budget(policy.budget, len(bank))
+        self.subjects = subjects
+        if isinstance(seed, int):
+            seeds = np.random.SeedSequence(seed).spawn(subjects) if subjects > 1 else [np.random.SeedSequence(seed)]
+        else:
+            seeds = [np.random.SeedSequence(s) for s in seed]
+        if not 1 <= subjects == len(seeds):
+            raise ValueError(
+                f"{subjects} subjects and {len(seeds)} seeds: give at least one subject, and a seed to each"
+            )
+        self._rngs = [np.random.Generator(np.random.PCG64(s)) for s in seeds]
+        self.asked = 0
+        self.estimate = policy.estimator.prior(subjects, bank.dimensions)
+        #: Reason and number of administrations at the stop, one a subject.
+        self.stop: list[StopReason | None] = [None] * subjects
+        self.stopped_at = np.zeros(subjects, dtype=np.int64)
+        self._guess = bank.guess if bank.guess.any() else None
+        shape = (subjects, self.budget)
+        self._items = np.empty(shape, dtype=np.int64)
+        self._scores, self._propensities = np.empty(shape), np.empty(shape)
+        self._predictions, self._rest, self._variance = np.empty(shape), np.empty(shape), np.empty(shape)
+        self._A = np.empty((*shape, bank.dimensions))
+        self._d = np.empty(shape)
+        self._c = np.empty(shape) if self._guess is not None else None
+        #: Abilities after each administration, shape (S, budget, D).
+        self.trace = np.empty((*shape, bank.dimensions))
+        self._pending: Proposal | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether every subject's interview has ended."""
+        return all(self.stop)
+
+    def ask(self, k: int | None = None) -> Proposal | None:
+        """The next items, at most `k` (default: the policy's batch), or None at the end.
+
+        Asking again before telling gives the same proposal.
+
+        Raises
+        ------
+        ValueError
+            `k` is less than 1.
+        """
+        if self.finished:
+            return None
+        if self._pending is None:
+            k = self.policy.batch if k is None else k
+            if k < 1:
+                raise ValueError(f"ask() for {k} items: ask for at least 1")
+            k = min(k, self.budget - self.asked)
+            rows = max(1, CELLS // len(self.bank))
+            parts = [self._propose(slice(s, s + rows), k) for s in range(0, self.subjects, rows)]
+            self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
+        return self._pending
+
+    def _propose(self, some: slice, k: int) -> Proposal:
+        theta = self.estimate.theta[some]
+        view = View(
+            self.bank,
+            theta,
+            self.estimate.covariance[some],
+            irt.probability(theta, self.bank.discrimination, self.bank.intercept, self._guess),
+            self._items[some, : self.asked],
+        )
+        return propose(self.policy.selector, view, k, self.policy.floor, self._rngs[some])
+
+    @property
+    def predicted(self) -> Array:
+        """Predicted score of every item at the present abilities, shape (S, n)."""
+        return irt.probability(self.estimate.theta, self.bank.discrimination, self.bank.intercept, self._guess)
+
+    def tell(self, scores: ArrayLike) -> None:
+        """Take the scores (S, k) of the last proposal, in [0, 1], NaN where there is none.
+
+        Raises
+        ------
+        ValueError
+            No proposal is open, or the shape or a value is wrong.
+        """
+        proposal = self._pending
+        if proposal is None:
+            raise ValueError("tell() without ask(): there is no open proposal")
+        given = np.asarray(scores, dtype=np.float64)
+        if given.shape != proposal.items.shape:
+            raise ValueError(f"scores have shape {given.shape}, the proposal {proposal.items.shape}")
+        if ((given < 0) | (given > 1)).any():
+            raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
+        self._pending = None
+        k = given.shape[1]
+        new = slice(self.asked, self.asked + k)
+        self._items[:, new] = proposal.items
+        self._scores[:, new] = given
+        self._propensities[:, new] = proposal.propensities
+        self._predictions[:, new] = proposal.predictions
+        self._rest[:, new] = proposal.rest
+        self._variance[:, new] = proposal.variance
+        self._A[:, new] = self.bank.discrimination.take(proposal.items, axis=0)
+        self._d[:, new] = self.bank.intercept.take(proposal.items)
+        if self._c is not None:
+            self._c[:, new] = self.bank.guess.take(proposal.items)
+        self.asked += k
+        if self.bank.calibrated:
+            self.estimate = self._estimated()
+        self.trace[:, new] = self.estimate.theta[:, None, :]
+        for s, reason in enumerate(self.rule.check(self.asked, self.estimate.standard_error)):
+            if reason:
+                self.end(StopReason.EXHAUSTED if self.asked == len(self.bank) else reason, s)
+
+    def _estimated(self) -> Estimate:
+        """The estimate after the answers so far; that of an ended interview stays."""
+        t, old = self.asked, self.estimate
+        c = None if self._c is None else self._c[:, :t]
+        new = self.policy.estimator.estimate(self._scores[:, :t], self._A[:, :t], self._d[:, :t], c, old)
+        if not any(self.stop):
+            return new
+        ended = np.array([reason is not None for reason in self.stop])
+        return Estimate(
+            np.where(ended[:, None], old.theta, new.theta),
+            np.where(ended[:, None, None], old.covariance, new.covariance),
+            np.where(ended, old.converged, new.converged),
+        )
+
+    def end(self, reason: StopReason, subject: int = 0) -> None:
+        """End a subject's interview now, for a reason from outside; one that has ended keeps its reason."""
+        if self.stop[subject] is None:
+            self.stop[subject] = reason
+            self.stopped_at[subject] = self.asked
+
+    def log(self, subject: int = 0) -> DesignLog:
+        """The administrations of one subject up to its stop."""
+        t = int(self.stopped_at[subject]) if self.stop[subject] else self.asked
+        return DesignLog(
+            self._items[subject, :t].copy(),
+            self._scores[subject, :t].copy(),
+            self._propensities[subject, :t].copy(),
+            self._predictions[subject, :t].copy(),
+            self._rest[subject, :t].copy(),
+            self._variance[subject, :t].copy(),
+            len(self.bank),
+        )

@@ -1,0 +1,104 @@
+"""When an interview ends."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["AnyOf", "Budget", "StandardError", "StopReason", "StoppingRule", "resolve_budget"]
+
+Array = NDArray[np.float64]
+
+
+class StopReason(enum.Enum):
+    """Why an interview ended; each value is the sentence shown."""
+
+    BUDGET = "the budget is spent"
+    EXHAUSTED = "every item of the bank was asked"
+    PRECISION = "the standard error reached its target"
+    ERRORS = "too many answers could not be had"
+    INTERRUPTED = "the run was interrupted"
+
+
+@runtime_checkable
+class StoppingRule(Protocol):
+    """Something that ends interviews, for many subjects at once."""
+
+    def check(self, asked: int, standard_error: Array) -> Sequence[StopReason | None]:
+        """Reason to stop per subject, after `asked` items, from standard errors (S, D) in logits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Stop after `count` administrations, scored or not."""
+
+    count: int
+
+    def check(self, asked: int, standard_error: Array) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        return [StopReason.BUDGET if asked >= self.count else None] * len(standard_error)
+
+
+@dataclass(frozen=True, slots=True)
+class StandardError:
+    """Stop when every dimension's standard error is at most `target` logits."""
+
+    target: float
+
+    def __post_init__(self) -> None:
+        if not self.target > 0:
+            raise ConfigError(f"standard_error is {self.target!r}, expected a number of logits above 0")
+
+    def check(self, asked: int, standard_error: Array) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        reached = np.asarray((standard_error <= self.target).all(axis=1))
+        return [StopReason.PRECISION if asked > 0 and r else None for r in reached]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Stop when the first of several rules says so."""
+
+    rules: tuple[StoppingRule, ...]
+
+    def check(self, asked: int, standard_error: Array) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        columns = [rule.check(asked, standard_error) for rule in self.rules]
+        return [next((reason for reason in row if reason), None) for row in zip(*columns, strict=True)]
+
+
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+
+
+def resolve_budget(budget: int | str, items: int) -> int:
+    """Number of administrations that a budget allows on a bank of `items`.
+
+    An int (or a string of digits) is a count; ``"5%"`` is a share of the bank,
+    rounded half up and at least 1.
+
+    Raises
+    ------
+    ConfigError
+        A float, a share outside (0, 100], or a count outside 1 ... `items`.
+    """
+    if isinstance(budget, str) and (match := _SHARE.fullmatch(budget.strip())):
+        share = Fraction(match.group(1)) / 100
+        if not 0 < share <= 1:
+            raise ConfigError(f"budget {budget!r}: a share lies above 0% and at most at 100%")
+        return max(1, int(share * items + Fraction(1, 2)))
+    if isinstance(budget, str) and budget.strip().isdecimal():
+        budget = int(budget)
+    if isinstance(budget, bool) or not isinstance(budget, int):
+        raise ConfigError(f'budget {budget!r}: write a count such as 50 or a share in quotes such as "15%"')
+    if not 1 <= budget <= items:
+        raise ConfigError(f"budget {budget}: the bank has {items} items, so a count lies in 1 ... {items}")
+    return budget

@@ -1,0 +1,78 @@
+"""Every exception this package raises on purpose.
+
+::
+
+    AdaptiveEvalError
+    ├── UsageError              the user can mend it: a file, a setting, a gate
+    │   ├── BankError           a bank or one of its items is malformed
+    │   ├── CheckpointError     a checkpoint is unsafe, incomplete or unreadable
+    │   ├── ConfigError         a setting, marker argument, flag or TOML key
+    │   └── JournalError        the journal or run folder cannot be written or read
+    ├── EstimationError         numbers from which no finite estimate follows
+    └── Unscored                an administered item has a status instead of a score
+
+A message names the file, line or item, says what was found and what was
+expected, and ends with what to do.  The plugin turns every `UsageError` into
+``pytest.UsageError`` (exit code 4); the command line exits with 4 as well.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AdaptiveEvalError",
+    "BankError",
+    "CheckpointError",
+    "ConfigError",
+    "EstimationError",
+    "JournalError",
+    "Unscored",
+    "UsageError",
+]
+
+
+class AdaptiveEvalError(Exception):
+    """Base of all errors raised by this package."""
+
+
+class UsageError(AdaptiveEvalError):
+    """Something the user can mend; the message says what and how."""
+
+
+class BankError(UsageError):
+    """A bank or one of its items is malformed."""
+
+
+class CheckpointError(UsageError):
+    """A checkpoint is unsafe, incomplete or unreadable."""
+
+
+class ConfigError(UsageError):
+    """A setting, marker argument, flag or TOML key is wrong."""
+
+
+class JournalError(UsageError):
+    """The journal or the run folder cannot be written or read."""
+
+
+class EstimationError(AdaptiveEvalError):
+    """No finite estimate follows from the numbers given."""
+
+
+class Unscored(AdaptiveEvalError):
+    """Raised by a subject when an answer has a status but no score.
+
+    Parameters
+    ----------
+    status : str
+        A value of `pytest_adaptive_eval.core.item.Status` other than ``ok``.
+    detail : str
+        What happened, for the report.
+    text : str
+        The answer as far as there is one.
+    """
+
+    def __init__(self, status: str, detail: str = "", text: str = "") -> None:
+        super().__init__(f"{status}: {detail}" if detail else status)
+        self.status = status
+        self.detail = detail
+        self.text = text

@@ -1,0 +1,156 @@
+"""What a subject is: something that answers items and says who it is."""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pytest_adaptive_eval.core.item import Item, Status
+from pytest_adaptive_eval.errors import ConfigError, Unscored
+
+__all__ = ["Completion", "Subject", "SubjectIdentity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One answer.
+
+    Parameters
+    ----------
+    text : str
+        Raw, without the prompt.
+    status : Status
+        ``ok`` when the subject ended its answer by itself.
+    score : float or None
+        Only when the source knows the score and not the text (recorded scores).
+    detail : str
+        What happened when the status is not ok.
+    """
+
+    text: str
+    status: Status = Status.OK
+    score: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectIdentity:
+    """Who answers, as far as the answers depend on it.
+
+    Parameters
+    ----------
+    name : str
+        For people: the folder's name, the recorded subject's id.
+    checkpoint : str
+        Hash of everything that makes the model; empty when unknown, and then
+        no answer is ever taken from an earlier run.
+    decoding : mapping
+        Every decoding setting that can change an answer (JSON values).
+    environment : mapping
+        Device, dtype, library versions: recorded, and no part of the identity.
+    """
+
+    name: str
+    checkpoint: str = ""
+    decoding: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def decoding_hash(self) -> str:
+        """First 16 hex digits of SHA-256 over the decoding settings."""
+        return hashlib.sha256(json.dumps(dict(self.decoding), sort_keys=True).encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record."""
+        return {**asdict(self), "decoding_hash": self.decoding_hash}
+
+
+class Subject(abc.ABC):
+    """A model under evaluation.
+
+    A subclass has an `identity` and answers batches of items.  Tests call
+    `generate`, which gives the text, or `score`, which also works where only
+    scores were recorded; both raise `Unscored` when there is no answer.
+    """
+
+    def __init__(self, identity: SubjectIdentity) -> None:
+        self.identity = identity
+        # By what is read and then by item: a bare prompt finds the answer to the item it came from.
+        self._ready: dict[tuple[Any, ...], dict[str, Completion]] = {}
+
+    @abc.abstractmethod
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """One completion an item, in order.  A fault of one item is a status, not an exception."""
+
+    def prefetch(self, items: Sequence[Item]) -> None:
+        """Answer a batch in one call, so that `generate` and `score` find the answers ready."""
+        if fresh := [item for item in items if item.id not in self._ready.get(_key(item), {})]:
+            for item, completion in zip(fresh, self.answer(fresh), strict=True):
+                self._ready.setdefault(_key(item), {})[item.id] = completion
+
+    def generate(self, prompt: Item | str, images: Sequence[str] = ()) -> str:
+        """The answer to an item or to a bare prompt.
+
+        Raises
+        ------
+        Unscored
+            The answer was truncated, refused, empty or could not be had.
+        ConfigError
+            Only the score of the answer is known.
+        """
+        prompt = getattr(prompt, "item", prompt)  # what a test gets as `item` wraps the bank's
+        item = prompt if isinstance(prompt, Item) else Item(id="", prompt=str(prompt), images=tuple(images))
+        completion = self.complete(item)
+        if completion.score is not None and not completion.text:
+            raise ConfigError(
+                f"item {item.id!r}: {self.identity.name!r} knows the score of its answer and not the text; "
+                "assert `model.score(item)` instead of grading `model.generate(...)`"
+            )
+        return completion.text
+
+    def score(self, item: Item) -> float:
+        """The score of the answer to an item, in [0, 1]: as recorded, or else as the item grades the text.
+
+        Raises
+        ------
+        Unscored
+            The answer was truncated, refused, empty or could not be had.
+        """
+        item = getattr(item, "item", item)
+        completion = self.complete(item)
+        return item.grade(completion.text) if completion.score is None else completion.score
+
+    def close(self) -> None:
+        """Give back memory and devices."""
+        self._ready.clear()
+
+    def complete(self, item: Item) -> Completion:
+        """The whole answer to an item.
+
+        Raises
+        ------
+        Unscored
+            The answer was truncated, refused, empty or could not be had.
+        """
+        completion = self._take(item) or self.answer([item])[0]
+        if completion.status is not Status.OK:
+            raise Unscored(completion.status.value, completion.detail, completion.text)
+        return completion
+
+    def _take(self, item: Item) -> Completion | None:
+        """The prefetched answer, once; for a bare prompt only when all items that read it agree."""
+        waiting = self._ready.get(_key(item), {})
+        name = item.id if item.id or len(set(waiting.values())) != 1 else next(iter(waiting))
+        completion = waiting.pop(name, None)
+        if not waiting:
+            self._ready.pop(_key(item), None)
+        return completion
+
+
+def _key(item: Item) -> tuple[Any, ...]:
+    messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
+    return item.prompt, messages, item.image_paths

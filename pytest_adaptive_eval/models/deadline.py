@@ -1,0 +1,54 @@
+"""Running what may never end."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["within"]
+
+T = TypeVar("T")
+
+#: How long an overdue thread may take to notice that it is given up.
+GRACE_SECONDS = 1.0
+
+
+class _GivenUp(BaseException):
+    """Thrown into an overdue thread; no ordinary handler there catches it."""
+
+
+def within(seconds: float, work: Callable[[], T], what: str) -> T:
+    """Call `work` in a thread of its own and wait for it at most `seconds`.
+
+    Signals are not used, so this works in any thread and beside plugins that
+    use them.  An overdue thread is interrupted at its next Python instruction;
+    one that hangs in native code stays behind as a daemon thread.
+
+    Raises
+    ------
+    TimeoutError
+        `work` did not end in time; `what` tells what it was.
+    """
+    outcome: list[T] = []
+    faults: list[BaseException] = []
+
+    def run() -> None:
+        with contextlib.suppress(_GivenUp):
+            try:
+                outcome.append(work())
+            except BaseException as error:  # handed to the caller below, whatever it is
+                faults.append(error)
+
+    thread = threading.Thread(target=run, name=f"adaptive-eval: {what}", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_GivenUp))
+        thread.join(GRACE_SECONDS)
+        raise TimeoutError(f"{what} took longer than {seconds:g} s and was given up")
+    if faults:
+        raise faults[0]
+    return outcome[0]

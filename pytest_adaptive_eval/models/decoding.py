@@ -1,0 +1,90 @@
+"""How tokens are chosen: greedy, or sampled so that neighbours in a batch do not matter."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import transformers
+
+__all__ = ["Chooser", "end_tokens", "own_generation_config"]
+
+
+#: The library's own type hints are partial.
+hf: Any = transformers
+
+
+def end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Tokens that end an answer: the tokenizer's, and those of the checkpoint's generation settings."""
+    listed = model.generation_config.eos_token_id
+    ids = {tokenizer.eos_token_id, *(listed if isinstance(listed, (list, tuple)) else [listed])}
+    return tuple(sorted(int(token) for token in ids if token is not None))
+
+
+def own_generation_config(ends: Sequence[int], pad: int, max_new_tokens: int) -> Any:
+    """Settings of which nothing but the end tokens comes from the checkpoint.
+
+    A checkpoint's own may sample, suppress tokens or never stop.
+    """
+    return hf.GenerationConfig(
+        do_sample=False,
+        num_beams=1,
+        max_new_tokens=max_new_tokens,
+        eos_token_id=list(ends) or None,
+        pad_token_id=pad,
+        use_cache=True,
+    )
+
+
+class Chooser:
+    """A logits processor that watches for logits that are not finite, and samples.
+
+    Sampling adds Gumbel noise to ``logits / temperature``, whose maximum is
+    then a draw from the softmax (Gumbel 1954).  Each row has a generator of its own, seeded by
+    what it reads, so that an answer does not depend on the rest of its batch.
+
+    Parameters
+    ----------
+    prompts : sequence of str
+        What each row reads.
+    temperature : float
+        0 is greedy.
+    seed : int
+    samples : sequence of int
+        Which draw each row is, for repeated asking.
+    """
+
+    def __init__(self, prompts: Sequence[str], *, temperature: float, seed: int, samples: Sequence[int]) -> None:
+        self.temperature = temperature
+        self.generators = [
+            torch.Generator().manual_seed(_seed(seed, sample, prompt))
+            for prompt, sample in zip(prompts, samples, strict=True)
+        ]
+        self._faults: list[torch.Tensor] = []
+
+    def __call__(self, _: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
+        """Scores, shape (rows, vocabulary), of which the maximum is taken next."""
+        # NaN and infinity both show in the maximum; a single -inf only forbids a token.
+        self._faults.append(~torch.isfinite(scores.amax(dim=-1)))
+        chosen: torch.Tensor = torch.nan_to_num(scores)
+        if self.temperature:
+            noise = torch.stack([_gumbel(generator, scores.shape[-1]) for generator in self.generators])
+            chosen = chosen / self.temperature + noise.to(scores.device, scores.dtype)
+        return chosen
+
+    def faults(self) -> list[int | None]:
+        """For each row the first step at which its logits were not finite."""
+        rows = torch.stack(self._faults, dim=1).tolist() if self._faults else []
+        return [row.index(True) if True in row else None for row in rows]
+
+
+def _gumbel(generator: torch.Generator, size: int) -> torch.Tensor:
+    uniform = torch.rand(size, generator=generator, dtype=torch.float64).clamp_min(1e-300)
+    return -torch.log(-torch.log(uniform))
+
+
+def _seed(seed: int, sample: int, prompt: str) -> int:
+    text = f"{seed} {sample} {prompt}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1

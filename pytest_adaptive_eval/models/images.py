@@ -1,0 +1,88 @@
+"""Opening an item's image, which is untrusted."""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.errors import BankError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["MAX_PIXELS", "open_image"]
+
+#: Decoded, this many pixels take 60 MB.
+MAX_PIXELS = 20_000_000
+
+FORMATS = ("PNG", "JPEG", "WEBP")
+
+
+def open_image(path: str, root: str) -> Image:
+    """Decode an image of a bank to RGB.
+
+    Parameters
+    ----------
+    path : str
+        Relative to `root`.  Without a root it is what the test's own code
+        wrote: relative to the working directory, or absolute.
+    root : str
+        The bank's folder; no part of `path` below it may be a symbolic link.
+
+    Returns
+    -------
+    PIL.Image.Image
+        Mode RGB, upright, decoded in full.
+
+    Raises
+    ------
+    BankError
+        The file lies elsewhere, is not a PNG, JPEG or WEBP, has more than
+        20 megapixels, or is damaged.
+    """
+    from PIL import Image, ImageOps
+
+    file = _locate(path, root)
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        # Pillow's own limit only warns at this size; ours is below it and refuses.
+        with os.fdopen(os.open(file, flags), "rb") as stream, warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(stream, formats=FORMATS) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    raise BankError(
+                        f"image {path!r} has {image.width} x {image.height} pixels, expected at most "
+                        f"{MAX_PIXELS // 10**6} megapixels; scale it down"
+                    )
+                return ImageOps.exif_transpose(image).convert("RGB")
+    except Image.DecompressionBombError as error:
+        raise BankError(f"image {path!r} has too many pixels ({error}); scale it down") from error
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise BankError(
+            f"image {path!r} cannot be read as {', '.join(FORMATS)}: {error}; save it in one of these formats"
+        ) from error
+
+
+def _locate(path: str, root: str) -> Path:
+    """The file behind `path`, without following links below `root`."""
+    pure = PurePosixPath(path)
+    if "://" in path or path.startswith("data:"):
+        raise BankError(f"image {path[:80]!r} is a URL, expected a file in the bank's folder; save it there")
+    if not path or "\0" in path or "\\" in path or ".." in pure.parts or (root and pure.is_absolute()):
+        raise BankError(f"image {path!r} leads out of the bank's folder {root!r}; use a relative path without '..'")
+    at = Path(root)
+    steps = [*pure.parts] if root else [path]
+    for step in steps:
+        at = at / step
+        try:
+            mode = at.lstat().st_mode
+        except (OSError, ValueError) as error:
+            raise BankError(f"image {path!r} is not in the folder {root or '.'!r} ({error}); put it there") from error
+        if stat.S_ISLNK(mode):
+            raise BankError(f"image {path!r} goes through the symbolic link {at}; put the file itself there")
+    if not stat.S_ISREG(mode):
+        raise BankError(f"image {path!r} is not a file; name an image file")
+    return at

@@ -1,0 +1,1 @@
+"""The pytest side: hooks, items, fixtures and TOML files."""

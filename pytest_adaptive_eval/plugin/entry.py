@@ -1,0 +1,113 @@
+"""The entry point: options, markers and hooks; everything else only when asked for.
+
+This module and what it imports stay free of numpy and of every heavy package,
+since plain ``pytest`` loads it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_adaptive_eval.plugin import hooks
+
+#: Names of the files that need no Python.
+TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
+MARKER = "adaptive_eval"
+
+
+def is_eval_file(path: Path) -> bool:
+    """Whether a file holds evaluations in TOML."""
+    return path.name == TOML_NAME or path.name.endswith(TOML_SUFFIX)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register flags and ini settings."""
+    group = parser.getgroup("adaptive-eval", "adaptive evaluation of model checkpoints")
+    add = group.addoption
+    add("--adaptive-eval", action="store_true", default=None, help="run the adaptive interviews and their gates")
+    add(
+        "--adaptive-eval-model",
+        metavar="MODEL",
+        default=None,
+        help="the subject: a checkpoint folder, or replay:FILE[#NAME] for recorded answers",
+    )
+    add(
+        "--adaptive-eval-budget",
+        metavar="N|N%",
+        default=None,
+        help='questions an interview: a count, or a share of the bank such as "15%%"',
+    )
+    add("--adaptive-eval-seed", metavar="N", type=int, default=None, help="seed of every draw (default: 0)")
+    add("--adaptive-eval-dir", metavar="DIR", default=None, help="journal and records (default: .adaptive-eval)")
+    add(
+        "--adaptive-eval-fresh",
+        action="store_true",
+        default=None,
+        help="ask everything anew instead of going on where a killed run stopped",
+    )
+    add("--adaptive-eval-record", metavar="PATH", default=None, help="write the run's JSON record to PATH as well")
+    add("--adaptive-eval-junit", metavar="PATH", default=None, help="write a JUnit report of the gates to PATH")
+    parser.addini("adaptive_eval_model", "the subject, as --adaptive-eval-model", default=None)
+    parser.addini("adaptive_eval_budget", "questions an interview, as --adaptive-eval-budget", default=None)
+    parser.addini("adaptive_eval_seed", "seed of every draw", default=None)
+    parser.addini("adaptive_eval_dir", "folder of journal and records", default=None)
+    parser.addini("adaptive_eval_graders", "modules whose functions may grade answers", type="args", default=[])
+    parser.addini(
+        "adaptive_eval_required",
+        "fail a run that collects adaptive tests without --adaptive-eval",
+        type="bool",
+        default=False,
+    )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Register the hooks that other plugins may implement."""
+    pluginmanager.add_hookspecs(hooks)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and the plugin proper if it is wanted."""
+    config.addinivalue_line(
+        "markers",
+        f'{MARKER}(bank, *, name, policy="decide", selector, floor, budget="15%", standard_error, batch, estimator, '
+        "seed): ask the items of a bank adaptively, one test a question; needs --adaptive-eval",
+    )
+    if config.getoption("adaptive_eval"):
+        from pytest_adaptive_eval.plugin.run import activate
+
+        activate(config)
+    else:
+        config.pluginmanager.register(_Inactive(config), "adaptive-eval-inactive")
+
+
+class _Inactive:
+    """Skips adaptive tests, with one line, and does nothing else."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.required = bool(config.getini("adaptive_eval_required"))
+
+    def refuse(self, what: str) -> None:
+        """Fail the run if the user said that it must not go without."""
+        if self.required:
+            raise pytest.UsageError(
+                f"{what} needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command"
+            )
+
+    def pytest_collect_file(self, file_path: Path) -> None:
+        """Notice TOML evaluations when they are required."""
+        if self.required and is_eval_file(file_path):
+            self.seen = str(file_path)
+
+    seen = ""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Skip interviews and gates."""
+        if self.seen:
+            self.refuse(self.seen)
+        skip = pytest.mark.skip(reason="needs --adaptive-eval")
+        for item in items:
+            if item.get_closest_marker(MARKER) or MARKER in getattr(item, "fixturenames", ()):
+                self.refuse(item.nodeid)
+                item.add_marker(skip)

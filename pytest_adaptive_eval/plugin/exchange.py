@@ -1,0 +1,92 @@
+"""How results travel between processes of one run.
+
+Without xdist nothing needs to travel.  With it, an interview is held by one
+worker and a gate may be judged by another; results pass through a temporary
+folder that the controller makes and removes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Exchange"]
+
+#: Seconds between two looks for a result.
+PAUSE = 0.05
+
+
+class Exchange:
+    """A folder of results by node id, or nothing at all when everything is in one process.
+
+    Parameters
+    ----------
+    folder : str or None
+        The controller's folder, on a worker.
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = Path(folder) if folder else None
+        self._made = False
+
+    def make(self) -> str:
+        """Make the folder, on the controller."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-"))
+            self._made = True
+        return str(self._folder)
+
+    def close(self) -> None:
+        """Remove the folder if this process made it."""
+        if self._made and self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder, self._made = None, False
+
+    def _path(self, name: str) -> Path | None:
+        return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json" if self._folder else None
+
+    def _put(self, name: str, data: Any) -> None:
+        if path := self._path(name):
+            temporary = path.with_suffix(f".{os.getpid()}")
+            temporary.write_text(json.dumps(data))
+            temporary.replace(path)
+
+    def _get(self, name: str) -> Any:
+        path = self._path(name)
+        return json.loads(path.read_text()) if path is not None and path.exists() else None
+
+    def plan(self, nodeids: list[str]) -> None:
+        """Say which interviews and gates this run must account for."""
+        self._put("plan", nodeids)
+
+    def planned(self) -> list[str]:
+        """What `plan` said, on the controller."""
+        return self._get("plan") or []
+
+    def publish(self, nodeid: str, result: dict[str, Any]) -> None:
+        """Make a result known."""
+        self._put(nodeid, result)
+
+    def result(self, nodeid: str) -> dict[str, Any] | None:
+        """A result, if there is one."""
+        found: dict[str, Any] | None = self._get(nodeid)
+        return found
+
+    def break_off(self) -> None:
+        """Say that a worker died, so that nobody waits for what may never come."""
+        self._put("broken", True)
+
+    def wait(self, nodeids: Iterable[str]) -> None:
+        """Wait until every result is there, a worker has died, or the controller is gone."""
+        missing = set(nodeids)
+        while missing and self._folder is not None and self._folder.exists() and not self._get("broken"):
+            missing = {nodeid for nodeid in missing if self.result(nodeid) is None}
+            if missing:
+                time.sleep(PAUSE)

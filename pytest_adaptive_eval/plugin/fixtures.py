@@ -1,0 +1,53 @@
+"""The fixtures that an active run offers; a conftest may override `model`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_adaptive_eval import config as assembly
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.plugin.gates import Results
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+
+__all__ = ["NO_MODEL", "STATE", "adaptive_eval", "model", "model_function", "subject"]
+
+STATE = pytest.StashKey["AdaptiveEval"]()
+
+NO_MODEL = (
+    "there is no model: name one with --adaptive-eval-model, in the ini setting adaptive_eval_model, in the TOML file "
+    "(model = ...), or define a fixture `model` in conftest.py"
+)
+
+
+def subject(config: pytest.Config, spec: str, base: Path) -> Iterator[Any]:
+    """Body of a model fixture: the subject that `spec` names, closed at the end."""
+    made = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
+    if made is None:
+        folder = config.stash[STATE].folder
+        made = assembly.load_model(spec, (config.invocation_params.dir, base), folder / "cache")
+    yield made
+    getattr(made, "close", lambda: None)()
+
+
+def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:
+    """The subject named by --adaptive-eval-model or the ini setting adaptive_eval_model."""
+    spec = pytestconfig.stash[STATE].settings.model
+    if spec is None:
+        raise ConfigError(NO_MODEL)
+    yield from subject(pytestconfig, spec, pytestconfig.rootpath)
+
+
+model = pytest.fixture(scope="session", name="model")(model_function)
+
+
+@pytest.fixture
+def adaptive_eval(request: pytest.FixtureRequest) -> Results:
+    """Results of the interviews of this run, by the name of the evaluation, its bank, or a node id."""
+    state = request.config.stash[STATE]
+    return Results(state.lookup, lambda name, verdict: state.note(request.node.nodeid, name, verdict))

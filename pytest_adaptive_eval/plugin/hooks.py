@@ -1,0 +1,67 @@
+"""Hooks that other plugins may implement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.bank import ItemBank
+    from pytest_adaptive_eval.core.gates import Verdict
+    from pytest_adaptive_eval.core.selection import Selector
+    from pytest_adaptive_eval.models.base import Subject
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_adaptive_eval_subject(spec: str, config: pytest.Config) -> Subject | None:
+    """Make a subject from the text of ``--adaptive-eval-model`` or of ``model`` in a TOML file.
+
+    Parameters
+    ----------
+    spec : str
+    config : pytest.Config
+
+    Returns
+    -------
+    Subject or None
+        None leaves it to the next plugin, in the end to the built-in kinds.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_adaptive_eval_selector(name: str, config: pytest.Config) -> Selector | None:
+    """Provide a selector by the name used in a marker or a TOML file.
+
+    Returns
+    -------
+    Selector or None
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_adaptive_eval_items(path: Path, config: pytest.Config) -> ItemBank | None:
+    """Read a bank, or make one, from what stands at `path`.
+
+    Returns
+    -------
+    ItemBank or None
+        None leaves it to the built-in formats.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_adaptive_eval_verdict(verdict: Verdict, nodeid: str, config: pytest.Config) -> Verdict | None:
+    """See each verdict as the gate `nodeid` asks for it, and replace it if need be.
+
+    Returns
+    -------
+    Verdict or None
+        None keeps the verdict.
+    """
+
+
+@pytest.hookspec
+def pytest_adaptive_eval_report(record: dict[str, Any], config: pytest.Config) -> None:
+    """Write a report of one's own from the run's record (`RunRecord.to_json`), after the run."""

@@ -1,0 +1,53 @@
+"""Running under pytest-xdist.
+
+An interview is one item to xdist and stays on one worker.  Gates come after
+their interviews in the order of collection, and the ``load`` scheduler sends
+items in that order to workers that run theirs first in, first out.  So a gate
+may simply wait for its results: the first waiting gate's interviews were all
+sent before it, and no worker ahead of it waits.  Other schedulers reorder, which
+would let two gates wait for each other; ``load`` is therefore always used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from xdist.scheduler import LoadScheduling
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+
+__all__ = ["Distribution"]
+
+
+class Distribution:
+    """Hooks of xdist's controller."""
+
+    def __init__(self, state: AdaptiveEval) -> None:
+        self.state = state
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a new worker where results are exchanged."""
+        node.workerinput["adaptive_eval_exchange"] = self.state.exchange.make()
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Always `load`, except where every worker runs everything, which would ask every question twice."""
+        if config.getvalue("dist") == "each":
+            raise pytest.UsageError(
+                "--dist each runs every interview on every worker and asks each question several times: use --dist load"
+            )
+        return LoadScheduling(config, log)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(self) -> None:
+        """A worker died: whoever waits for it must not wait for ever."""
+        self.state.exchange.break_off()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, error: object) -> None:
+        """Likewise when it died between two items."""
+        if error:
+            self.state.exchange.break_off()

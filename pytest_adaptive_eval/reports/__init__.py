@@ -1,0 +1,1 @@
+"""From a `RunRecord` to what people and machines read."""

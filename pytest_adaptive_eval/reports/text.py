@@ -1,0 +1,130 @@
+"""Foreign text made safe for each place where it is shown.
+
+Answers, item ids, model names and error messages come from elsewhere.  Nothing
+is dropped silently but colour codes: a character that a place cannot hold is
+shown as its escape, such as ``\\x00``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["clean_terminal", "clean_xml", "columns", "guard_line", "wrap"]
+
+#: Control sequences of terminals: CSI, OSC and two-character escapes.  Each part excludes the characters that
+#: begin the next attempt, so that a text full of unfinished sequences still takes linear time.
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\x9d\n]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[@-Z\\^_]"
+)
+#: XML 1.0, less what it allows and discourages: C1 controls and non-characters.
+_NOT_XML = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufdcf\ufdf0-\ufffd\U00010000-\U0010ffff]")
+#: Joiners are not printable, but scripts and emoji need them.
+_JOINERS = "\u200c\u200d"
+#: CI runners read ``::name::`` at the start of a line and ``##[name]`` or ``##name[`` anywhere.
+_COMMAND = re.compile(r":(?=:)|#(?=#)")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
+
+
+def clean_xml(text: str, limit: int | None = None) -> str:
+    """Text that XML 1.0 can hold, in an attribute or an element, name or value.
+
+    Parameters
+    ----------
+    text : str
+    limit : int, optional
+        Characters kept; a longer text ends by saying how many were left out.
+    """
+    text = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
+    text = _NOT_XML.sub(_escaped, text)
+    if limit is not None and len(text) > limit:
+        return f"{text[:limit]}... ({len(text) - limit} more characters)"
+    return text
+
+
+def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = False) -> str:
+    """One line for a terminal: no control characters, no colours, and no command of a CI runner.
+
+    Parameters
+    ----------
+    text : str
+        White space of any kind becomes single spaces.
+    limit : int, optional
+        Columns of the result; an ellipsis tells that something was cut.
+    keep_end : bool
+        Cut from the middle: names of checkpoints differ at their end.
+    """
+    text = " ".join(_ANSI.sub("", str(text)).split())
+    if not text.isprintable():
+        text = "".join(
+            c if c.isprintable() or c in _JOINERS else c.encode("unicode_escape").decode("ascii") for c in text
+        )
+    text = _COMMAND.sub(r"\g<0> ", text)
+    if limit is None or (columns(text) <= limit and len(text) <= 4 * limit):
+        return text
+    tail = _fitting(text[::-1], (limit - 1) // 2)[::-1] if keep_end else ""
+    return _fitting(text, limit - 1 - columns(tail)) + "…" + tail
+
+
+def guard_line(text: str, prefix: str = "| ") -> str:
+    """One line of foreign text for a log, which no CI runner can take for a workflow command.
+
+    Parameters
+    ----------
+    text : str
+    prefix : str
+        Keeps the text away from the start of the line.
+    """
+    return prefix + clean_terminal(text)
+
+
+def columns(text: str) -> int:
+    """Columns that a terminal needs: wide characters take two, combining ones none."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _fitting(text: str, limit: int) -> str:
+    """The longest start of `text` in `limit` columns; piles of combining characters are cut as well."""
+    used = 0
+    for at, character in enumerate(text):
+        used += _width(character)
+        if used > limit or at >= 4 * limit:
+            return text[:at]
+    return text
+
+
+def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
+    """Break a line between words; a word wider than a line stays whole, so that paths can be copied.
+
+    Parameters
+    ----------
+    text : str
+        One line, cleaned.
+    width : int
+        Columns of a line, with its indent.
+    indent : str
+        Of every line but the first.
+    first : str, optional
+        What the first line begins with; the indent when omitted.
+    """
+    lines: list[str] = []
+    line = indent if first is None else first
+    empty = True
+    for word in text.split(" "):
+        if not empty and columns(line) + 1 + columns(word) > width:
+            lines.append(line)
+            line, empty = indent, True
+        line += word if empty else f" {word}"
+        empty = False
+    return [*lines, line]

@@ -1,0 +1,140 @@
+"""Records of runs: one immutable file a run, whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.errors import JournalError, UsageError
+from pytest_adaptive_eval.store.files import sync_folder
+
+__all__ = ["new_run_id", "read_run", "write_record", "write_run"]
+
+#: What a run id may be, so that it is a file name on every system and no path.
+_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+
+
+def new_run_id(now: datetime, entropy: bytes) -> str:
+    """A run id that sorts by time.
+
+    Parameters
+    ----------
+    now : datetime
+        With a time zone.
+    entropy : bytes
+        At least 4 random bytes, to tell runs of the same millisecond apart.
+
+    Examples
+    --------
+    >>> new_run_id(datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC), bytes(4))
+    '20310506T070809000Z-00000000'
+    """
+    if now.tzinfo is None:
+        raise ValueError(f"now is {now!r}, expected a time with a time zone")
+    if len(entropy) < 4:
+        raise ValueError(f"entropy has {len(entropy)} bytes, expected at least 4")
+    time = now.astimezone(UTC)
+    return f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03d}Z-{entropy[:4].hex()}"
+
+
+def write_run(folder: Path, record: RunRecord) -> Path:
+    """Add a run to the history.
+
+    Parameters
+    ----------
+    folder : Path
+        The run folder; the record goes to ``runs/<run>.json`` in it.
+    record : RunRecord
+
+    Returns
+    -------
+    Path
+        Of the file written.
+
+    Raises
+    ------
+    JournalError
+        The run is there already, its id is no file name, or the file cannot be written.
+    """
+    if not _RUN.fullmatch(record.run):
+        raise JournalError(f"run id {record.run!r}: expected letters, digits, '-' and '_', such as new_run_id makes")
+    path = folder / "runs" / f"{record.run}.json"
+    if path.exists():
+        raise JournalError(f"{path} exists, and runs are never overwritten: give the run another id")
+    write_record(path, record)
+    return path
+
+
+def write_record(path: Path, record: RunRecord) -> None:
+    """Write a record to any path, replacing what is there in one step.
+
+    Raises
+    ------
+    JournalError
+        The path is no regular file or cannot be written.
+    """
+    text = json.dumps(record.to_json(), ensure_ascii=True, allow_nan=False, indent=1) + "\n"
+    if path.exists() and not path.is_file():
+        raise JournalError(f"{path} is not a regular file, and the run record would replace it: choose another path")
+    path = path.resolve()  # a link stays, what it points to is replaced
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(temporary, "xb") as file:
+                file.write(text.encode("ascii"))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+    except OSError as error:
+        raise JournalError(
+            f"{path}: cannot write the run record: {error.strerror or error}. Free space, set the rights, or choose "
+            "another path"
+        ) from error
+
+
+def read_run(path: Path) -> RunRecord:
+    """Read a run record.
+
+    Raises
+    ------
+    JournalError
+        The file is missing, damaged, or of another version; the message names it.
+    """
+    try:
+        data: Any = json.loads(path.read_bytes(), parse_constant=_refuse)
+    except OSError as error:
+        raise JournalError(f"{path}: cannot read the run record: {error.strerror or error}; check the path") from error
+    except (ValueError, RecursionError) as error:
+        raise JournalError(
+            f"{path} is no run record: it is not JSON ({error}). Give a file that --adaptive-eval-record or a run wrote"
+        ) from error
+    if not isinstance(data, dict) or "run" not in data:
+        raise JournalError(
+            f"{path} is no run record: expected a JSON object with the key 'run', found {_kind(data)}. Give a file "
+            "that --adaptive-eval-record or a run wrote"
+        )
+    try:
+        return RunRecord.from_json(data)
+    except UsageError as error:
+        raise JournalError(f"{path}: {error}") from error
+    except (TypeError, ValueError, AttributeError) as error:
+        raise JournalError(f"{path}: the run record is damaged: {error}. Write it again or restore the file") from error
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+def _kind(data: Any) -> str:
+    return f"an object with the keys {', '.join(sorted(data)[:5])}" if isinstance(data, dict) else type(data).__name__

@@ -1,0 +1,109 @@
+"""Task families that are asked about a picture, drawn by code in whole numbers."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
+
+__all__ = ["CAPTION", "GRID", "NOISE", "SHAPES", "icon", "save_png"]
+
+#: The shapes an icon can have.
+SHAPES = ("square", "frame", "disc", "ring", "diamond", "plus", "cross", "triangle")
+
+SIDE = 48
+DARK, BRIGHT = 40, 220
+
+
+def icon(shape: str, size: int) -> NDArray[np.bool_]:
+    """Mask of a shape, shape (size, size).
+
+    Only whole numbers are used: coordinates are doubled to put the centre at 0.
+    """
+    y, x = np.mgrid[1 - size : size : 2, 1 - size : size : 2]
+    ax, ay = abs(x), abs(y)
+    stroke = max(1, size // 6) * 2
+    masks: dict[str, NDArray[np.bool_]] = {
+        "square": ax < size,
+        "frame": np.maximum(ax, ay) > size - 1 - stroke,
+        "disc": x * x + y * y <= size * size,
+        "ring": (x * x + y * y <= size * size) & (x * x + y * y > (size - stroke) ** 2),
+        "diamond": ax + ay <= size,
+        "plus": np.minimum(ax, ay) < stroke,
+        "cross": abs(ax - ay) < stroke,
+        "triangle": 2 * ax <= y + size,
+    }
+    return masks[shape]
+
+
+def _canvas() -> Picture:
+    return np.full((SIDE, SIDE), DARK, dtype=np.uint8)
+
+
+def _board(cells: list[str], n: int) -> Picture:
+    picture, step = _canvas(), SIDE // n
+    for i, shape in enumerate(cells):
+        top, left = (i // n) * step + 1, (i % n) * step + 1
+        picture[top : top + step - 2, left : left + step - 2][icon(shape, step - 2)] = BRIGHT
+    return picture
+
+
+def _grid(rng: random.Random, level: int) -> Question:
+    cells = [rng.choice(SHAPES) for _ in range(level * level)]
+
+    def draw() -> Picture:
+        return _board(cells, level)
+
+    if level > 1 and rng.randrange(3) == 0:
+        # The count is drawn evenly, so that no single answer is right more than one time in five.
+        wanted = rng.choice(SHAPES)
+        count = rng.randrange(min(level * level, 9) + 1)
+        others = [shape for shape in SHAPES if shape != wanted]
+        cells = [wanted] * count + [rng.choice(others) for _ in range(level * level - count)]
+        rng.shuffle(cells)
+        return Question(f"In the {level} x {level} grid, how many cells show {wanted}?", str(count), draw)
+    row, column = rng.randrange(level), rng.randrange(level)
+    prompt = f"In the {level} x {level} grid, which shape is in row {row + 1}, column {column + 1}?"
+    return Question(prompt, cells[row * level + column], draw)
+
+
+def _caption(rng: random.Random, level: int) -> Question:
+    cells = [rng.choice(SHAPES) for _ in range(level * level)]
+    row, column = rng.randrange(level), rng.randrange(level)
+    line = cells[row * level : (row + 1) * level]
+    prompt = f"Row {row + 1} holds {', '.join(line)}. Which shape is in row {row + 1}, column {column + 1}?"
+    return Question(prompt, line[column], lambda: _board(cells, level))
+
+
+def _noise(rng: random.Random, level: int) -> Question:
+    shape = rng.choice(SHAPES)
+    size, sigma = 24, 50 * (level - 1)
+    top, left = rng.randrange(SIDE - size + 1), rng.randrange(SIDE - size + 1)
+
+    def render() -> Picture:
+        picture = _canvas()
+        picture[top : top + size, left : left + size][icon(shape, size)] = BRIGHT
+        # The sum of twelve even bytes has standard deviation 256 and is all but normal; unlike a normal
+        # variate it needs no logarithm, so that no two platforms can round it differently.
+        parts = np.frombuffer(rng.randbytes(12 * SIDE * SIDE), dtype=np.uint8).reshape(SIDE, SIDE, 12)
+        noise = (parts.sum(axis=2, dtype=np.int64) - 1530) * sigma // 256
+        noisy: Picture = np.clip(picture + noise, 0, 255).astype(np.uint8)
+        return noisy
+
+    return Question("Which shape is in the noise?", shape, render)
+
+
+def save_png(picture: Picture, path: Path) -> None:
+    """Write a picture as a PNG file (needs Pillow)."""
+    from PIL import Image
+
+    Image.fromarray(picture).save(path, format="PNG", optimize=True)
+
+
+GRID = TaskFamily("grid", "rows and columns of the grid", 6, 0.13, _grid, pictorial=True)
+CAPTION = TaskFamily("caption", "rows and columns of a grid that the prompt tells", 6, 0.13, _caption, pictorial=True)
+NOISE = TaskFamily("noise", "noise of standard deviation 50 * (level - 1)", 8, 0.13, _noise, pictorial=True)
