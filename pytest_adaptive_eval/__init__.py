@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any
 
 #: Public names and the modules they live in; loaded on first use, so that importing this package costs nothing.
@@ -33,7 +33,9 @@ __all__ = sorted(_NAMES)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return metadata.version("pytest-adaptive-eval")
+        from importlib.metadata import version
+
+        return version("pytest-adaptive-eval")
     if name in _NAMES:
         return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

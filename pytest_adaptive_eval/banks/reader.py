@@ -26,7 +26,7 @@ from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.item import GRADERS, Item
 from pytest_adaptive_eval.errors import BankError
 
-__all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "parse_item", "read_bank"]
+__all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "content_hash", "file_hash", "parse_item", "read_bank"]
 
 SCHEMA_VERSION = 1
 

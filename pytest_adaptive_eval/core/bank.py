@@ -135,7 +135,7 @@ class ItemBank:
 
     @property
     def difficulty(self) -> Array:
-        """b = -d / |A|, shape (n,), in logits; NaN where the item does not discriminate."""
+        """Difficulty b = -d / |A|, shape (n,), in logits; NaN where the item does not discriminate."""
         norm = np.sqrt((self.discrimination**2).sum(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
             b: Array = np.where(norm > 0, -self.intercept / norm, np.nan)

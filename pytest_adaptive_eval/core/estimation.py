@@ -58,9 +58,9 @@ class Estimator(Protocol):
 
 def _scored(scores: Array, A: Array) -> tuple[Array, Array]:
     """`scores` and `A` with unscored items made to say nothing: slope 0."""
-    missing = np.isnan(scores)
-    if not missing.any():
+    if not math.isnan(scores.sum()):
         return scores, A
+    missing = np.isnan(scores)
     return np.where(missing, 0.0, scores), np.where(missing[..., None], 0.0, A)
 
 
@@ -126,24 +126,24 @@ class MAP:
             near = math.sqrt(near / float(A.max(initial=1.0)))
         # a step of more than 2 logits leaps over the slope of the logistic onto its plateau; where that goes to and
         # fro, or guessing makes the scoring step too long, each turn halves the longest step, as a bisection
-        limit = np.full((subjects, 1), 2.0)
-        last = np.zeros(theta.shape)
+        limit: Array | float = 2.0
         done: NDArray[np.bool_] | None = None
+        last, information = theta, start.covariance
         for i in range(self.iterations):
             gradient, fisher = _derivatives(theta, scores, A, d, c)
             fisher = fisher + prior
             information = fisher if done is None else np.where(done[:, None], information, fisher)
             step = _solve(information, gradient - precision * (theta - self.mean))
             if i > 5:
-                limit[(step * last).sum(axis=1) < 0] *= 0.5
+                limit = np.where((step * last).sum(axis=1, keepdims=True) < 0, 0.5 * limit, limit)
             last, size = step, np.abs(step)
             theta = theta + np.copysign(np.minimum(size, limit), step)
             arrived = size < near
             if arrived.all():
                 break
             if subjects > 1:  # who has arrived stands still, so that no estimate depends on the other subjects
-                done = arrived.all(axis=1, keepdims=True)
-                limit[done] = 0.0
+                done = np.asarray(arrived.all(axis=1, keepdims=True))
+                limit = np.where(done, 0.0, limit)
         covariance = 1.0 / information if dimensions == 1 else np.linalg.inv(information)
         return Estimate(theta, np.asarray(covariance), np.asarray(arrived.all(axis=1)))
 

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.core.session import DesignLog, Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["ERROR_SHARE", "ERRORS_IN_A_ROW", "Metric", "Outcome", "SessionResult", "Verdict", "number"]
+__all__ = ["ERRORS_IN_A_ROW", "ERROR_SHARE", "Metric", "Outcome", "SessionResult", "Verdict", "number"]
 
 #: An interview ends with ERROR after this many infrastructure errors in a row ...
 ERRORS_IN_A_ROW = 3
@@ -35,7 +35,7 @@ class Outcome(enum.StrEnum):
 
 def number(value: float, digits: int = 3) -> str:
     """A number as reports show it: ``.512``, ``-1.204``, ``1.000``."""
-    text = f"{value:.{digits}f}"
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
@@ -87,7 +87,7 @@ class Verdict:
         parts.append(f"{self.asked} of {self.size} items")
         if self.interval is not None:
             parts.append(self.interval.method)
-        return ", ".join(parts) + "".join(f"; {note}" for note in self.notes)
+        return ", ".join(parts) + "".join(f"; {' '.join(note.split())}" for note in self.notes)
 
     def __repr__(self) -> str:
         return self.sentence
@@ -205,6 +205,13 @@ class SessionResult:
         return len(self.log.scores)
 
     @property
+    def fault(self) -> str:
+        """Why nothing may be concluded; empty when the interview ended as planned."""
+        if self.error or self.stop in (StopReason.BUDGET, StopReason.EXHAUSTED):
+            return self.error
+        return self.stop.value if self.stop else "the interview did not end"
+
+    @property
     def scored(self) -> int:
         """Items with a score."""
         return int((~np.isnan(self.log.scores)).sum())
@@ -221,7 +228,7 @@ class SessionResult:
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
         """Accuracy interval that gates use, or None where there is none; answers without a score widen it."""
-        if self.invalid or self.error or self.asked == 0:
+        if self.invalid or self.fault:
             return None
         low, high = (design_based(with_missing_as(self.log, score), confidence) for score in (0.0, 1.0))
         return Interval((low.estimate + high.estimate) / 2, low.low, high.high, confidence, low.method)
@@ -244,9 +251,9 @@ class SessionResult:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], bank: ItemBank) -> SessionResult:
         """Read back what `to_json` gave."""
-        log = {
-            k: v if k == "size" else np.array(v, dtype=int if k == "items" else float) for k, v in data["log"].items()
-        }
+        log: dict[str, Any] = dict(data["log"])
+        for column in set(log) - {"size"}:
+            log[column] = np.array(log[column], dtype=int if column == "items" else float)
         return cls(
             **{
                 **data,
@@ -269,14 +276,14 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
         raise ConfigError(f"{result.name}: accuracy.at_least({target!r}): an accuracy lies in [0, 1]")
     if metric == "ability" and (not bank.calibrated or bank.dimensions != 1):
         raise ConfigError(
-            f"{result.name}: the bank {bank.name!r} has no single ability scale: gate on accuracy, or calibrate the bank"
+            f"{result.name}: the bank {bank.name!r} has no single ability scale: gate on accuracy or calibrate it"
         )
     if result.invalid:
         raise ConfigError(f"{result.name}: this interview cannot feed a gate: {result.invalid}")
     requirement = f">= {number(target, 2)}" if round(target, 2) == target else f">= {number(target)}"
     notes = result.notes
-    if result.error:
-        return Verdict(Outcome.ERROR, metric, requirement, None, confidence, asked, len(bank), (result.error, *notes))
+    if fault := result.fault:
+        return Verdict(Outcome.ERROR, metric, requirement, None, confidence, asked, len(bank), (fault, *notes))
     bounds = [design_based(with_missing_as(result.log, score), confidence) for score in (0.0, 1.0)]
     needed = target
     if metric == "ability":  # decided where the error rate is known: on the accuracy that this ability implies

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp, stdtrit  # scipy.stats would cost half a second to import
 
 from pytest_adaptive_eval.core.session import DesignLog
 from pytest_adaptive_eval.errors import EstimationError
@@ -94,8 +95,6 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
         low = _smallest_total(right, t, size, 1.0 - confidence)
         high = size - _smallest_total(t - right, t, size, 1.0 - confidence)
         return Interval(right / t, low / size, high / size, confidence, "exact uniform")
-    from scipy.stats import t as student
-
     before = np.concatenate(([0.0], log.scores.cumsum()[:-1]))
     totals = before + log.rest + (log.scores - log.predictions) / log.propensities
     weights = 1.0 / np.maximum(log.variance, 1e-9)
@@ -104,7 +103,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     concentration = float((weights**2).sum())
     empirical = float((weights**2) @ (totals - estimate) ** 2) / max(1.0 - concentration, 1e-9)
     model = float((weights**2) @ log.variance)
-    half = float(student.ppf(confidence, max(1.0 / concentration - 1.0, 1.0))) * np.sqrt(max(empirical, model))
+    half = float(stdtrit(max(1.0 / concentration - 1.0, 1.0), confidence)) * np.sqrt(max(empirical, model))
     low, high = (estimate - half) / size, (estimate + half) / size
     return Interval(
         float(np.clip(estimate / size, least, most)),
@@ -119,13 +118,25 @@ def _smallest_total(right: int, drawn: int, size: int, alpha: float) -> int:
     """Smallest number of right items in the bank that makes `right` or more of `drawn` likelier than `alpha`."""
     if right == 0:
         return 0
-    from scipy.stats import hypergeom
-
     low, high = right, size - (drawn - right)
     while low < high:
         middle = (low + high) // 2
-        if hypergeom.sf(right - 1, size, middle, drawn) > alpha:
+        if _at_least(right, drawn, middle, size) > alpha * (1 - 1e-9):  # a tie does not exclude
             high = middle
         else:
             low = middle + 1
     return low
+
+
+def _at_least(right: int, drawn: int, total: int, size: int) -> float:
+    """Probability of `right` or more among `drawn` of `size` items, `total` of which are right (hypergeometric)."""
+    k = np.arange(right, min(drawn, total) + 1)
+    if len(k) == 0:
+        return 0.0
+    ways = _log_choose(total, k) + _log_choose(size - total, drawn - k)
+    possible = drawn - k <= size - total
+    return float(np.exp(logsumexp(ways[possible]) - _log_choose(size, drawn))) if possible.any() else 0.0
+
+
+def _log_choose(n: int, k: int | NDArray[np.int64]) -> Array:
+    return np.asarray(gammaln(n + 1.0) - gammaln(np.asarray(k) + 1.0) - gammaln(np.maximum(n - k, 0) + 1.0))

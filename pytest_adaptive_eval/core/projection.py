@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
@@ -48,8 +49,6 @@ def model_based(session: Session, confidence: float = 0.95, subject: int = 0) ->
     Its interval trusts the bank and is therefore shown, never used by a gate:
     on real benchmarks a nominal 95 % covered between 24 and 90 %.
     """
-    from scipy.special import ndtri
-
     log = session.log(subject)
     scored = ~np.isnan(log.scores)
     p = session.predicted[subject]

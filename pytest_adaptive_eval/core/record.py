@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from pytest_adaptive_eval.core.gates import Outcome
 from pytest_adaptive_eval.errors import UsageError
@@ -22,39 +22,40 @@ SCHEMA_VERSION = 1
 
 def plain(value: Any) -> Any:
     """`value` as strict JSON data: no NaN, no lone surrogates, no foreign types."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
-    if value is None or isinstance(value, bool | int):
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if value is None or kind is int or kind is bool:
         return value
+    if isinstance(value, _Json):
+        known = {name: plain(getattr(value, name)) for name in value.__dataclass_fields__ if name != "extra"}
+        return {**known, **plain(value.extra)}
     if isinstance(value, Mapping):
         return {plain(str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
     if hasattr(value, "tolist"):  # numpy scalars and arrays
         return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return plain(str(value))
+    return plain(float(value)) if isinstance(value, float) else plain(str(value))
 
 
 class _Json:
     """Shared reading and writing: known fields by name, unknown ones kept in `extra`."""
 
+    __dataclass_fields__: ClassVar[dict[str, Any]]
     extra: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data."""
-        out = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "extra"}  # type: ignore[arg-type]
-        for name, value in out.items():
-            if isinstance(value, list):
-                out[name] = [v.to_json() if isinstance(v, _Json) else v for v in value]
-        data: dict[str, Any] = plain({**out, **self.extra})
+        data: dict[str, Any] = plain(self)
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read back what `to_json` wrote, by this or a later version."""
-        known = {f.name for f in fields(cls) if f.name != "extra"}  # type: ignore[arg-type]
+        known = set(cls.__dataclass_fields__) - {"extra"}
         extra = {k: v for k, v in data.items() if k not in known}
         return cls(**{**{k: v for k, v in data.items() if k in known}, "extra": extra})
 
@@ -244,7 +245,7 @@ class RunRecord(_Json):
         version = data.get("schema_version")
         if version != SCHEMA_VERSION:
             raise UsageError(
-                f"the run record has schema_version {version!r}, this version reads {SCHEMA_VERSION}: upgrade the package"
+                f"the run record has schema_version {version!r}, this version reads {SCHEMA_VERSION}: upgrade"
             )
         more = {
             "interviews": [InterviewRecord.from_json(i) for i in data.get("interviews", [])],

@@ -20,7 +20,7 @@ REPLAY = "replay:"
 
 
 def load_subject(spec: str, **options: Any) -> Subject:
-    """The subject that `spec` names.
+    """Make the subject that `spec` names.
 
     Parameters
     ----------

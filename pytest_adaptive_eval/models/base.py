@@ -93,7 +93,7 @@ class Subject(abc.ABC):
                 self._ready.setdefault(_key(item), {})[item.id] = completion
 
     def generate(self, prompt: Item | str, images: Sequence[str] = ()) -> str:
-        """The answer to an item or to a bare prompt.
+        """Give the answer to an item or to a bare prompt.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Subject(abc.ABC):
         return completion.text
 
     def score(self, item: Item) -> float:
-        """The score of the answer to an item, in [0, 1]: as recorded, or else as the item grades the text.
+        """Give the score of an answer, in [0, 1]: as recorded, or else as the item grades the text.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class Subject(abc.ABC):
         self._ready.clear()
 
     def complete(self, item: Item) -> Completion:
-        """The whole answer to an item.
+        """Give the whole answer to an item.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class Subject(abc.ABC):
         return completion
 
     def _take(self, item: Item) -> Completion | None:
-        """The prefetched answer, once; for a bare prompt only when all items that read it agree."""
+        """Take the prefetched answer, once; for a bare prompt only when all items that read it agree."""
         waiting = self._ready.get(_key(item), {})
         name = item.id if item.id or len(set(waiting.values())) != 1 else next(iter(waiting))
         completion = waiting.pop(name, None)

@@ -166,7 +166,7 @@ def _readable(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _resolve(folder: str | os.PathLike[str]) -> tuple[Path, str]:
-    """The folder with the files, and the name for people."""
+    """Find the folder with the files, and the name for people."""
     given = Path(folder).expanduser().absolute()
     if not given.is_dir():
         raise CheckpointError(
@@ -186,7 +186,7 @@ def _resolve(folder: str | os.PathLike[str]) -> tuple[Path, str]:
 
 
 def _snapshot(repository: Path) -> Path:
-    """The snapshot of a hub-cache folder that ``main`` points to, or else the only one."""
+    """Find the snapshot of a hub-cache folder that ``main`` points to, or else the only one."""
     reference = repository / "refs" / "main"
     snapshots = sorted(path.name for path in (repository / "snapshots").iterdir() if path.is_dir())
     commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else ""
@@ -201,7 +201,7 @@ def _snapshot(repository: Path) -> Path:
 
 
 def _hub(root: Path) -> Path | None:
-    """The ``models--...`` folder of the hub cache that `root` is a snapshot of."""
+    """Find the ``models--...`` folder of the hub cache that `root` is a snapshot of."""
     repository = root.parent.parent
     return repository if root.parent.name == "snapshots" and repository.name.startswith("models--") else None
 

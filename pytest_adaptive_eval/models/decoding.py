@@ -24,7 +24,7 @@ def end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
 
 
 def own_generation_config(ends: Sequence[int], pad: int, max_new_tokens: int) -> Any:
-    """Settings of which nothing but the end tokens comes from the checkpoint.
+    """Make settings of which nothing but the end tokens comes from the checkpoint.
 
     A checkpoint's own may sample, suppress tokens or never stop.
     """

@@ -67,7 +67,7 @@ def open_image(path: str, root: str) -> Image:
 
 
 def _locate(path: str, root: str) -> Path:
-    """The file behind `path`, without following links below `root`."""
+    """Find the file behind `path`, without following links below `root`."""
     pure = PurePosixPath(path)
     if "://" in path or path.startswith("data:"):
         raise BankError(f"image {path[:80]!r} is a URL, expected a file in the bank's folder; save it there")

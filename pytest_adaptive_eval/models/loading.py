@@ -8,6 +8,7 @@ random, say) is an error here.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import json
 import warnings
@@ -69,7 +70,7 @@ class Loaded:
 
 
 def pick_device(device: str) -> torch.device:
-    """The device to compute on; ``auto`` is CUDA where there is one, and otherwise the CPU."""
+    """Choose the device to compute on; ``auto`` is CUDA where there is one, and otherwise the CPU."""
     name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     try:
         chosen = torch.device(name)
@@ -128,9 +129,15 @@ def _part(info: CheckpointInfo, name: str, load: Callable[[], T]) -> T:
         raise
     except BaseException as error:  # a panic in the tokenizers library is no Exception
         raise CheckpointError(
-            f"{info.folder}: its {name} cannot be loaded ({type(error).__name__}: {error}); "
+            f"{info.folder}: its {name} cannot be loaded ({_brief(error)}); "
             f"save the {name} into the folder with `{name}.save_pretrained(dir)`"
         ) from error
+
+
+def _brief(error: BaseException) -> str:
+    """Name an error; some of transformers' own list every architecture there is."""
+    text = f"{type(error).__name__}: {error}"
+    return text if len(text) <= 400 else f"{text[:400]} ..."
 
 
 def _prepare(tokenizer: Any) -> None:
@@ -155,7 +162,7 @@ def _model(info: CheckpointInfo, dtype: Any) -> Any:
     except Exception as error:
         raise CheckpointError(
             f"{info.folder}: the {info.kind} model ({info.architecture or info.model_type}) cannot be loaded "
-            f"({type(error).__name__}: {error}); save it with `model.save_pretrained(dir)` in a release of "
+            f"({_brief(error)}); save it with `model.save_pretrained(dir)` in a release of "
             f"transformers that {hf.__version__} can read"
         ) from error
     _complete(info, report)
@@ -189,12 +196,14 @@ def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
 
 
 def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
-    """The processor of an image-and-text model, put together without torchvision.
+    """Make the processor of an image-and-text model, put together without torchvision.
 
     Images go through Pillow everywhere, so that an answer does not depend on
     whether torchvision is installed; parts for videos and sounds, which need
     it, are left out.
     """
+    # Several releases hide this class at the top level where torchvision is absent, and do not need it here.
+    auto: Any = importlib.import_module("transformers.models.auto.image_processing_auto")
     base = _processor_class(info)
     parts = base.get_attributes()
     if others := set(parts) - {"tokenizer", "image_processor"} - _UNUSED_PARTS:
@@ -209,7 +218,7 @@ def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
 
     # transformers has no switch for leaving a part out; its own check of the parts is the only thing in the way.
     kind: Any = type(base.__name__, (base,), {"check_argument_for_proper_class": check})
-    images = hf.AutoImageProcessor.from_pretrained(info.folder, backend="pil", **_LOCAL)
+    images = auto.AutoImageProcessor.from_pretrained(info.folder, backend="pil", **_LOCAL)
     settings, _ = kind.get_processor_dict(info.folder, local_files_only=True)
     made = {"tokenizer": tokenizer, "image_processor": images}
     return kind.from_args_and_dict([made.get(part) for part in parts], settings)

@@ -56,7 +56,7 @@ class Prompter:
         return "chat" if self.template else "raw"
 
     def text(self, item: Item) -> str:
-        """The prompt of an item.
+        """Make the prompt of an item.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class Prompter:
         return bos is None or not text.startswith(bos)
 
     def render(self, messages: list[dict[str, Any]]) -> str:
-        """A conversation through the chat template, up to where the answer begins."""
+        """Put a conversation through the chat template, up to where the answer begins."""
         template = self.template or ""
         if "strftime_now" in template:
             template = _FIXED_DATE + template
@@ -132,7 +132,7 @@ class Prompter:
 
 
 def _parts(item: Item, content: object) -> list[dict[str, Any]]:
-    """The parts of a message; an image part says only where an image of the item goes."""
+    """List the parts of a message; an image part says only where an image of the item goes."""
     if content is None or content == "":
         return []
     if isinstance(content, str):

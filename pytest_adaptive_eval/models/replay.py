@@ -111,7 +111,7 @@ def _open(file: Path) -> IO[str]:
 
 
 def _read(file: Path) -> Iterator[str]:
-    """The lines of a file, of bounded length."""
+    """Read the lines of a file, of bounded length."""
     number = 0
     with _open(file) as stream:
         try:

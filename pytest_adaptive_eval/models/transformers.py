@@ -280,7 +280,7 @@ class TransformersSubject(Subject):
 
 
 def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
-    """The prompter of a checkpoint whose template, if any, is known to compile and to end."""
+    """Make the prompter of a checkpoint, and see that its template, if any, compiles and ends."""
     image_token = None
     if loaded.processor is not None:
         image_token = getattr(loaded.processor, "image_token", None) or getattr(loaded.tokenizer, "image_token", None)
@@ -309,7 +309,7 @@ def _window(model: Any) -> int | None:
 
 
 def _fault(error: BaseException) -> Completion:
-    """The status that an exception becomes.
+    """Turn an exception into a status.
 
     A panic in a native library is no `Exception`; what ends a run or a test
     (an interrupt, pytest's own outcomes, which a time limit raises) is no fault

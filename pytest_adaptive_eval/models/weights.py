@@ -48,7 +48,7 @@ _CONVERT = (
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of a checkpoint.
+    """Read the JSON object in a file of a checkpoint.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:
-    """The files that hold the weights: ``model.safetensors``, or what its index lists.
+    """List the files that hold the weights: ``model.safetensors``, or what its index lists.
 
     Raises
     ------

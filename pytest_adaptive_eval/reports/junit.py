@@ -64,8 +64,7 @@ def gate_report(record: RunRecord) -> bytes:
     failure's message and the first line of its text, because readers show
     nothing else.
     """
-    # The package has no type hints.
-    from junit_xml import TestSuite, to_xml_report_string  # type: ignore[import-untyped]
+    from junit_xml import TestSuite, to_xml_report_string
 
     started = clean_xml(record.started, _NAME)
     groups, alone = words.gates_by_interview(record)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from pytest_adaptive_eval.core.gates import Outcome
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.text import clean_terminal, columns, wrap
 
-__all__ = ["Line", "Markup", "Writer", "summary_lines", "verdict_lines", "write_lines"]
+__all__ = ["Line", "Markup", "summary_lines", "verdict_lines", "write_lines"]
 
 Markup = Mapping[str, bool]
 #: Parts of one line with their markup, as pytest's terminal writer takes it.
@@ -36,19 +35,19 @@ _NAME = 60
 _SENTENCE = 600
 
 
-class Writer(Protocol):
-    """What is needed of pytest's terminal writer or terminal reporter."""
+def write_lines(lines: Iterable[Line], write: Callable[..., object]) -> None:
+    """Write lines; whether colours show is the writer's choice.
 
-    def write(self, content: str, /, **markup: bool) -> None:
-        """Write text; markup names as in pytest."""
-
-
-def write_lines(lines: Iterable[Line], writer: Writer) -> None:
-    """Write lines; whether colours show is the writer's choice."""
+    Parameters
+    ----------
+    lines : iterable of Line
+    write : callable
+        ``write(text, **markup)``, as of pytest's terminal reporter or terminal writer.
+    """
     for line in lines:
         for text, markup in line:
-            writer.write(text, **markup)
-        writer.write("\n")
+            write(text, **markup)
+        write("\n")
 
 
 def summary_lines(

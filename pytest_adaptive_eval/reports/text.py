@@ -1,8 +1,8 @@
-"""Foreign text made safe for each place where it is shown.
+r"""Foreign text made safe for each place where it is shown.
 
 Answers, item ids, model names and error messages come from elsewhere.  Nothing
 is dropped silently but colour codes: a character that a place cannot hold is
-shown as its escape, such as ``\\x00``.
+shown as its escape, such as ``\x00``.
 """
 
 from __future__ import annotations

@@ -77,9 +77,12 @@ def write_record(path: Path, record: RunRecord) -> None:
     Raises
     ------
     JournalError
-        The path is no regular file or cannot be written.
+        The record is no JSON data, or the path is no regular file or cannot be written.
     """
-    text = json.dumps(record.to_json(), ensure_ascii=True, allow_nan=False, indent=1) + "\n"
+    try:
+        text = json.dumps(record.to_json(), ensure_ascii=True, allow_nan=False) + "\n"
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list within itself
+        raise JournalError(f"{path}: the run record is no JSON data: {error}; see what the tests attached") from error
     if path.exists() and not path.is_file():
         raise JournalError(f"{path} is not a regular file, and the run record would replace it: choose another path")
     path = path.resolve()  # a link stays, what it points to is replaced
@@ -87,11 +90,11 @@ def write_record(path: Path, record: RunRecord) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with open(temporary, "xb") as file:
+            with temporary.open("xb") as file:
                 file.write(text.encode("ascii"))
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise

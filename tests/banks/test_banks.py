@@ -1,0 +1,217 @@
+"""Banks on disk: what is written reads back, and what is wrong is named."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pytest_adaptive_eval.banks import read_bank, write_bank
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.errors import BankError
+
+
+def items_of(n):
+    return [Item(id=f"q-{i}", prompt=f"{i}?", answer=str(i), category=(f"c{i % 3}",)) for i in range(n)]
+
+
+def write(path, n=6, **more):
+    more = {"discrimination": np.linspace(0.5, 2, n), "intercept": np.linspace(-1, 1, n), **more}
+    return write_bank(path, items_of(n), **more)
+
+
+def jsonl(path, *lines):
+    path.write_text("".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_folder_reads_back(tmp_path):
+    written = write(tmp_path / "x.bank", subjects=["m1"], report={"trusted": True})
+    bank = read_bank(tmp_path / "x.bank")
+    assert bank.name == "x"
+    assert list(bank.ids) == [f"q-{i}" for i in range(6)]
+    assert [item.to_json() for item in bank.items] == [item.to_json() for item in items_of(6)]
+    np.testing.assert_array_equal(bank.discrimination[:, 0], np.linspace(0.5, 2, 6))
+    np.testing.assert_array_equal(bank.intercept, np.linspace(-1, 1, 6))
+    assert list(bank.categories) == [f"c{i % 3}" for i in range(6)]
+    assert (bank.scale, bank.content_hash) == (written.scale, written.content_hash)
+    assert (bank.subjects, bank.report["trusted"], bank.calibrated) == (("m1",), True, True)
+    with pytest.raises(ValueError, match="read-only"):
+        bank.intercept[0] = 3
+
+
+def test_the_scale_changes_with_the_fit_and_the_content_with_the_texts(tmp_path):
+    one = write(tmp_path / "a.bank")
+    other = write(tmp_path / "b.bank", intercept=np.zeros(6))
+    assert one.scale != other.scale
+    assert one.content_hash == other.content_hash
+    assert write(tmp_path / "c.bank", n=5).content_hash != one.content_hash
+
+
+def test_a_plain_file_is_an_uncalibrated_bank_of_the_same_content(tmp_path):
+    folder = write(tmp_path / "x.bank")
+    path = jsonl(tmp_path / "x.items.jsonl", *(item.to_json() for item in items_of(6)))
+    bank = read_bank(path)
+    assert (bank.name, bank.calibrated, len(bank)) == ("x", False, 6)
+    assert bank.content_hash == folder.content_hash
+
+
+def test_images_travel_with_the_bank_and_count_as_content(tmp_path):
+    Image.new("L", (4, 4), 0).save(tmp_path / "a.png")
+    item = Item(id="i", prompt="?", answer="x", images=("a.png",), root=str(tmp_path), formats=("image+text", "text"))
+    bank = write_bank(tmp_path / "i.bank", [item], discrimination=[1.0], intercept=[0.0])
+    assert bank.items[0].image_paths == (str(tmp_path / "i.bank" / "a.png"),)
+    assert bank.items[0].in_format("text").images == ()
+    Image.new("L", (4, 4), 9).save(tmp_path / "a.png")
+    other = write_bank(tmp_path / "j.bank", [item], discrimination=[1.0], intercept=[0.0])
+    assert other.content_hash != bank.content_hash
+
+
+def test_nothing_is_left_behind_when_writing_fails(tmp_path):
+    with pytest.raises(BankError, match="discrimination"):
+        write(tmp_path / "x.bank", discrimination=np.array([1, 1, np.nan, 1, 1, 1.0]))
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path / "x.bank")
+    before = read_bank(tmp_path / "x.bank").scale
+    with pytest.raises(BankError, match="exists"):
+        write(tmp_path / "x.bank")
+    with pytest.raises(BankError, match="cannot be copied"):
+        write_bank(
+            tmp_path / "x.bank",
+            [Item(id="i", prompt="?", answer="x", images=("gone.png",))],
+            discrimination=[1.0],
+            intercept=[0.0],
+            replace=True,
+        )
+    assert read_bank(tmp_path / "x.bank").scale == before
+    assert [p.name for p in tmp_path.iterdir()] == ["x.bank"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("not json\n", "not a JSON object"),
+        ("[1]\n", "found list"),
+        ({"id": "a", "prompt": "p", "answer": "x", "colour": 1}, "unknown field 'colour'"),
+        ({"id": "a", "prompt": 3, "answer": "x"}, "prompt is 3, expected a string"),
+        ({"id": "a b", "prompt": "p", "answer": "x"}, "cannot name a test"),
+        ({"id": "a::b", "prompt": "p", "answer": "x"}, "cannot name a test"),
+        ({"id": "a[1]", "prompt": "p", "answer": "x"}, "cannot name a test"),
+        ({"prompt": "p", "answer": "x"}, "id ''"),
+        ({"id": "a", "answer": "x"}, "asks nothing"),
+        ({"id": "a", "prompt": "p"}, "has no answer"),
+        ({"id": "a", "prompt": "p", "answer": "x", "grader": "fuzzy"}, "grader 'fuzzy' is not known"),
+        ({"id": "a", "prompt": "p", "answer": "(", "grader": "regex"}, "no regular expression"),
+        ({"id": "a", "prompt": "p", "answer": "x", "images": ["../a.png"]}, "outside the bank's folder"),
+        ({"id": "a", "prompt": "p", "answer": "x", "images": ["/a.png"]}, "outside the bank's folder"),
+        ({"id": "a", "prompt": "p", "answer": "x", "images": ["http://h/a.png"]}, "outside the bank's folder"),
+        ({"id": "a", "prompt": "p", "answer": "x", "images": ["a.gif"]}, "is not one of"),
+        ({"id": "a", "prompt": "p", "answer": "x", "images": ["gone.png"]}, "cannot be read"),
+        ({"id": "a", "prompt": "p", "answer": "x", "choices": [1]}, "expected a list of strings"),
+        ({"id": "a", "messages": [{"role": "user"}], "answer": "x"}, "expected {"),
+        ({"id": "q", "prompt": "p", "answer": "x"}, "stands already in line 1"),
+        ({"id": "a", "prompt": "p", "answer": "x", "grader": "python:os:system"}, "not trusted"),
+        ({"id": "a", "prompt": "p", "answer": "x", "grader": "python:os"}, "expected python:module:function"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, line, message):
+    path = jsonl(tmp_path / "x.jsonl", {"id": "q", "prompt": "p", "answer": "x"}, "\n", line)
+    with pytest.raises(BankError, match=message) as caught:
+        read_bank(path)
+    assert str(path) in str(caught.value) or "gone.png" in str(caught.value)
+    if "gone" not in str(line):
+        assert ":3:" in str(caught.value)
+
+
+def test_graders_of_trusted_modules_grade(tmp_path, monkeypatch):
+    (tmp_path / "my_graders.py").write_text("def half(item, text):\n    return 0.5 if text == item.answer else 0.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    line = {"id": "a", "prompt": "p", "answer": "x", "grader": "python:my_graders:half"}
+    bank = read_bank(jsonl(tmp_path / "x.jsonl", line), graders=["my_graders"])
+    assert bank.items[0].grade("x") == 0.5
+    sys.modules.pop("my_graders", None)
+    with pytest.raises(BankError, match="cannot be loaded"):
+        read_bank(jsonl(tmp_path / "y.jsonl", {**line, "grader": "python:my_graders:none"}), graders=["my_graders"])
+
+
+def test_a_number_may_be_written_as_a_number(tmp_path):
+    bank = read_bank(jsonl(tmp_path / "x.jsonl", {"id": "a", "prompt": "p", "answer": 4, "grader": "numeric"}))
+    assert bank.items[0].grade("it is 4.0") == 1.0
+
+
+@pytest.mark.parametrize("name", ["bank.json", "params.npz", "items.jsonl"])
+def test_a_missing_or_broken_file_is_named(tmp_path, name):
+    write(tmp_path / "x.bank")
+    path = tmp_path / "x.bank" / name
+    path.write_bytes(b"\x00garbage")
+    with pytest.raises(BankError, match=name.replace(".", r"\.")):
+        read_bank(tmp_path / "x.bank")
+    path.unlink()
+    with pytest.raises(BankError, match=f"{name} is missing"):
+        read_bank(tmp_path / "x.bank")
+
+
+def test_pickles_are_not_opened(tmp_path):
+    write(tmp_path / "x.bank")
+    ids = np.array([{"a": 1}] * 6, dtype=object)
+    np.savez(tmp_path / "x.bank" / "params.npz", ids=ids)
+    with pytest.raises(BankError, match="npz of plain arrays"):
+        read_bank(tmp_path / "x.bank")
+
+
+def columns(path):
+    with np.load(path / "params.npz") as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("discrimination", np.nan, "expected finite and at least 0"),
+        ("discrimination", -1.0, "expected finite and at least 0"),
+        ("intercept", np.inf, "expected finite"),
+        ("guess", 1.0, r"expected in \[0, 1\)"),
+    ],
+)
+def test_bad_parameters_name_the_item(tmp_path, name, value, message):
+    write(tmp_path / "x.bank")
+    data = columns(tmp_path / "x.bank")
+    data[name][2] = value
+    np.savez(tmp_path / "x.bank" / "params.npz", **data)
+    with pytest.raises(BankError, match=message) as caught:
+        read_bank(tmp_path / "x.bank")
+    assert "'q-2'" in str(caught.value)
+
+
+def test_parameters_of_another_fit_and_edited_texts_are_refused(tmp_path):
+    write(tmp_path / "x.bank")
+    data = columns(tmp_path / "x.bank")
+    np.savez(tmp_path / "x.bank" / "params.npz", **{**data, "intercept": data["intercept"] + 1})
+    with pytest.raises(BankError, match="not of one fit"):
+        read_bank(tmp_path / "x.bank")
+    np.savez(tmp_path / "x.bank" / "params.npz", **{**data, "ids": data["ids"][[0, 1, 1, 3, 4, 5]]})
+    with pytest.raises(BankError, match="'q-1' stands twice"):
+        read_bank(tmp_path / "x.bank")
+    np.savez(tmp_path / "x.bank" / "params.npz", **{**data, "guess": data["guess"][:3]})
+    with pytest.raises(BankError, match="3 values of guess"):
+        read_bank(tmp_path / "x.bank")
+    np.savez(tmp_path / "x.bank" / "params.npz", **data)
+    items = tmp_path / "x.bank" / "items.jsonl"
+    items.write_text(items.read_text().replace("3?", "4?"))
+    with pytest.raises(BankError, match="edited"):
+        read_bank(tmp_path / "x.bank")
+
+
+def test_another_version_and_no_bank_at_all(tmp_path):
+    write(tmp_path / "x.bank")
+    about = json.loads((tmp_path / "x.bank" / "bank.json").read_text())
+    (tmp_path / "x.bank" / "bank.json").write_text(json.dumps({**about, "schema_version": 99}))
+    with pytest.raises(BankError, match="schema_version is 99"):
+        read_bank(tmp_path / "x.bank")
+    with pytest.raises(BankError, match="there is no bank"):
+        read_bank(tmp_path / "none.bank")
+    with pytest.raises(BankError, match="no items"):
+        read_bank(jsonl(tmp_path / "e.jsonl", "\n"))

@@ -1,0 +1,130 @@
+"""Design-based intervals: exact where they can be, unbiased and of the promised coverage where they cannot."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import hypergeom
+
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.inference import design_based, with_missing_as
+from pytest_adaptive_eval.core.selection import SELECTORS
+from pytest_adaptive_eval.core.session import DesignLog, Policy, Session
+from pytest_adaptive_eval.errors import EstimationError
+
+
+def uniform_log(scores, size):
+    t = len(scores)
+    left = size - np.arange(t)
+    half = np.full(t, 0.5)
+    return DesignLog(np.arange(t), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, size)
+
+
+@given(st.integers(2, 60), st.data())
+def test_exact_bounds_are_the_hypergeometric_ones(size, data):
+    drawn = data.draw(st.integers(1, size - 1))
+    right = data.draw(st.integers(0, drawn))
+    interval = design_based(uniform_log([1.0] * right + [0.0] * (drawn - right), size), 0.95)
+    totals = np.arange(right, size - (drawn - right) + 1)
+    low = next(k for k in totals if hypergeom.sf(right - 1, size, k, drawn) > 0.05 - 1e-10)
+    high = next(k for k in totals[::-1] if hypergeom.cdf(right, size, k, drawn) > 0.05 - 1e-10)
+    assert (interval.low * size, interval.high * size) == pytest.approx((low, high))
+    assert interval.method == "exact uniform"
+
+
+@pytest.mark.parametrize("total", [0, 1, 7, 20, 33, 40])
+def test_each_exact_bound_errs_at_most_alpha_in_all_samples(total):
+    size, drawn = 40, 12
+    right = np.arange(max(0, drawn - (size - total)), min(drawn, total) + 1)
+    mass = hypergeom.pmf(right, size, total, drawn)
+    bounds = [design_based(uniform_log([1.0] * r + [0.0] * (drawn - r), size)) for r in right.tolist()]
+    assert sum(m for m, b in zip(mass, bounds, strict=True) if b.low * size > total + 1e-9) <= 0.05 + 1e-9
+    assert sum(m for m, b in zip(mass, bounds, strict=True) if b.high * size < total - 1e-9) <= 0.05 + 1e-9
+
+
+def test_everything_asked_leaves_nothing_open():
+    interval = design_based(uniform_log([1.0, 0.0, 1.0, 1.0], 4))
+    assert (interval.estimate, interval.low, interval.high) == (0.75, 0.75, 0.75)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=15))
+def test_fractional_scores_stay_within_what_is_certain(scores):
+    size = 30
+    interval = design_based(uniform_log(scores, size))
+    least, most = sum(scores) / size, (sum(scores) + size - len(scores)) / size
+    assert least - 1e-12 <= interval.low <= interval.estimate <= interval.high <= most + 1e-12
+
+
+def weighted_logs(truth, selector, floor, budget, seeds, perturb=0.0):
+    rng = np.random.default_rng(7)
+    n = len(truth)
+    intercept = np.where(truth > 0.5, 1.0, -1.0) + rng.normal(0, 1.0 + perturb, n)
+    bank = ItemBank("b", [f"i{i}" for i in range(n)], [None] * n, rng.lognormal(0, 0.3, n), intercept)
+    session = Session(bank, Policy(SELECTORS[selector], floor, budget), seed=3, subjects=seeds)
+    while (proposal := session.ask()) is not None:
+        session.tell(truth[proposal.items])
+    return [session.log(s) for s in range(seeds)]
+
+
+@pytest.mark.parametrize("selector", ["spread", "information"])
+@pytest.mark.parametrize("share", [0.15, 0.5, 0.9])
+def test_weighted_bounds_cover_at_their_confidence(selector, share):
+    rng = np.random.default_rng(11)
+    truth = (rng.random(300) < share).astype(float)
+    seeds = 400
+    intervals = [design_based(log) for log in weighted_logs(truth, selector, 0.25, 60, seeds)]
+    mean = truth.mean()
+    slack = 3 * np.sqrt(0.05 * 0.95 / seeds)
+    assert np.mean([i.low > mean for i in intervals]) <= 0.05 + slack
+    assert np.mean([i.high < mean for i in intervals]) <= 0.05 + slack
+    centre = np.mean([i.estimate for i in intervals])
+    spread = np.std([i.estimate for i in intervals]) / np.sqrt(seeds)
+    assert abs(centre - mean) < 4 * spread
+    assert max(i.high - i.low for i in intervals) < 0.5
+
+
+def test_predictions_that_tell_something_make_the_interval_narrower():
+    rng = np.random.default_rng(5)
+    truth = (rng.random(400) < 0.6).astype(float)
+    informed = [design_based(log) for log in weighted_logs(truth, "spread", 0.25, 80, 60)]
+    blind = [design_based(log) for log in weighted_logs(truth, "random", 0.0, 80, 60)]
+    width = [np.mean([i.high - i.low for i in group]) for group in (informed, blind)]
+    assert width[0] < 0.85 * width[1]
+
+
+def test_missing_scores_must_be_bounded_first():
+    log = uniform_log([1.0, np.nan, 0.0], 10)
+    with pytest.raises(EstimationError, match="bound it first"):
+        design_based(log)
+    low, high = (design_based(with_missing_as(log, s)) for s in (0.0, 1.0))
+    assert low.low <= high.low <= high.high
+    assert low.estimate == pytest.approx(1 / 3)
+    assert high.estimate == pytest.approx(2 / 3)
+
+
+def test_deterministic_draws_have_no_interval():
+    log = uniform_log([1.0, 0.0], 10)
+    silent = DesignLog(log.items, log.scores, np.full(2, np.nan), log.predictions, log.rest, log.variance, 10)
+    with pytest.raises(EstimationError, match="not drawn at random"):
+        design_based(silent)
+    with pytest.raises(EstimationError, match="no item was asked"):
+        design_based(uniform_log([], 10))
+
+
+def test_two_draws_are_unbiased_over_every_path():
+    truth, size = np.array([1.0, 0.0, 1.0, 1.0]), 4
+    weights = np.array([0.4, 0.3, 0.2, 0.1])
+    m = np.array([0.9, 0.2, 0.5, 0.7])
+    expected = 0.0
+    for i, j in product(range(size), repeat=2):
+        if i == j:
+            continue
+        q1, q2 = weights[i], weights[j] / (1 - weights[i])
+        first = m.sum() + (truth[i] - m[i]) / q1
+        second = truth[i] + m.sum() - m[i] + (truth[j] - m[j]) / q2
+        expected += q1 * q2 * (first + second) / 2
+    assert expected == pytest.approx(truth.sum())

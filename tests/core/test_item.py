@@ -1,0 +1,176 @@
+"""Items and their graders on answers as models write them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_adaptive_eval.core.item import GRADED_CHARACTERS, GRADERS, Item, Response, Status
+from pytest_adaptive_eval.errors import BankError
+
+COLOURS = ("red", "blue", "dark green", "Yellow.")
+
+
+def grade(grader: str, answer: str, text: str, **more: object) -> float:
+    return Item("i", "?", answer, grader, **more).grade(text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right"),
+    [
+        ("Paris", " paris.\n", 1),
+        ("Paris", '"Paris"!', 1),
+        ("New  York", "new york", 1),
+        ("STRASSE", "straße", 1),
+        ("Paris", "It is Paris", 0),
+        ("Paris", "", 0),
+        ("don't", "dont", 0),
+        ("-5", "5", 0),
+    ],
+)
+def test_exact(answer: str, text: str, right: float) -> None:
+    assert grade("exact", answer, text) == right
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right"),
+    [
+        ("B", "B", 1),
+        ("B", "b", 1),
+        ("B", "(B)", 1),
+        ("B", "(B) blue", 1),
+        ("B", "B. blue", 1),
+        ("B", "B) blue", 1),
+        ("B", "**B**", 1),
+        ("B", "B: because the sky is", 1),
+        ("B", "The answer is B.", 1),
+        ("B", "Answer: (B)", 1),
+        ("B", "the answer is: **B**", 1),
+        ("B", "blue", 1),
+        ("B", "Blue.", 1),
+        ("blue", "B", 1),
+        ("blue", "blue", 1),
+        ("D", "yellow", 1),
+        ("C", "Dark  green", 1),
+        ("C", "A car is shown, and it is dark, so the answer is C", 1),
+        ("B", "I see the sky. Answer: B", 1),
+        ("C", "First I thought the answer is A. But no: the answer is C.", 1),
+        ("A", "First I thought the answer is A. But no: the answer is C.", 0),
+        ("B", "C", 0),
+        ("B", "", 0),
+        ("B", "Both", 0),
+        ("B", "because", 0),
+        ("B", "7", 0),
+        ("B", "red", 0),
+    ],
+)
+def test_choice(answer: str, text: str, right: float) -> None:
+    assert grade("choice", answer, text, choices=COLOURS) == right
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right"),
+    [
+        ("12", "12", 1),
+        ("12", "so 3 * 4 = 12.", 1),
+        ("12", "12.0", 1),
+        ("1234.5", "$1,234.50", 1),
+        ("0.5", "1/2", 1),
+        ("1/3", "2/6", 1),
+        ("0.1", ".1", 1),
+        ("100000", "1e5", 1),
+        ("-5", "x = -5", 1),
+        ("-5", "x = \N{MINUS SIGN}5", 1),
+        ("5", "x = \N{MINUS SIGN}5", 0),
+        ("12", "12 or 13", 0),
+        ("0.3", "0.30000000000000004", 0),
+        ("12", "", 0),
+        ("12", "twelve", 0),
+        ("12", "1/0", 0),
+        ("12", "1e999999999", 0),
+        ("12", "9" * 15_000, 0),
+        ("unknown", "unknown", 0),
+    ],
+)
+def test_numeric(answer: str, text: str, right: float) -> None:
+    assert grade("numeric", answer, text) == right
+
+
+def test_numeric_tolerance() -> None:
+    assert grade("numeric", "3.14159", "3.14", meta={"tolerance": 0.01}) == 1
+    assert grade("numeric", "3.14159", "3.1", meta={"tolerance": 0.01}) == 0
+    assert grade("numeric", "10", "9.5", meta={"tolerance": 0.5}) == 1  # the edge is inside
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(BankError, match="tolerance"):
+            grade("numeric", "1", "1", meta={"tolerance": wrong})
+
+
+def test_regex_and_contains() -> None:
+    assert grade("regex", r"\b4[0-9]\b", "it is 42 I think") == 1
+    assert grade("regex", r"^\d+$", "42 or so") == 0
+    assert grade("contains", "Red Cross", "the red\ncross") == 1
+    assert grade("contains", "Red Cross", "red, cross") == 0
+
+
+def test_graders_read_the_beginning_of_an_endless_answer() -> None:
+    assert grade("contains", "end", "x" * (GRADED_CHARACTERS - 3) + "end") == 1
+    assert grade("contains", "end", "x" * GRADED_CHARACTERS + "end") == 0
+
+
+def test_own_grader_and_what_it_may_give() -> None:
+    assert Item("i", custom=lambda item, text: len(text) / 10).grade("abc") == pytest.approx(0.3)
+    for wrong in (1.5, -0.1, float("nan")):
+        with pytest.raises(BankError, match=r"expected a number in \[0, 1\]"):
+            Item("i", custom=lambda item, text, wrong=wrong: wrong).grade("")
+    with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of exact, choice"):
+        Item("i", grader="fuzzy").grade("")
+    assert set(GRADERS) == {"exact", "choice", "numeric", "regex", "contains"}
+
+
+def test_only_ok_has_a_score() -> None:
+    assert Response(Status.OK, 0.5).score == 0.5
+    for status in Status:
+        if status is not Status.OK:
+            assert Response(status).score is None
+            with pytest.raises(ValueError, match="cannot have score"):
+                Response(status, 0.0)
+    with pytest.raises(ValueError, match="cannot have score None"):
+        Response(Status.OK)
+    for wrong in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match=r"lies in \[0, 1\]"):
+            Response(Status.OK, wrong)
+
+
+def test_faults_of_the_run_are_told_from_those_of_the_subject() -> None:
+    faults = {status.value for status in Status if status.infrastructure}
+    assert faults == {"timeout", "error", "sandbox_error", "not_run"}
+
+
+def test_formats() -> None:
+    item = Item("i", "what?", images=("a.png",), formats=("image+text", "text", "image", "none"), root="bank")
+    assert item.in_format("image+text") == item
+    assert item.image_paths == ("bank/a.png",)
+    assert (item.in_format("text").images, item.in_format("text").prompt) == ((), "what?")
+    assert (item.in_format("image").images, item.in_format("image").prompt) == (("a.png",), "")
+    assert (item.in_format("none").images, item.in_format("none").prompt) == ((), "")
+    with pytest.raises(BankError, match="no format 'sound'"):
+        item.in_format("sound")
+
+
+def test_content_hash_changes_with_what_is_asked_and_not_with_where_it_lies() -> None:
+    item = Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 1})
+    assert json.loads(json.dumps(item.to_json()))["choices"] == ["a", "b"]
+    assert (
+        item.content_hash
+        == Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 1}, root="x").content_hash
+    )
+    others = [
+        Item("i", "what!", "B", "choice", choices=("a", "b"), meta={"level": 1}),
+        Item("i", "what?", "A", "choice", choices=("a", "b"), meta={"level": 1}),
+        Item("i", "what?", "B", "exact", choices=("a", "b"), meta={"level": 1}),
+        Item("i", "what?", "B", "choice", choices=("b", "a"), meta={"level": 1}),
+        Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 2}),
+        Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 1}, images=("p.png",)),
+    ]
+    assert len({item.content_hash, *(other.content_hash for other in others)}) == 7

@@ -1,0 +1,171 @@
+"""The gate report: what readers find in it, and that the strictest of them accepts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.reports.junit import gate_report, write_gate_report
+
+SCHEMA = etree.XMLSchema(file=str(Path(__file__).parent / "jenkins.xsd"))
+PAYLOADS = [
+    "\ud800\udfff",
+    "\x00\x08\x0b\x1f\x7f\x85\ufffe",
+    "]]> <![CDATA[ --> <!DOCTYPE x> &amp; &#0;",
+    "\x1b[31mred\x1b[0m",
+    "one\r\ntwo\rthree\n\n\tfour",
+    "\"double\" 'single' `tick` <tag/>",
+    "::error::x ##[group]",
+    "模型 \U0001f600 \u202e",
+    "x" * 100_000,
+]
+
+
+def read(record: RunRecord) -> Any:
+    """The report, valid and parsed by another parser than the one that wrote it."""
+    root = etree.fromstring(gate_report(record))
+    SCHEMA.assertValid(root)
+    return root
+
+
+def test_what_a_reader_finds(make: SimpleNamespace) -> None:
+    void = make.interview(name="chart", stop="ERRORS", error="3 errors in a row", bank={"name": "chart"})
+    gates = [
+        make.gate(),
+        make.gate("INCONCLUSIVE", name="test_more"),
+        make.gate("FAIL", name="test_other", notes=("a note",)),
+        make.gate("ERROR", name="test_chart", of="chart"),
+        make.gate("ERROR", name="test_alone", of=""),
+    ]
+    root = read(make.record([make.interview(), void], gates))
+    assert dict(root.attrib) == {"tests": "7", "failures": "2", "errors": "3", "time": "166.501"}
+    assert [suite.get("name") for suite in root] == [
+        "vlm-2b-step-4000 on mmmu",
+        "vlm-2b-step-4000 on chart",
+        "gates without an interview",
+    ]
+    suite = root[0]
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "time", "timestamp")] == [
+        "4",
+        "2",
+        "0",
+        "83.250",
+        "2031-05-06T07:08:09Z",
+    ]
+    properties = {p.get("name"): p.get("value") for p in suite.iter("property")}
+    expected = {"theta": "1.234", "standard_error": "0.188", "asked": "96", "bank_size": "640", "stop_reason": "BUDGET"}
+    assert expected.items() <= properties.items()
+    assert properties["accuracy"] == "0.612"
+    assert properties["model_accuracy"] == "0.605"
+
+    cases = {case.get("name"): case for case in root.iter("testcase")}
+    assert len(cases["test_promotion: accuracy >= .55"].findall("*")) == 1
+    assert cases["test_promotion: accuracy >= .55"].find("system-out").text.startswith("PASS accuracy .612")
+    failure = cases["test_other: accuracy >= .55"].find("failure")
+    sentence = "FAIL accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based; a note"
+    assert failure.get("type") == "fail"
+    assert failure.get("message") == sentence
+    assert failure.text.splitlines() == [sentence, "a note", "tests/test_eval.py:12"]
+    assert cases["test_more: accuracy >= .55"].find("failure").get("type") == "inconclusive"
+    assert cases["test_chart: accuracy >= .55"].find("error").get("message").startswith("ERROR accuracy")
+    interviews = [case for case in root.iter("testcase") if case.get("name") == "interview"]
+    assert [case.find("error") is None for case in interviews] == [True, False]
+    assert interviews[1].find("error").get("message") == "ERROR 3 errors in a row"
+
+
+def test_an_interview_cut_off_is_an_error(make: SimpleNamespace) -> None:
+    root = read(make.record([make.interview(stop="", stop_sentence="")], []))
+    assert root.find(".//error").get("message") == "ERROR the interview was cut off"
+
+
+@pytest.mark.parametrize("verdict", [{}, {"outcome": "MAYBE"}, {"outcome": None, "sentence": 3, "notes": None}])
+def test_a_gate_without_a_verdict_never_passes(make: SimpleNamespace, verdict: dict[str, Any]) -> None:
+    gate = make.gate()
+    gate.verdict = verdict
+    assert read(make.record(gates=[gate])).get("errors") == "1"
+
+
+def test_names_are_unique(make: SimpleNamespace) -> None:
+    gates = [make.gate(), make.gate("FAIL"), make.gate(name="interview")]
+    gates[2].verdict = {"outcome": "PASS"}
+    root = read(make.record([make.interview(), make.interview(nodeid="other")], gates))
+    names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
+    assert len(set(names)) == len(names) == 5
+    assert len({suite.get("name") for suite in root}) == 2
+
+
+def test_dots_in_names_do_not_look_like_packages(make: SimpleNamespace) -> None:
+    root = read(make.record([make.interview(subject={"name": "vlm-2.5"})], []))
+    assert root[0].get("name") == "vlm-2.5 on mmmu"
+    assert root[0][1].get("classname") == "adaptive_eval.vlm-2_5 on mmmu"
+
+
+def hostile(make: SimpleNamespace, text: str) -> RunRecord:
+    """A record with `text` wherever a text can be."""
+    gate = make.gate("FAIL", name=text, of=text, notes=(text,))
+    gate.verdict |= {"metric": text, "requirement": text, "sentence": text}
+    gate.file = gate.nodeid = text
+    interview = make.interview(
+        name=text,
+        nodeid=text,
+        subject={"name": text, "checkpoint": text},
+        bank={"name": text, "scale": text},
+        policy={"seed": text},
+        statuses={text: 1},
+        stop=text,
+        stop_sentence=text,
+        accuracy={**make.interval(0.5, 0.4, 0.6, text), text: text},
+        error=text,
+        notes=[text],
+    )
+    record: RunRecord = make.record([interview], [gate])
+    record.run = record.started = text
+    return record
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=[ascii(p[:12]) for p in PAYLOADS])
+def test_payloads(make: SimpleNamespace, payload: str) -> None:
+    record = hostile(make, payload)
+    root = read(record)
+    assert root.get("failures") == "1"
+    assert root.get("errors") == "1"
+    assert len(gate_report(record)) < 400_000
+    for case in root.iter("testcase"):
+        assert len(case.get("name")) < 255
+        assert "\n" not in case.get("name")
+    assert "\n" not in root.find(".//failure").get("message")
+
+
+@given(text=st.text(st.characters(exclude_categories=())))
+@settings(max_examples=50, deadline=None)
+def test_any_text_is_valid(make: SimpleNamespace, text: str) -> None:
+    read(hostile(make, text))
+
+
+def test_the_same_record_gives_the_same_bytes(make: SimpleNamespace, tmp_path: Path) -> None:
+    write_gate_report(make.record(), tmp_path / "deep" / "a.xml")
+    write_gate_report(RunRecord.from_json(make.record().to_json()), tmp_path / "deep" / "b.xml")
+    a, b = (path.read_bytes() for path in sorted((tmp_path / "deep").iterdir()))
+    assert a == b == gate_report(make.record())
+    assert a.startswith(b"<?xml version='1.0' encoding='utf-8'?>\n<testsuites ")
+
+
+def test_an_empty_run_is_valid(make: SimpleNamespace) -> None:
+    assert read(make.record([], [])).get("tests", "0") == "0"
+
+
+def test_a_report_that_cannot_be_written(make: SimpleNamespace, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"gates\.xml: cannot write the gate report: .*--adaptive-eval-junit"):
+        write_gate_report(make.record(), tmp_path / "file" / "gates.xml")
+    with pytest.raises(UsageError, match="not a regular file"):
+        write_gate_report(make.record(), tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]

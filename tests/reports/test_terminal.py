@@ -1,0 +1,195 @@
+"""The summary is read by people: what it says, how it fits, and that nothing breaks it."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.reports.terminal import Line, summary_lines, verdict_lines, write_lines
+from pytest_adaptive_eval.reports.text import columns
+
+HOSTILE = "::error::x\n##[group]y \x1b[31mred\x1b[0m\x00\ud800 模型" * 40
+
+
+def text(lines: list[Line]) -> list[str]:
+    return ["".join(part for part, _ in line) for line in lines]
+
+
+@pytest.fixture
+def big(make: SimpleNamespace) -> RunRecord:
+    """Every kind of interview and of verdict."""
+    plain = {"name": "maze", "calibrated": False}
+    forced = {"name": "ocrbench", "calibrated": True, "trusted": False, "calibration_subject": True}
+    record: RunRecord = make.record(
+        [
+            make.interview(),
+            make.interview(
+                name="maze",
+                bank=plain,
+                theta=None,
+                standard_error=None,
+                accuracy=make.interval(0.4, 0.4, 0.4, "exact uniform"),
+                accuracy_model=None,
+                asked=60,
+                size=60,
+                statuses={"ok": 57, "timeout": 2, "refused": 1},
+                stop_sentence="every item of the bank was asked",
+            ),
+            make.interview(name="ocr", bank=forced, theta=[-0.402], accuracy=None, notes=["read me"]),
+            make.interview(
+                name="chart",
+                bank={"name": "chart"},
+                theta=None,
+                accuracy=None,
+                accuracy_model=None,
+                asked=3,
+                stop="ERRORS",
+                stop_sentence="too many answers could not be had",
+                error="3 errors in a row:\nConnectionError",
+            ),
+        ],
+        [
+            make.gate(),
+            make.gate("INCONCLUSIVE", name="maze", of="maze"),
+            make.gate("FAIL", name="test_ocr", of="ocr", notes=("read me", "its own note")),
+            make.gate("ERROR", name="test_chart", of="chart"),
+        ],
+    )
+    return record
+
+
+def test_a_simple_run(make: SimpleNamespace) -> None:
+    lines = summary_lines(make.record(), 100, written={"JUnit report": "gates.xml"})
+    assert text(lines) == [
+        "subject           bank     ability  accuracy                asked  ended because",
+        "vlm-2b-step-4000  mmmu  1.23 ± .31  .612 [.551, .671]  96/640 15%  the budget is spent",
+        "ability is in logits on the bank's own scale; intervals are two-sided at 90%",
+        "",
+        "PASS  test_promotion: accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items,",
+        "      design-based",
+        "",
+        "JUnit report: gates.xml",
+    ]
+    assert [markup for part, markup in lines[4] if part == "PASS"] == [{"green": True, "bold": True}]
+
+
+def test_a_narrow_terminal_gives_the_reason_a_line_of_its_own(make: SimpleNamespace) -> None:
+    assert text(summary_lines(make.record(gates=[]), 80)) == [
+        "subject           bank     ability  accuracy                asked",
+        "vlm-2b-step-4000  mmmu  1.23 ± .31  .612 [.551, .671]  96/640 15%",
+        "    the budget is spent",
+        "ability is in logits on the bank's own scale; intervals are two-sided at 90%",
+    ]
+
+
+def test_a_very_narrow_terminal_gets_a_block_an_interview(make: SimpleNamespace) -> None:
+    assert text(summary_lines(make.record(gates=[]), 60)) == [
+        "vlm-2b-step-4000 on mmmu",
+        "  ability 1.23 ± .31 · accuracy .612 [.551, .671]",
+        "  asked 96/640 15% · the budget is spent",
+        "ability is in logits on the bank's own scale; intervals are",
+        "two-sided at 90%",
+    ]
+
+
+def test_every_kind_of_result_shows(big: RunRecord) -> None:
+    lines = text(summary_lines(big, 140))
+    told = "\n".join(lines)
+    assert "60/60 100%\n    every item of the bank was asked (no score: 2 timeout, 1 refused)" in told
+    assert ".400 exact" in told
+    assert "ocr (ocrbench)" in told
+    assert "-.40 ± .31  ~.605 [.580, .630]" in told
+    assert "    void: 3 errors in a row: ConnectionError" in lines
+    assert "- maze: the bank is not calibrated" in told
+    assert "- ocr: the bank was written although" in told
+    assert "- ocr: vlm-2b-step-4000 is one of the bank's calibration subjects" in told
+    assert "- ocr: ~ is the bank's own projection" in told
+    assert lines.count("- read me") == 1
+    assert told.count("read me") == 1, "a verdict does not repeat what the notes say"
+    assert "; its own note" in told
+    colours = {part: markup for line in summary_lines(big, 140) for part, markup in line if markup}
+    assert colours["FAIL        "] == {"red": True, "bold": True}
+    assert colours["INCONCLUSIVE"] == {"yellow": True, "bold": True}
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 140, 200])
+def test_lines_fit(big: RunRecord, width: int) -> None:
+    lines = text(summary_lines(big, width))
+    assert max(map(columns, lines)) <= width
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_quiet_shows_verdicts_only(big: RunRecord) -> None:
+    lines = text(verdict_lines(big, 300))
+    assert [line.split()[0] for line in lines] == ["PASS", "INCONCLUSIVE", "FAIL", "ERROR"]
+    assert lines[1].startswith("INCONCLUSIVE  maze: accuracy")
+    assert lines[2].startswith("FAIL          test_ocr (ocr): accuracy")
+    assert lines[2].endswith("; read me; its own note")
+
+
+def test_an_empty_run_says_nothing(make: SimpleNamespace) -> None:
+    assert summary_lines(make.record([], []), 80) == []
+
+
+def test_several_dimensions(make: SimpleNamespace) -> None:
+    wide = make.interview(theta=[0.1, -0.001, 2.0, 3.0], standard_error=[0.5, None, 0.25, 1.0])
+    assert ".10 ± .82, .00, 2.00 ± .41, ..." in "\n".join(text(summary_lines(make.record([wide]), 140)))
+
+
+def test_an_interview_cut_off_is_void(make: SimpleNamespace) -> None:
+    lines = text(summary_lines(make.record([make.interview(stop="", stop_sentence="")]), 100))
+    assert "    void: the interview was cut off" in lines
+
+
+@pytest.mark.parametrize("verdict", [{}, {"outcome": "MAYBE"}, {"outcome": None, "sentence": None}])
+def test_a_verdict_that_is_not_known_is_an_error(make: SimpleNamespace, verdict: dict[str, Any]) -> None:
+    gate = make.gate()
+    gate.verdict = verdict
+    (line,) = text(verdict_lines(make.record(gates=[gate]), 100))
+    assert line == "ERROR  test_promotion: the record holds no verdict for this gate"
+
+
+def test_hostile_text_breaks_nothing(make: SimpleNamespace) -> None:
+    gate = make.gate("FAIL", name=HOSTILE, of=HOSTILE, notes=(HOSTILE,))
+    interview = make.interview(
+        name=HOSTILE,
+        subject={"name": HOSTILE},
+        bank={"name": HOSTILE, "calibrated": False},
+        stop_sentence=HOSTILE,
+        statuses={HOSTILE: 3},
+        error=HOSTILE,
+        notes=[HOSTILE],
+    )
+    record = make.record([interview, make.interview()], [gate])
+    for width in (40, 80, 140):
+        lines = text(summary_lines(record, width, written={"JUnit report": HOSTILE}))
+        for line in lines:
+            assert line.isprintable()
+            assert "::" not in line
+            assert "##" not in line
+        assert len(lines) < 200
+        assert all(line.isascii() for line in text(summary_lines(record, width, ascii_only=True)))
+
+
+def test_pytest_writes_the_lines_and_their_colours(make: SimpleNamespace) -> None:
+    from _pytest._io import TerminalWriter
+
+    for colours in (False, True):
+        out = io.StringIO()
+        writer = TerminalWriter(out)
+        writer.hasmarkup = colours
+        write_lines(verdict_lines(make.record(), 200), writer.write)
+        begin = "\x1b[32m\x1b[1mPASS\x1b[0m" if colours else "PASS"
+        assert out.getvalue().startswith(f"{begin}  test_promotion: ")
+        assert out.getvalue().endswith("design-based\n")
+
+
+def test_a_terminal_without_unicode(make: SimpleNamespace) -> None:
+    record = make.record([make.interview(subject={"name": "模型…" + "x" * 99})], [])
+    lines = text(summary_lines(record, 70, ascii_only=True))
+    assert lines[0].startswith("\\u6a21\\u578b...x")
+    assert lines[1] == "  ability 1.23 +- .31, accuracy .612 [.551, .671], asked 96/640 15%"
