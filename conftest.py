@@ -17,7 +17,7 @@ def model(pytestconfig: pytest.Config) -> Iterator[Any]:
     """The checkpoint that --adaptive-eval-model names, else the late one of the fixtures."""
     from pytest_adaptive_eval.config import load_model
 
-    named = pytestconfig.getoption("adaptive_eval_model")
+    named = pytestconfig.getoption("adaptive_eval_model", None)
     subject = load_model(
         named or str(CHECKPOINT), (pytestconfig.invocation_params.dir, ROOT), ROOT / ".adaptive-eval" / "cache"
     )
@@ -27,6 +27,6 @@ def model(pytestconfig: pytest.Config) -> Iterator[Any]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With --adaptive-eval only the examples run; the project's own tests start pytest with it themselves."""
-    if config.getoption("adaptive_eval") and collection_path == ROOT / "tests":
+    if config.getoption("adaptive_eval", False) and collection_path == ROOT / "tests":
         return True
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +14,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import SELECTORS, Selector
-from pytest_adaptive_eval.core.session import POLICIES, Policy
-from pytest_adaptive_eval.core.stopping import resolve_budget
+from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class EvalSpec:
     @property
     def parameter_id(self) -> str:
         """Id of the placeholder among a function's parameters."""
-        return f"aeval:{self.bank_stem}"
+        return "aeval:" + re.sub(r"[^A-Za-z0-9._+-]+", "_", self.bank_stem)
 
     def build(
         self,
@@ -179,16 +179,13 @@ class EvalSpec:
             path = self._bank_path(settings.root)
             bank = read(path) if read else read_bank(path, graders=settings.graders)
             policy = self._policy(settings, bank, selector)
-            budget = resolve_budget(policy.budget, len(bank))
+            budget = Session(bank, policy).budget  # checks that policy and bank go together
+            if (seed := self.data.get("seed", 0)) < 0:
+                raise ConfigError(f"the seed is {seed}, expected a whole number of at least 0")
         except ConfigError as error:
             text = str(error)
             raise ConfigError(text if text.startswith(self.where) else f"{self.where}: {text}") from None
-        if policy.selector.needs_calibration and not bank.calibrated:
-            raise ConfigError(
-                f"{self.where}: selector {policy.selector.name!r} needs a calibrated bank, and {bank.name!r} has no "
-                "parameters: leave selector out or write 'random'"
-            )
-        seed = settings.seed if settings.seed is not None else self.data.get("seed", 0)
+        seed = settings.seed if settings.seed is not None else seed
         stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
         notes = []
         if not bank.calibrated:

@@ -85,6 +85,8 @@ class ItemBank:
     categories: Sequence[str] = ()
     subjects: tuple[str, ...] = ()
     report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    #: The guess floors, or None where no item has one, which spares two passes over the bank.
+    asymptote: Array | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -118,6 +120,7 @@ class ItemBank:
                     f"{expected}; {int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"
                 )
             object.__setattr__(self, name, array)
+        object.__setattr__(self, "asymptote", self.guess if self.guess.any() else None)
         ordered = np.sort(np.asarray(self.ids))
         same = np.flatnonzero(ordered[1:] == ordered[:-1])
         if len(same):

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp, stdtrit  # scipy.stats would cost half a second to import
 
+from pytest_adaptive_eval.core.irt import special  # scipy.stats would cost half a second to import
 from pytest_adaptive_eval.core.session import DesignLog
 from pytest_adaptive_eval.errors import EstimationError
 
@@ -103,7 +103,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     concentration = float((weights**2).sum())
     empirical = float((weights**2) @ (totals - estimate) ** 2) / max(1.0 - concentration, 1e-9)
     model = float((weights**2) @ log.variance)
-    half = float(stdtrit(max(1.0 / concentration - 1.0, 1.0), confidence)) * np.sqrt(max(empirical, model))
+    half = float(special().stdtrit(max(1.0 / concentration - 1.0, 1.0), confidence)) * np.sqrt(max(empirical, model))
     low, high = (estimate - half) / size, (estimate + half) / size
     return Interval(
         float(np.clip(estimate / size, least, most)),
@@ -135,8 +135,9 @@ def _at_least(right: int, drawn: int, total: int, size: int) -> float:
         return 0.0
     ways = _log_choose(total, k) + _log_choose(size - total, drawn - k)
     possible = drawn - k <= size - total
-    return float(np.exp(logsumexp(ways[possible]) - _log_choose(size, drawn))) if possible.any() else 0.0
+    return float(np.exp(special().logsumexp(ways[possible]) - _log_choose(size, drawn))) if possible.any() else 0.0
 
 
 def _log_choose(n: int, k: int | NDArray[np.int64]) -> Array:
+    gammaln = special().gammaln
     return np.asarray(gammaln(n + 1.0) - gammaln(np.asarray(k) + 1.0) - gammaln(np.maximum(n - k, 0) + 1.0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
@@ -18,8 +17,8 @@ Array = NDArray[np.float64]
 
 def expected_accuracy(bank: ItemBank, theta: Array) -> Array:
     """Test characteristic curve: mean probability over the bank at theta (S, D), shape (S,)."""
-    guess = bank.guess if bank.guess.any() else None
-    return np.asarray(irt.probability(theta, bank.discrimination, bank.intercept, guess).mean(axis=1))
+    p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote)
+    return np.asarray(p.mean(axis=1))
 
 
 def ability_at(bank: ItemBank, accuracy: float, bound: float = 8.0) -> float:
@@ -59,5 +58,5 @@ def model_based(session: Session, confidence: float = 0.95, subject: int = 0) ->
     w = p * (1.0 - p)
     slope = (w[rest, None] * session.bank.discrimination[rest]).sum(axis=0)
     variance = float(slope @ session.estimate.covariance[subject] @ slope) + float(w[rest].sum())
-    half = float(ndtri(confidence)) * variance**0.5 / n
+    half = float(irt.special().ndtri(confidence)) * variance**0.5 / n
     return Interval(estimate, max(0.0, estimate - half), min(1.0, estimate + half), confidence, "model-based")

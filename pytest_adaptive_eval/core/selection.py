@@ -105,8 +105,7 @@ class MaximumInformation:
     def criterion(self, view: View) -> Array:
         """`irt.information` at theta."""
         bank = view.bank
-        guess = bank.guess if bank.guess.max() > 0 else None
-        return irt.information(view.probability, bank.discrimination, guess, view.covariance)
+        return irt.information(view.probability, bank.discrimination, bank.asymptote, view.covariance)
 
 
 @dataclass(frozen=True, slots=True)

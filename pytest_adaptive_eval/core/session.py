@@ -184,14 +184,13 @@ class Session:
         #: Reason and number of administrations at the stop, one a subject.
         self.stop: list[StopReason | None] = [None] * subjects
         self.stopped_at = np.zeros(subjects, dtype=np.int64)
-        self._guess = bank.guess if bank.guess.any() else None
         shape = (subjects, self.budget)
         self._items = np.empty(shape, dtype=np.int64)
         self._scores, self._propensities = np.empty(shape), np.empty(shape)
         self._predictions, self._rest, self._variance = np.empty(shape), np.empty(shape), np.empty(shape)
         self._A = np.empty((*shape, bank.dimensions))
         self._d = np.empty(shape)
-        self._c = np.empty(shape) if self._guess is not None else None
+        self._c = np.empty(shape) if bank.asymptote is not None else None
         #: Abilities after each administration, shape (S, budget, D).
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
@@ -229,7 +228,7 @@ class Session:
             self.bank,
             theta,
             self.estimate.covariance[some],
-            irt.probability(theta, self.bank.discrimination, self.bank.intercept, self._guess),
+            irt.probability(theta, self.bank.discrimination, self.bank.intercept, self.bank.asymptote),
             self._items[some, : self.asked],
         )
         return propose(self.policy.selector, view, k, self.policy.floor, self._rngs[some])
@@ -237,7 +236,7 @@ class Session:
     @property
     def predicted(self) -> Array:
         """Predicted score of every item at the present abilities, shape (S, n)."""
-        return irt.probability(self.estimate.theta, self.bank.discrimination, self.bank.intercept, self._guess)
+        return irt.probability(self.estimate.theta, self.bank.discrimination, self.bank.intercept, self.bank.asymptote)
 
     def tell(self, scores: ArrayLike) -> None:
         """Take the scores (S, k) of the last proposal, in [0, 1], NaN where there is none.
@@ -272,7 +271,7 @@ class Session:
         if self.bank.calibrated:
             self.estimate = self._estimated()
         self.trace[:, new] = self.estimate.theta[:, None, :]
-        for s, reason in enumerate(self.rule.check(self.asked, self.estimate.standard_error)):
+        for s, reason in enumerate(self.rule.check(self.asked, self.estimate)):
             if reason:
                 self.end(StopReason.EXHAUSTED if self.asked == len(self.bank) else reason, s)
 

@@ -6,17 +6,14 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pytest_adaptive_eval.core.estimation import Estimate
 from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = ["AnyOf", "Budget", "StandardError", "StopReason", "StoppingRule", "resolve_budget"]
-
-Array = NDArray[np.float64]
 
 
 class StopReason(enum.Enum):
@@ -33,8 +30,8 @@ class StopReason(enum.Enum):
 class StoppingRule(Protocol):
     """Something that ends interviews, for many subjects at once."""
 
-    def check(self, asked: int, standard_error: Array) -> Sequence[StopReason | None]:
-        """Reason to stop per subject, after `asked` items, from standard errors (S, D) in logits."""
+    def check(self, asked: int, estimate: Estimate) -> Sequence[StopReason | None]:
+        """Reason to stop per subject, after `asked` items, from their abilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +40,9 @@ class Budget:
 
     count: int
 
-    def check(self, asked: int, standard_error: Array) -> Sequence[StopReason | None]:
+    def check(self, asked: int, estimate: Estimate) -> Sequence[StopReason | None]:
         """See `StoppingRule`."""
-        return [StopReason.BUDGET if asked >= self.count else None] * len(standard_error)
+        return [StopReason.BUDGET if asked >= self.count else None] * len(estimate.theta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +55,9 @@ class StandardError:
         if not self.target > 0:
             raise ConfigError(f"standard_error is {self.target!r}, expected a number of logits above 0")
 
-    def check(self, asked: int, standard_error: Array) -> Sequence[StopReason | None]:
+    def check(self, asked: int, estimate: Estimate) -> Sequence[StopReason | None]:
         """See `StoppingRule`."""
-        reached = np.asarray((standard_error <= self.target).all(axis=1))
+        reached = np.asarray((estimate.standard_error <= self.target).all(axis=1))
         return [StopReason.PRECISION if asked > 0 and r else None for r in reached]
 
 
@@ -70,9 +67,9 @@ class AnyOf:
 
     rules: tuple[StoppingRule, ...]
 
-    def check(self, asked: int, standard_error: Array) -> Sequence[StopReason | None]:
+    def check(self, asked: int, estimate: Estimate) -> Sequence[StopReason | None]:
         """See `StoppingRule`."""
-        columns = [rule.check(asked, standard_error) for rule in self.rules]
+        columns = [rule.check(asked, estimate) for rule in self.rules]
         return [next((reason for reason in row if reason), None) for row in zip(*columns, strict=True)]
 
 
@@ -90,6 +87,8 @@ def resolve_budget(budget: int | str, items: int) -> int:
     ConfigError
         A float, a share outside (0, 100], or a count outside 1 ... `items`.
     """
+    from fractions import Fraction  # with decimal, a tenth of what importing numpy costs
+
     if isinstance(budget, str) and (match := _SHARE.fullmatch(budget.strip())):
         share = Fraction(match.group(1)) / 100
         if not 0 < share <= 1:

@@ -2,7 +2,8 @@
 
 Only the classes of transformers itself are used, on local safetensors files,
 and what transformers would merely log (a tensor that is missing and therefore
-random, say) is an error here.
+random, say) is an error here.  Images need transformers 5.5 or later, whose
+image processors work on Pillow alone.
 """
 
 from __future__ import annotations

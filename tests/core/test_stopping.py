@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.core.estimation import Estimate
 from pytest_adaptive_eval.core.stopping import (
     AnyOf,
     Budget,
@@ -71,13 +72,14 @@ def test_a_share_lies_within_half_an_item(share: int, items: int) -> None:
 
 
 def test_rules() -> None:
-    errors = np.array([[0.2, 0.3], [0.2, 0.4], [0.1, 0.1]])
+    errors = np.array([[0.2, 0.29], [0.2, 0.4], [0.1, 0.1]])
+    estimate = Estimate(np.zeros((3, 2)), np.array([np.diag(row**2) for row in errors]), np.ones(3, dtype=bool))
     rule = AnyOf((StandardError(0.3), Budget(5)))
     assert isinstance(rule, StoppingRule)
-    assert rule.check(4, errors) == [StopReason.PRECISION, None, StopReason.PRECISION]
-    assert rule.check(5, errors) == [StopReason.PRECISION, StopReason.BUDGET, StopReason.PRECISION]
-    assert StandardError(9.0).check(0, errors) == [None] * 3  # a wide target does not stop before the first answer
-    assert Budget(5).check(4, errors) == [None] * 3
+    assert rule.check(4, estimate) == [StopReason.PRECISION, None, StopReason.PRECISION]
+    assert rule.check(5, estimate) == [StopReason.PRECISION, StopReason.BUDGET, StopReason.PRECISION]
+    assert StandardError(9.0).check(0, estimate) == [None] * 3  # a wide target does not stop before the first answer
+    assert Budget(5).check(4, estimate) == [None] * 3
 
 
 @pytest.mark.parametrize("target", [0.0, -1.0, float("nan")])

@@ -1,0 +1,166 @@
+"""kill -9 at random moments of the promotion example, and what is left of it.
+
+``python benchmarks/kill_resume.py`` interviews two checkpoints at once, in batches of 8, with ``-n2`` (or without
+xdist, by turns), kills the whole process group at a random moment, starts the run again, and counts: answers that the
+journal held and the resumed run asked again (must be none), questions asked twice (at most one batch an interview), and
+whether the resumed verdicts are those of a run that nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BATCH = 8
+CHECKPOINTS = ("text-late", "text-regressed")
+
+CONFTEST = f'''
+import pytest
+from pathlib import Path
+from pytest_adaptive_eval.models.transformers import TransformersSubject
+
+def counted(name, folder):
+    """A real checkpoint that notes every question before it answers."""
+    subject = TransformersSubject.load({str(ROOT / "fixtures" / "checkpoints")!r} + "/" + name)
+    answer = subject.answer
+
+    def noted(items):
+        with open(folder / f"{{name}}.asked", "a") as file:
+            file.write("".join(f"{{item.id}}\\n" for item in items))
+        return answer(items)
+
+    subject.answer = noted
+    return subject
+
+{"".join(f"""
+@pytest.fixture(scope="module")
+def model_{number}():
+    return counted({name!r}, Path(__file__).parent)
+""" for number, name in enumerate(CHECKPOINTS))}
+'''
+
+TESTS = "".join(
+    f'''
+@pytest.mark.adaptive_eval(bank={str(ROOT / "fixtures" / "banks" / "text.bank")!r}, name="{name}", budget=96, batch={BATCH})
+def test_{number}(item, model_{number}):
+    assert item.grade(model_{number}.generate(item.prompt))
+
+def test_gate_{number}(adaptive_eval):
+    assert adaptive_eval["{name}"].accuracy.at_least(0.5)
+'''
+    for number, name in enumerate(CHECKPOINTS)
+)
+
+
+def command(folder: Path, workers: int) -> list[str]:
+    """The pytest command of one run."""
+    many = ["-n", str(workers)] if workers else ["-p", "no:xdist"]
+    record = ["--adaptive-eval-record", str(folder / "record.json")]
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval", *record, *many]
+
+
+def verdicts(folder: Path) -> list[tuple[str, str]]:
+    """Gate and sentence of each verdict of the last run."""
+    record: dict[str, Any] = json.loads((folder / "record.json").read_text())
+    return sorted((gate["name"], gate["verdict"]["sentence"]) for gate in record["gates"])
+
+
+def journalled(folder: Path, before: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Items whose whole journal line lies on the disk, by checkpoint.
+
+    A journal keeps the order of asking, so it belongs to the checkpoint that was asked its first item first.
+    """
+    kept: dict[str, list[str]] = {name: [] for name in CHECKPOINTS}
+    for path in (folder / ".adaptive-eval" / "journal").glob("*.jsonl"):
+        lines = [json.loads(line.split(b" ", 1)[1]) for line in path.read_bytes().split(b"\n")[:-1]]
+        items = [found for line in lines if (found := find(line, "item"))]
+        if items:
+            kept[next(name for name in CHECKPOINTS if before[name][: len(items)] == items)] = items
+    return kept
+
+
+def find(data: Any, name: str) -> Any:
+    """The value of a key somewhere in nested objects."""
+    if isinstance(data, dict):
+        return data.get(name) or next((v for v in (find(x, name) for x in data.values()) if v), None)
+    return None
+
+
+def asked(folder: Path) -> dict[str, list[str]]:
+    """Items that each model was asked, in order."""
+    return {
+        name: path.read_text().split() if (path := folder / f"{name}.asked").exists() else [] for name in CHECKPOINTS
+    }
+
+
+def main() -> None:
+    """Kill, resume, compare, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "pytest.ini").write_text("[pytest]\n")
+        (folder / "conftest.py").write_text(CONFTEST)
+        (folder / "test_it.py").write_text("import pytest\n" + TESTS)
+        whole = {}
+        for workers in (0, 2):
+            start = time.monotonic()
+            subprocess.run(command(folder, workers), cwd=folder, capture_output=True, check=False)
+            whole[workers] = time.monotonic() - start
+        expected = verdicts(folder)
+        for path in (*folder.glob("*.asked"), folder / "record.json"):
+            path.unlink()
+        seen: collections.Counter[str] = collections.Counter()
+        for kill in range(options.kills):
+            workers = (0, 2)[kill % 2]
+            process = subprocess.Popen(
+                command(folder, workers),
+                cwd=folder,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            try:
+                process.wait(rng.uniform(0.2, 1.0) * whole[workers])
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            before = asked(folder)
+            ended = (folder / "record.json").exists()
+            if not ended:
+                kept = journalled(folder, before)
+                subprocess.run(command(folder, workers), cwd=folder, capture_output=True, check=False)
+                after = asked(folder)
+                for checkpoint in CHECKPOINTS:
+                    first, again = before[checkpoint], after[checkpoint][len(before[checkpoint]) :]
+                    twice = set(first) & set(again)
+                    seen["acknowledged answers"] += len(kept[checkpoint])
+                    seen["acknowledged and asked again"] += len(set(kept[checkpoint]) & set(again))
+                    seen["neither acknowledged nor asked again"] += len(set(first) - set(kept[checkpoint]) - set(again))
+                    seen["most asked twice in an interview"] = max(seen["most asked twice in an interview"], len(twice))
+                seen["resumed"] += 1
+                seen["resumed with the verdicts of an undisturbed run"] += verdicts(folder) == expected
+            seen["ended before the kill"] += ended
+            for path in (*folder.glob("*.asked"), folder / "record.json"):
+                path.unlink(missing_ok=True)
+        for label, count in seen.items():
+            print(f"{label:50} {count}")
+        print(*(sentence for _, sentence in expected), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
