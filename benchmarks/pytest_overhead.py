@@ -12,7 +12,6 @@ Run with ``python benchmarks/pytest_overhead.py``.  Three comparisons:
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import statistics
@@ -60,6 +59,13 @@ def test_question(item, model):
 """
 
 
+def environment(root: Path) -> dict[str, str]:
+    """One in which modules are compiled once, as in any installation, and no other plugin loads by itself."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    own = {"PYTHONPYCACHEPREFIX": str(root / "compiled"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80"}
+    return {**env, **own, "PYTEST_ADDOPTS": ""}
+
+
 def run(folder: Path, *args: str) -> tuple[float, int]:
     """CPU seconds and peak memory in KiB of one pytest process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -74,7 +80,7 @@ def run(folder: Path, *args: str) -> tuple[float, int]:
         cwd=folder,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80"},
+        env=environment(folder.parent),
         check=False,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -139,8 +145,8 @@ def main() -> None:
                 "one test, with the plugin": (folders["plain"], on),
             }
         )
-        check = "import sys, pytest_adaptive_eval.plugin.entry as e; print([m for m in ('numpy','torch') if m in sys.modules])"
-        imported = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout.strip()
+        check = "import sys, pytest_adaptive_eval.plugin.entry; print(sorted({'numpy', 'torch'} & set(sys.modules)))"
+        imported = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
     for label, (cpu, peak) in m.items():
         print(f"{label:32} {cpu:7.3f} s CPU {peak:8.1f} MiB")
     ours = m["questions"][0] - m["questions, collection"][0]
@@ -149,7 +155,7 @@ def main() -> None:
     large, bare = m["100 000 items, collection"], m["one test, collection"]
     print(f"100 000 items: {large[0] / bare[0]:.2f}x CPU (bar: 2x), {large[1] - bare[1]:+.1f} MiB (bar: +30)")
     plain = m["one test, with the plugin"][0] - m["one test, without the plugin"][0]
-    print(f"plain pytest: {1000 * plain:+.1f} ms (bar: +20); of numpy and torch, imported: {json.dumps(imported)}")
+    print(f"plain pytest: {1000 * plain:+.1f} ms (bar: +20); of numpy and torch, imported: {imported.strip()}")
 
 
 if __name__ == "__main__":

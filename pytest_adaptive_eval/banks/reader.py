@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import mmap
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -157,6 +158,7 @@ class _LazyItems(Sequence[Item]):
 
     def __init__(self, path: Path, ids: Sequence[str], offsets: NDArray[np.int64], graders: Sequence[str]) -> None:
         self._path, self._ids, self._offsets, self._graders = path, ids, offsets, graders
+        self._text: mmap.mmap | None = None
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -169,9 +171,11 @@ class _LazyItems(Sequence[Item]):
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
         i = range(len(self))[i]
-        with self._path.open("rb") as file:
-            file.seek(int(self._offsets[i]))
-            line = file.readline()
+        if self._text is None:
+            with self._path.open("rb") as file:
+                self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        start = int(self._offsets[i])
+        line = self._text[start : self._text.find(b"\n", start) + 1]
         where = f"{self._path}:{i + 1}"
         item = parse_item(line, where, str(self._path.parent), self._graders)
         if item.id != self._ids[i]:
@@ -281,7 +285,8 @@ def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
             "edited after calibration; write the bank again"
         )
     names = about.get("categories", [])
-    codes = columns["category"].tolist()
+    codes = columns["category"]
+    known = (codes >= 0) & (codes < len(names))
     bank = ItemBank(
         name=path.name.removesuffix(".bank"),
         ids=ids,
@@ -292,7 +297,7 @@ def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
         model=str(about.get("model", "")),
         scale=str(about.get("scale", "")),
         content_hash=str(about.get("content_hash", "")),
-        categories=[names[code] if 0 <= code < len(names) else "" for code in codes],
+        categories=list(map([*names, ""].__getitem__, np.where(known, codes, -1).tolist())),
         subjects=tuple(about.get("subjects", ())),
         report=MappingProxyType(about.get("report", {})),
     )

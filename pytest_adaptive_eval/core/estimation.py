@@ -65,8 +65,8 @@ def _scored(scores: Array, A: Array) -> tuple[Array, Array]:
 
 
 def _derivatives(theta: Array, scores: Array, A: Array, d: Array, c: Array | None) -> tuple[Array, Array]:
-    """Gradient (S, D) of the log-likelihood and Fisher information (S, D, D)."""
-    p = irt.probability(theta, A, d, c)
+    """Gradient (S, D) of the log-likelihood and Fisher information (S, D, D); overflow is to be ignored."""
+    p = irt.probability_unguarded(theta, A, d, c)
     w = irt.weight(p, c)
     residual = scores - p
     if c is not None:  # d log L / dz = (r - p) (p - c) / (p (1 - c))
@@ -129,21 +129,22 @@ class MAP:
         limit: Array | float = 2.0
         done: NDArray[np.bool_] | None = None
         last, information = theta, start.covariance
-        for i in range(self.iterations):
-            gradient, fisher = _derivatives(theta, scores, A, d, c)
-            fisher = fisher + prior
-            information = fisher if done is None else np.where(done[:, None], information, fisher)
-            step = _solve(information, gradient - precision * (theta - self.mean))
-            if i > 5:
-                limit = np.where((step * last).sum(axis=1, keepdims=True) < 0, 0.5 * limit, limit)
-            last, size = step, np.abs(step)
-            theta = theta + np.copysign(np.minimum(size, limit), step)
-            arrived = size < near
-            if arrived.all():
-                break
-            if subjects > 1:  # who has arrived stands still, so that no estimate depends on the other subjects
-                done = np.asarray(arrived.all(axis=1, keepdims=True))
-                limit = np.where(done, 0.0, limit)
+        with np.errstate(over="ignore"):
+            for i in range(self.iterations):
+                gradient, fisher = _derivatives(theta, scores, A, d, c)
+                fisher = fisher + prior
+                information = fisher if done is None else np.where(done[:, None], information, fisher)
+                step = _solve(information, gradient - precision * (theta - self.mean))
+                if i > 5:
+                    limit = np.where((step * last).sum(axis=1, keepdims=True) < 0, 0.5 * limit, limit)
+                last, size = step, np.abs(step)
+                theta = theta + np.copysign(np.minimum(size, limit), step)
+                arrived = size < near
+                if arrived.all():
+                    break
+                if subjects > 1:  # who has arrived stands still, so that no estimate depends on the other subjects
+                    done = np.asarray(arrived.all(axis=1, keepdims=True))
+                    limit = np.where(done, 0.0, limit)
         covariance = 1.0 / information if dimensions == 1 else np.linalg.inv(information)
         return Estimate(theta, np.asarray(covariance), np.asarray(arrived.all(axis=1)))
 
@@ -242,7 +243,8 @@ class MLE:
                 x: Array, own: tuple[Array, Array, Array | None] = own, answers: Array = answers
             ) -> tuple[float, Array]:
                 height = irt.log_likelihood(answers, irt.logits(x[None], own[0], own[1]), own[2])
-                return -float(height[0]), -_derivatives(x[None], answers, *own)[0][0]
+                with np.errstate(over="ignore"):
+                    return -float(height[0]), -_derivatives(x[None], answers, *own)[0][0]
 
             heights = irt.log_likelihood(answers, irt.logits(points, A[s], d[s]), own[2])
             fit = minimize(
@@ -255,7 +257,8 @@ class MLE:
             )
             theta[s] = fit.x
             converged[s] = (np.abs(fit.x) < self.bound - 1e-6).all() and np.abs(fit.jac).max() < 1e-4
-        _, fisher = _derivatives(theta, scores, A, d, c)
+        with np.errstate(over="ignore"):
+            _, fisher = _derivatives(theta, scores, A, d, c)
         converged &= np.linalg.eigvalsh(fisher)[:, 0] > 1e-9
         floor = np.eye(dimensions) * 3 / self.bound**2
         return Estimate(theta, np.asarray(np.linalg.inv(fisher + floor)), converged)

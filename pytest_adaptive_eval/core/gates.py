@@ -292,7 +292,8 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
     missing = asked - result.scored
     outcome = outcomes.pop() if len(outcomes) == 1 else Outcome.INCONCLUSIVE
     if missing:
-        notes = (*notes, f"{missing} answers have no score and are bounded as all wrong and all right")
+        have = "answer has no score and is" if missing == 1 else "answers have no score and are"
+        notes = (*notes, f"{missing} {have} counted as wrong in the lower bound and as right in the upper")
     shown = result.interval(confidence)
     if metric == "ability" and shown is not None and result.theta is not None:
         low, high = (ability_at(bank, value) for value in (shown.low, shown.high))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.inference import Interval
+from pytest_adaptive_eval.core.inference import Interval, student_quantile
 from pytest_adaptive_eval.core.session import Session
 
 __all__ = ["ability_at", "expected_accuracy", "model_based"]
@@ -58,5 +60,5 @@ def model_based(session: Session, confidence: float = 0.95, subject: int = 0) ->
     w = p * (1.0 - p)
     slope = (w[rest, None] * session.bank.discrimination[rest]).sum(axis=0)
     variance = float(slope @ session.estimate.covariance[subject] @ slope) + float(w[rest].sum())
-    half = float(irt.special().ndtri(confidence)) * variance**0.5 / n
+    half = student_quantile(math.inf, confidence) * variance**0.5 / n
     return Interval(estimate, max(0.0, estimate - half), min(1.0, estimate + half), confidence, "model-based")

@@ -1,0 +1,91 @@
+"""The example and the README's way in, on the real fixture checkpoints, as a user would run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FIXTURES = ROOT / "fixtures"
+EXAMPLE = ROOT / "examples" / "promotion"
+
+pytest.importorskip("transformers", reason="the checkpoints need the extra hf")
+
+
+def run(cwd: Path, tmp_path: Path, *args: str) -> tuple[int, str, dict[str, Any]]:
+    record = tmp_path / "record.json"
+    places = ["--adaptive-eval-dir", str(tmp_path / "run"), "--adaptive-eval-record", str(record)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--adaptive-eval", "-p", "no:cacheprovider", *places, *args],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "PYTEST_ADDOPTS": ""},
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr, json.loads(record.read_text()) if record.exists() else {}
+
+
+def test_the_late_checkpoint_is_promoted(tmp_path: Path) -> None:
+    junit = tmp_path / "gates.xml"
+    code, output, record = run(EXAMPLE, tmp_path, "--adaptive-eval-junit", str(junit))
+    assert code == 0, output
+    [interview] = record["interviews"]
+    assert interview["subject"]["name"] == "text-late"
+    assert len(interview["subject"]["checkpoint"]) == 64
+    assert (interview["asked"], interview["size"], interview["scored"]) == (94, 624, 94)
+    assert {gate["verdict"]["outcome"] for gate in record["gates"]} == {"PASS"}
+    first = interview["administrations"][0]
+    assert first["text"]
+    assert 0 < first["propensity"] < 0.1
+    assert 'failures="0"' in junit.read_text()
+
+
+def test_the_regressed_checkpoint_is_refused(tmp_path: Path) -> None:
+    model = str(FIXTURES / "checkpoints" / "text-regressed")
+    code, output, record = run(EXAMPLE, tmp_path, "--adaptive-eval-model", model)
+    assert code == 1, output
+    outcomes = {gate["name"]: gate["verdict"]["outcome"] for gate in record["gates"]}
+    assert outcomes["text-accuracy-at-least-0.6"] in ("FAIL", "INCONCLUSIVE")
+    sentence = next(gate["verdict"]["sentence"] for gate in record["gates"] if gate["verdict"]["outcome"] != "PASS")
+    assert sentence in output
+
+
+def test_the_root_gates_a_fixture_checkpoint(tmp_path: Path) -> None:
+    recorded = f"replay:{FIXTURES / 'responses' / 'released-text.csv.gz'}#text-mid"
+    code, output, record = run(ROOT, tmp_path, "--adaptive-eval-model", recorded)
+    assert code == 1, output
+    assert "collected 3 items" in output
+    assert record["interviews"][0]["subject"]["name"] == "text-mid"
+
+
+def test_a_plain_file_of_questions_and_a_checkpoint_are_enough(tmp_path: Path) -> None:
+    items = (FIXTURES / "banks" / "text.items.jsonl").read_text().splitlines()[::2][:300]
+    (tmp_path / "questions.jsonl").write_text("\n".join(items) + "\n")
+    (tmp_path / "adaptive-eval.toml").write_text(
+        '[[eval]]\nbank = "questions.jsonl"\nbudget = "30%"\nbatch = 16\n[[eval.gate]]\nat_least = 0.6\n'
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    code, output, record = run(tmp_path, tmp_path, "--adaptive-eval-model", str(FIXTURES / "checkpoints" / "text-late"))
+    assert code == 0, output
+    assert (record["interviews"][0]["asked"], record["interviews"][0]["size"]) == (90, 300)
+    assert record["gates"][0]["verdict"]["interval"]["method"] == "exact uniform"
+    assert "the bank is not calibrated: items were drawn uniformly" in output
+
+
+def test_an_image_and_text_checkpoint_is_interviewed(tmp_path: Path) -> None:
+    bank, checkpoints = FIXTURES / "banks" / "vision.bank", FIXTURES / "checkpoints"
+    (tmp_path / "adaptive-eval.toml").write_text(
+        f'[[eval]]\nbank = "{bank}"\nbudget = "20%"\nbatch = 16\n[[eval.gate]]\nat_least = 0.5\n'
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    for name, expected in (("vision-late", 0), ("vision-regressed", 1)):
+        code, output, record = run(tmp_path, tmp_path, "--adaptive-eval-model", str(checkpoints / name))
+        assert code == expected, output
+        assert record["interviews"][0]["administrations"][0]["format"] == "image+text"
