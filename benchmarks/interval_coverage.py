@@ -58,8 +58,8 @@ def main() -> None:
     options = parser.parse_args()
     policies = {
         "random": Policy(SELECTORS["random"], 0.0),
-        "decide (spread, floor .25)": POLICIES["decide"],
-        "information, floor .25": Policy(SELECTORS["information"], 0.25),
+        "decide (spread, floor .5)": POLICIES["decide"],
+        "information, floor .5": Policy(SELECTORS["information"], 0.5),
     }
     print("share of one-sided 95 % bounds that miss (low bound above / high bound below the truth), width ratio")
     for name in ("AI2D_TEST.csv.gz", "MMMU_DEV_VAL.csv.gz"):

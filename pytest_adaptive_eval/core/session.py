@@ -59,7 +59,7 @@ class Policy:
     """
 
     selector: Selector = SELECTORS["spread"]
-    floor: float = 0.25
+    floor: float = 0.5
     budget: int | str = "15%"
     standard_error: float | None = None
     batch: int = 1

@@ -250,7 +250,7 @@ def test_which_policies_may_feed_a_gate() -> None:
 def test_policy_as_json() -> None:
     assert DECIDE.to_json() == {
         "selector": "spread",
-        "floor": 0.25,
+        "floor": 0.5,
         "budget": "15%",
         "standard_error": None,
         "batch": 1,

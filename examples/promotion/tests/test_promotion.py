@@ -2,4 +2,4 @@
 
 
 def test_candidate_is_able(adaptive_eval):
-    assert adaptive_eval["text"].ability.at_least(0.0, confidence=0.9)
+    assert adaptive_eval["text"].ability.at_least(1.2, confidence=0.9)
