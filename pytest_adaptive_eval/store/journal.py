@@ -1,7 +1,7 @@
-"""The journal: every answer of one interview, on the disk before the next question is asked.
+"""The journal: every answer of one interview, in its file before the next question is asked.
 
 A line is ``crc32 json``: eight hexadecimal digits, a space, ASCII JSON, a line
-feed.  One record is written and synced at a time, so a crash can damage nothing
+feed.  One record is written at a time, so a crash can damage nothing
 but the last line; that line is cut off when the journal is opened again.  Any
 other damage is refused, because answers already paid for would be lost silently.
 """
@@ -14,6 +14,7 @@ import json
 import os
 import re
 import stat
+import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,10 @@ from pytest_adaptive_eval.errors import JournalError
 from pytest_adaptive_eval.store.files import OPEN_FLAGS, lock, make_private, sync, sync_folder, unlock, write_all
 
 __all__ = ["Journal", "answer_key", "interview_key"]
+
+#: Seconds between two syncs to the disk at least: a sync takes milliseconds and the speed of what follows, which
+#: matters only where answers come faster than any model gives them.
+SYNC_EVERY = 0.05
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 #: Where a record begins: within one no brace follows a space, but in texts, and there quotes have backslashes.
@@ -134,6 +139,7 @@ class Journal:
         self.repaired = 0
         self._records: dict[str, str] = {}
         self._end = 0
+        self._synced = -SYNC_EVERY
         self._broken = ""
         self._fd = -1
         try:
@@ -195,7 +201,10 @@ class Journal:
         return data
 
     def append(self, key: str, data: Mapping[str, Any]) -> None:
-        """Keep an answer; it is on the disk when this returns.
+        """Keep an answer.
+
+        It is in the file when this returns, and survives the end of the process, however violent.  It is on the
+        disk as well, and survives the end of the machine, unless another was synced less than `SYNC_EVERY` ago.
 
         Parameters
         ----------
@@ -226,7 +235,9 @@ class Journal:
         line = b"%08x %s\n" % (zlib.crc32(payload), payload)
         try:
             write_all(self._fd, line)
-            sync(self._fd)
+            if time.monotonic() - self._synced >= SYNC_EVERY:
+                sync(self._fd)
+                self._synced = time.monotonic()
             self._end += len(line)
         except OSError as error:
             self._broken = self._sentence(error)
@@ -261,9 +272,10 @@ class Journal:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             try:
+                sync(fd)
                 unlock(fd)
             except OSError:
-                pass  # closing ends the lock as well
+                pass  # the answers are in the record as well, and closing ends the lock
             finally:
                 os.close(fd)
 

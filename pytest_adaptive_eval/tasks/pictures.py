@@ -16,6 +16,7 @@ __all__ = ["CAPTION", "GRID", "NOISE", "SHAPES", "icon", "save_png"]
 SHAPES = ("square", "frame", "disc", "ring", "diamond", "plus", "cross", "triangle")
 
 SIDE = 48
+CELL = 8
 DARK, BRIGHT = 40, 220
 
 
@@ -45,30 +46,28 @@ def _canvas() -> Picture:
 
 
 def _board(cells: list[str], n: int) -> Picture:
-    picture, step = _canvas(), SIDE // n
+    picture, size = _canvas(), CELL - 2
     for i, shape in enumerate(cells):
-        top, left = (i // n) * step + 1, (i % n) * step + 1
-        picture[top : top + step - 2, left : left + step - 2][icon(shape, step - 2)] = BRIGHT
+        top, left = (i // n) * CELL + 1, (i % n) * CELL + 1
+        picture[top : top + size, left : left + size][icon(shape, size)] = BRIGHT
     return picture
 
 
 def _grid(rng: random.Random, level: int) -> Question:
-    cells = [rng.choice(SHAPES) for _ in range(level * level)]
-
-    def draw() -> Picture:
-        return _board(cells, level)
-
-    if level > 1 and rng.randrange(3) == 0:
+    cells = level * level
+    wanted, *others = rng.sample(SHAPES, 3)
+    if level > 1 and rng.randrange(2):
         # The count is drawn evenly, so that no single answer is right more than one time in five.
-        wanted = rng.choice(SHAPES)
-        count = rng.randrange(min(level * level, 9) + 1)
-        others = [shape for shape in SHAPES if shape != wanted]
-        cells = [wanted] * count + [rng.choice(others) for _ in range(level * level - count)]
-        rng.shuffle(cells)
-        return Question(f"In the {level} x {level} grid, how many cells show {wanted}?", str(count), draw)
-    row, column = rng.randrange(level), rng.randrange(level)
-    prompt = f"In the {level} x {level} grid, which shape is in row {row + 1}, column {column + 1}?"
-    return Question(prompt, cells[row * level + column], draw)
+        count = rng.randrange(min(cells, 9) + 1)
+        board = [wanted] * count + [rng.choice(others) for _ in range(cells - count)]
+        question = Question(f"How many cells show {wanted}?", str(count), lambda: _board(board, level))
+    else:
+        # Two of each other shape where there is room: the answer is the only shape in a single cell.
+        fill = others * 2 if level > 2 else others[:1] * 3
+        board = [wanted, *fill[: cells - 1], *(rng.choice(others) for _ in range(cells - 5))]
+        question = Question("Which shape is in one cell only?", wanted, lambda: _board(board, level))
+    rng.shuffle(board)
+    return question
 
 
 def _caption(rng: random.Random, level: int) -> Question:
