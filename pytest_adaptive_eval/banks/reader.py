@@ -153,11 +153,17 @@ def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> Any:
         raise BankError(f"{where}: grader {grader!r} cannot be loaded: {error}") from None
 
 
-class _LazyItems(Sequence[Item]):
-    """Items of a JSONL file, parsed when asked for."""
+def _edited(path: Path, found: str) -> BankError:
+    return BankError(f"{path}: {found}: the texts were edited after calibration; write the bank again")
 
-    def __init__(self, path: Path, ids: Sequence[str], offsets: NDArray[np.int64], graders: Sequence[str]) -> None:
-        self._path, self._ids, self._offsets, self._graders = path, ids, offsets, graders
+
+class _LazyItems(Sequence[Item]):
+    """Items of a JSONL file, parsed when asked for; the file's hash is checked before the first."""
+
+    def __init__(
+        self, path: Path, ids: Sequence[str], offsets: NDArray[np.int64], graders: Sequence[str], expected: str
+    ) -> None:
+        self._path, self._ids, self._offsets, self._graders, self._hash = path, ids, offsets, graders, expected
         self._text: mmap.mmap | None = None
 
     def __len__(self) -> int:
@@ -172,6 +178,8 @@ class _LazyItems(Sequence[Item]):
             return [self[j] for j in range(*i.indices(len(self)))]
         i = range(len(self))[i]
         if self._text is None:
+            if (found := file_hash(self._path)) != self._hash:
+                raise _edited(self._path, f"its hash is {found}, bank.json says {self._hash}")
             with self._path.open("rb") as file:
                 self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         start = int(self._offsets[i])
@@ -179,10 +187,7 @@ class _LazyItems(Sequence[Item]):
         where = f"{self._path}:{i + 1}"
         item = parse_item(line, where, str(self._path.parent), self._graders)
         if item.id != self._ids[i]:
-            raise BankError(
-                f"{where}: found item {item.id!r} where the bank's index has {self._ids[i]!r}: items.jsonl was edited "
-                "after the bank was written; write the bank again"
-            )
+            raise _edited(self._path, f"line {i + 1} has item {item.id!r}, the bank's index {self._ids[i]!r}")
         return item
 
 
@@ -279,18 +284,16 @@ def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
         )
     columns = _read_columns(path / "params.npz")
     ids = _Ids(columns["ids"])
-    if (found := file_hash(path / "items.jsonl")) != about.get("items_hash"):
-        raise BankError(
-            f"{path / 'items.jsonl'}: its hash is {found}, bank.json says {about.get('items_hash')}: the texts were "
-            "edited after calibration; write the bank again"
-        )
+    texts = path / "items.jsonl"
+    if (size := texts.stat().st_size) != about.get("items_bytes"):
+        raise _edited(texts, f"it has {size} bytes, bank.json says {about.get('items_bytes')}")
     names = about.get("categories", [])
     codes = columns["category"]
     known = (codes >= 0) & (codes < len(names))
     bank = ItemBank(
         name=path.name.removesuffix(".bank"),
         ids=ids,
-        items=_LazyItems(path / "items.jsonl", ids, columns["offset"], graders),
+        items=_LazyItems(texts, ids, columns["offset"], graders, str(about.get("items_hash"))),
         discrimination=columns["discrimination"],
         intercept=columns["intercept"],
         guess=columns["guess"],

@@ -108,12 +108,13 @@ def write_bank(
             "scale": scale_id(slopes, intercept, floor),
             "content_hash": content_hash(items),
             "items_hash": file_hash(staged / "items.jsonl"),
+            "items_bytes": (staged / "items.jsonl").stat().st_size,
             "categories": names,
             "subjects": list(subjects),
             "report": dict(report or {}),
         }
         (staged / "bank.json").write_text(json.dumps(about, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
-        read_bank(staged)
+        _ = read_bank(staged).items[0]
         if path.exists():
             path.rename(work / "replaced")
         staged.rename(path)

@@ -7,6 +7,7 @@ since plain ``pytest`` loads it.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from pytest_adaptive_eval.plugin import hooks
 #: Names of the files that need no Python.
 TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
 MARKER = "adaptive_eval"
+#: Where a worker of xdist leaves a usage error for its controller.
+REFUSAL = "adaptive_eval_refusal"
 
 
 def is_eval_file(path: Path) -> bool:
@@ -82,32 +85,44 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Inactive(config), "adaptive-eval-inactive")
 
 
+def refuse(config: pytest.Config, items: list[pytest.Item], message: str) -> None:
+    """End the run for a mistake of the user that collection brought to light: exit code 4.
+
+    A worker of xdist cannot end the run: it hands the message to its controller and runs nothing.
+    """
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[REFUSAL] = message.encode("utf-8", "replace").decode()
+        items.clear()
+    else:
+        raise pytest.UsageError(message)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """End the run for a mistake that a worker found."""
+    if message := (getattr(node, "workeroutput", None) or {}).get(REFUSAL):
+        raise pytest.UsageError(message)
+
+
 class _Inactive:
     """Skips adaptive tests, with one line, and does nothing else."""
 
     def __init__(self, config: pytest.Config) -> None:
+        self.config = config
         self.required = bool(config.getini("adaptive_eval_required"))
-
-    def refuse(self, what: str) -> None:
-        """Fail the run if the user said that it must not go without."""
-        if self.required:
-            raise pytest.UsageError(
-                f"{what} needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command"
-            )
+        self.files: list[str] = []
 
     def pytest_collect_file(self, file_path: Path) -> None:
         """Notice TOML evaluations when they are required."""
         if self.required and is_eval_file(file_path):
-            self.seen = str(file_path)
+            self.files.append(str(file_path))
 
-    seen = ""
-
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Skip interviews and gates."""
-        if self.seen:
-            self.refuse(self.seen)
-        skip = pytest.mark.skip(reason="needs --adaptive-eval")
-        for item in items:
-            if item.get_closest_marker(MARKER) or MARKER in getattr(item, "fixturenames", ()):
-                self.refuse(item.nodeid)
-                item.add_marker(skip)
+        """Skip interviews and gates, or fail the run if the user said that it must not go without."""
+        adaptive = [i for i in items if i.get_closest_marker(MARKER) or MARKER in getattr(i, "fixturenames", ())]
+        if self.required and (found := [*self.files, *(item.nodeid for item in adaptive)]):
+            message = "needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command"
+            refuse(self.config, items, f"{found[0]} {message}")
+        for item in adaptive:
+            item.add_marker(pytest.mark.skip(reason="needs --adaptive-eval"))

@@ -13,14 +13,31 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["Exchange"]
+__all__ = ["Exchange", "Planned"]
 
 #: Seconds between two looks for a result.
 PAUSE = 0.05
+
+
+class Planned(NamedTuple):
+    """An interview or a gate that this run must account for.
+
+    Parameters
+    ----------
+    nodeid : str
+    budget : int
+        Questions; 0 for a gate.
+    needs : sequence of str
+        Node ids of the interviews that a gate judges.
+    """
+
+    nodeid: str
+    budget: int
+    needs: Sequence[str] = ()
 
 
 class Exchange:
@@ -35,6 +52,7 @@ class Exchange:
     def __init__(self, folder: str | None = None) -> None:
         self._folder = Path(folder) if folder else None
         self._made = False
+        self._plan: list[Planned] = []
 
     def make(self) -> str:
         """Make the folder, on the controller."""
@@ -62,13 +80,14 @@ class Exchange:
         path = self._path(name)
         return json.loads(path.read_text()) if path is not None and path.exists() else None
 
-    def plan(self, nodeids: list[str]) -> None:
-        """Say which interviews and gates this run must account for."""
-        self._put("plan", nodeids)
+    def plan(self, planned: list[Planned]) -> None:
+        """Say which interviews and gates this run must account for, in their order."""
+        self._plan = planned
+        self._put("plan", planned)
 
-    def planned(self) -> list[str]:
-        """What `plan` said, on the controller."""
-        return self._get("plan") or []
+    def planned(self) -> list[Planned]:
+        """What `plan` said, here or on a worker."""
+        return self._plan or [Planned(*entry) for entry in self._get("plan") or ()]
 
     def publish(self, nodeid: str, result: dict[str, Any]) -> None:
         """Make a result known."""

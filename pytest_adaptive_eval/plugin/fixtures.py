@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_MODEL", "STATE", "adaptive_eval", "model", "model_function", "subject"]
 
-STATE = pytest.StashKey["AdaptiveEval"]()
+STATE: pytest.StashKey[AdaptiveEval] = pytest.StashKey()
 
 NO_MODEL = (
     "there is no model: name one with --adaptive-eval-model, in the ini setting adaptive_eval_model, in the TOML file "
@@ -50,4 +50,4 @@ model = pytest.fixture(scope="session", name="model")(model_function)
 def adaptive_eval(request: pytest.FixtureRequest) -> Results:
     """Results of the interviews of this run, by the name of the evaluation, its bank, or a node id."""
     state = request.config.stash[STATE]
-    return Results(state.lookup, lambda name, verdict: state.note(request.node.nodeid, name, verdict))
+    return Results(state.lookup, lambda interview, verdict: state.note(request.node, interview, verdict))

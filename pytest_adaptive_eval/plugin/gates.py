@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -83,8 +84,13 @@ def needed(item: pytest.Item, interviews: Sequence[Interview]) -> list[Interview
     Raises
     ------
     ConfigError
-        It names an unknown or ambiguous evaluation.
+        It names an unknown or ambiguous evaluation, or asks questions itself.
     """
+    if item in interviews:
+        raise ConfigError(
+            f"{item.nodeid}: a test with the marker adaptive_eval asks questions and cannot judge the answers too: "
+            "move what uses the fixture adaptive_eval to a test of its own"
+        )
     names = literal_names(item.obj) if isinstance(item, pytest.Function) else None
     if names is None:
         return list(interviews)
@@ -131,16 +137,16 @@ class Results:
     Parameters
     ----------
     lookup : callable
-        Gives the result of an evaluation, or raises `ConfigError`.
-    verdict : callable
-        Told of each verdict asked for; gives the one to use.
+        Gives the interview of a name, with its result.
+    note : callable
+        Told of each verdict asked for, and of whom; gives the one to use.
     """
 
-    def __init__(self, lookup: Callable[[str], SessionResult], verdict: Callable[[str, Verdict], Verdict]) -> None:
-        self._lookup, self._verdict = lookup, verdict
+    def __init__(
+        self, lookup: Callable[[str], tuple[Interview, SessionResult]], note: Callable[[Interview, Verdict], Verdict]
+    ) -> None:
+        self._lookup, self._note = lookup, note
 
     def __getitem__(self, name: str) -> SessionResult:
-        from dataclasses import replace
-
-        result = self._lookup(name)
-        return replace(result, on_verdict=lambda verdict: self._verdict(result.name, verdict))
+        interview, result = self._lookup(name)
+        return replace(result, on_verdict=lambda verdict: self._note(interview, verdict))

@@ -9,8 +9,8 @@ so that module- and session-scoped fixtures (the model) are set up once.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
+import inspect
 import json
 import time
 from collections import Counter
@@ -22,144 +22,23 @@ import pytest
 
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, SessionResult
-from pytest_adaptive_eval.core.item import Item, Response, Status
+from pytest_adaptive_eval.core.item import Response, Status
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, plain
 from pytest_adaptive_eval.core.selection import Proposal
 from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
-from pytest_adaptive_eval.errors import AdaptiveEvalError, Unscored
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity
+from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
 
-__all__ = ["PLACEHOLDER", "PROPERTY", "AskedItem", "Interview", "Question", "is_placeholder", "question"]
+__all__ = ["WIDE_SCOPES", "Interview"]
 
-#: Value of the parameter ``item`` at collection.
-PLACEHOLDER = object()
-#: How the placeholder's id begins; a bank's name follows.
-PARAMETER = "aeval:"
-#: Property by which reports of questions are known.
-PROPERTY = "adaptive_eval"
-
-
-def is_placeholder(node: object) -> bool:
-    """Whether pytest collected `node` from a function of ours."""
-    return (
-        isinstance(node, pytest.Function)
-        and getattr(node, "callspec", None) is not None
-        and (node.callspec.params.get("item") is PLACEHOLDER)
-    )
-
-
-class AskedItem:
-    """What a test gets as ``item``: the bank's item, and a way to score it.
-
-    Attributes of `pytest_adaptive_eval.core.item.Item` are read through.
-    """
-
-    def __init__(self, item: Item) -> None:
-        self.item = item
-        self.given: float | None = None
-        self.text = ""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.item, name)
-
-    def __repr__(self) -> str:
-        return f"<item {self.item.id}>"
-
-    def grade(self, text: str) -> float:
-        """Score of an answer in [0, 1] by the item's own grader; the answer is kept for the record."""
-        self.text = str(text)
-        return self.item.grade(self.text)
-
-    def score(self, value: float) -> None:
-        """Set the score, in [0, 1], instead of right or wrong."""
-        number = float(value)
-        if not 0.0 <= number <= 1.0:
-            raise ValueError(f"item.score({value!r}): a score lies in [0, 1]")
-        self.given = number
-
-
-def question(template: pytest.Function, item: Item) -> Question:
-    """The test of one item, made from the placeholder or a function like it."""
-    asked = AskedItem(item)
-    spec = template.callspec
-    ids = [item.id if part.startswith(PARAMETER) else part for part in spec._idlist]
-    made = Question.from_parent(
-        template.parent,
-        name=f"{template.originalname}[{'-'.join(ids)}]",
-        # no public name makes a callspec or tells a function's fixtures; both have held since pytest 8.0
-        callspec=dataclasses.replace(spec, params={**spec.params, "item": asked}, _idlist=ids),
-        fixtureinfo=template._fixtureinfo,
-        originalname=template.originalname,
-    )
-    for mark in template.own_markers:  # marks added late, by hooks
-        if mark not in made.own_markers and mark is not getattr(template, "untimed", None):
-            made.own_markers.append(mark)
-            made.keywords[mark.name] = mark
-    made.asked = asked
-    return cast(Question, made)
-
-
-class Question(pytest.Function):
-    """One administered question; a failed assertion is a wrong answer and passes."""
-
-    asked: AskedItem
-    #: The interview and the record of this administration; None when the question is run alone.
-    interview: Interview | None = None
-    entry: Administration | None = None
-    response: Response | None = None
-    fault = ""
-
-    def runtest(self) -> None:
-        """Run the test, or take the answer that the journal already has."""
-        if self.interview is None or self.entry is None:
-            super().runtest()
-            if self.asked.given is not None and self.asked.given < 1:
-                raise AssertionError(f"score {self.asked.given:g} of 1")
-            return
-        start = time.perf_counter()
-        try:
-            self.response = self.interview.recall(self)
-            if self.response is None:
-                self.response = self._answer()
-                self.interview.remember(self, self.response)
-        finally:
-            self.entry.seconds = time.perf_counter() - start
-            self._properties()
-
-    def _answer(self) -> Response:
-        try:
-            super().runtest()
-        except AssertionError:
-            return Response(Status.OK, 0.0, self.asked.text)
-        except Unscored as fault:
-            status = Status(fault.status)
-            response = Response(status, None, fault.text or self.asked.text, fault.detail)
-            if status.infrastructure:
-                self.response = response
-                raise
-            return response
-        except pytest.fail.Exception as fault:
-            if str(fault.msg).startswith("Timeout"):  # pytest-timeout's signal method
-                self.response = Response(Status.TIMEOUT, None, self.asked.text, str(fault.msg))
-            raise
-        given = 1.0 if self.asked.given is None else self.asked.given
-        return Response(Status.OK, given, self.asked.text)
-
-    def _properties(self) -> None:
-        entry, response = cast(Administration, self.entry), self.response
-        status = response.status.value if response else Status.ERROR.value
-        score = response.score if response else None
-        self.user_properties.append((PROPERTY, "unscored" if score is None else f"{score:g}"))
-        for name in ("position", "propensity", "predicted"):
-            value = getattr(entry, name)
-            if value is not None:
-                self.user_properties.append((name, f"{value:.6g}"))
-        self.user_properties.append(("status", status))
+#: Fixture scopes that outlive a question.
+WIDE_SCOPES = ("session", "package", "module", "class")
 
 
 class Interview(pytest.Function):
@@ -169,6 +48,10 @@ class Interview(pytest.Function):
     state: AdaptiveEval
     record: InterviewRecord | None = None
     result: SessionResult | None = None
+    _error, _usage = "", False
+    _journal: Journal | None = None
+    #: Why the user's own marks or fixtures skip this interview.
+    skipped = ""
     #: Keeps pytest-timeout from taking the whole interview for one test; not for the questions.
     untimed: pytest.Mark | None = None
 
@@ -177,33 +60,52 @@ class Interview(pytest.Function):
         """Names by which a gate may ask for this interview."""
         return {self.evaluation.name, self.evaluation.bank.name, self.nodeid}
 
+    def setup(self) -> None:
+        """Nothing: fixtures belong to the questions, and some of them would read the placeholder."""
+
+    def give_up(self, sentence: str, *, usage: bool = False) -> None:
+        """End the interview as void; the first reason stands."""
+        if not self._error:
+            self._error, self._usage = sentence, usage
+
     def administer(self) -> None:
         """Ask questions until the session ends."""
         evaluation = self.evaluation
         self._session = Session(evaluation.bank, evaluation.policy, seed=evaluation.stream)
         self._identity = SubjectIdentity("")
-        self._journal: Journal | None = None
         self._bound = False
         self._answers: list[Administration] = []
         self._statuses: Counter[str] = Counter()
-        self._error = ""
+        self._error, self._usage = "", False
         start = time.monotonic()
         try:
-            while not self._error and (proposal := self._session.ask()) is not None:
-                scores = [response.score for response in self._batch(proposal)]
-                if len(scores) < proposal.items.shape[1]:
-                    break  # cut off within a batch
-                self._session.tell(np.array([[np.nan if s is None else s for s in scores]], dtype=float))
-                after = plain(self._session.estimate.theta[0]) if evaluation.bank.calibrated else None
-                for entry in self._answers[-len(scores) :]:
-                    entry.theta_after = after
-            if not self._session.finished:
-                self._session.end(StopReason.ERRORS if self._error else StopReason.INTERRUPTED)
-                self._error = self._error or "the run was interrupted before the interview ended"
+            self._ask()
+        except AdaptiveEvalError as error:
+            self.give_up(str(error), usage=isinstance(error, UsageError))
         finally:
             if self._journal is not None:
                 self._journal.close()
+        if self.config.getoption("setuponly", False):
+            return
+        if not self._session.finished:
+            self._session.end(StopReason.ERRORS if self._error else StopReason.INTERRUPTED)
+            self.give_up("the run was interrupted before the interview ended")
         self._finish(time.monotonic() - start)
+
+    @property
+    def _over(self) -> bool:
+        """Whether no further question may be asked, whatever the session wants."""
+        return bool(self._error or self.session.shouldstop or self.session.shouldfail)
+
+    def _ask(self) -> None:
+        while not self._over and (proposal := self._session.ask()) is not None:
+            scores = [response.score for response in self._batch(proposal)]
+            if len(scores) < proposal.items.shape[1] or self.config.getoption("setuponly", False):
+                break  # cut off within a batch, or nothing is asked at all
+            self._session.tell(np.array([[np.nan if s is None else s for s in scores]], dtype=float))
+            after = plain(self._session.estimate.theta[0]) if self.evaluation.bank.calibrated else None
+            for entry in self._answers[-len(scores) :]:
+                entry.theta_after = after
 
     def _batch(self, proposal: Proposal) -> Iterator[Response]:
         """Run the questions of one proposal, up to the end of the batch or of the interview."""
@@ -211,11 +113,7 @@ class Interview(pytest.Function):
         before = plain(self._session.estimate.theta[0]) if bank.calibrated else None
         questions: list[Question] = []
         for j, i in enumerate(proposal.items[0].tolist()):
-            try:
-                item = bank.items[i]
-            except AdaptiveEvalError as error:
-                self._error = str(error)
-                return
+            item = bank.items[i]
             made = question(self, item)
             made.interview = self
             made.entry = Administration(
@@ -238,7 +136,7 @@ class Interview(pytest.Function):
                 self.ihook.pytest_runtest_protocol(item=made, nextitem=self)
             yield self._take(made)
             self._check_errors()
-            if self._error or self.session.shouldstop or self.session.shouldfail:
+            if self._over:
                 return
 
     def _reason(self) -> str:
@@ -259,31 +157,34 @@ class Interview(pytest.Function):
         return response
 
     def _check_errors(self) -> None:
-        bad = [Status(entry.status).infrastructure for entry in self._answers]
-        if len(bad) >= ERRORS_IN_A_ROW and all(bad[-ERRORS_IN_A_ROW:]):
+        bad = sum(count for status, count in self._statuses.items() if Status(status).infrastructure)
+        latest = self._answers[-ERRORS_IN_A_ROW:]
+        if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
             what = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
-        elif sum(bad) > ERROR_SHARE * self.evaluation.budget:
-            what = f"{sum(bad)} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
+        elif bad > ERROR_SHARE * self.evaluation.budget:
+            what = f"{bad} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
         else:
             return
         last = next(entry for entry in reversed(self._answers) if Status(entry.status).infrastructure)
-        self._error = f"{what}; the last: {' '.join(last.detail.split())[:200] or last.status}"
+        self.give_up(f"{what}; the last: {' '.join(last.detail.split())[:200] or last.status}")
 
     def bind(self, funcargs: dict[str, Any]) -> None:
         """Learn who answers, once the first question's fixtures are set up, and open the journal."""
         self._bound = True
-        subject = next((v for v in funcargs.values() if isinstance(v, Subject)), None) or funcargs.get("model")
-        identity = getattr(subject, "identity", None)
-        self._subject = subject
-        if isinstance(identity, SubjectIdentity):
-            self._identity = identity
+        known = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
+        name = next(iter(known), "model") if "model" not in known else "model"
+        self._subject = subject = funcargs.get(name)
+        if isinstance(subject, Subject):
+            self.check_scope(self, name, self.evaluation.name)
+        if name in known:
+            self._identity = known[name].identity
         elif subject is not None:
             self._identity = SubjectIdentity(getattr(subject, "__name__", type(subject).__name__))
         if not self._identity.checkpoint:
             return  # without knowing who answers, an answer may not outlive the run
         evaluation = self.evaluation
         key = interview_key(
-            name=f"{self.nodeid} {evaluation.name}",
+            name=f"{self.nodeid} {evaluation.name} {self._code()}",
             bank=evaluation.bank.content_hash,
             scale=evaluation.bank.scale,
             policy={**evaluation.policy.to_json(), "budget": evaluation.budget},
@@ -291,10 +192,33 @@ class Interview(pytest.Function):
             checkpoint=self._identity.checkpoint,
             decoding=self._identity.decoding_hash,
         )
-        path = self.state.folder / "journal" / f"{key}.jsonl"
-        if self.state.settings.fresh:
-            path.unlink(missing_ok=True)
-        self._journal = Journal(path)
+        self._journal = Journal(self.state.folder / "journal" / f"{key}.jsonl", fresh=self.state.settings.fresh)
+
+    def _code(self) -> str:
+        """Hash of the test's source: what it makes of an item is not known otherwise."""
+        if hasattr(self.obj, "adaptive_eval_where"):
+            return ""  # from TOML: the package's own
+        try:
+            source = inspect.getsource(self.obj)
+        except (OSError, TypeError):
+            return ""
+        return hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
+
+    @staticmethod
+    def check_scope(node: pytest.Function, name: str, where: str) -> None:
+        """Refuse a fixture that would load the model for every question.
+
+        Raises
+        ------
+        ConfigError
+            The fixture `name` has the scope of a function.
+        """
+        definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
+        if definitions and definitions[-1].scope not in WIDE_SCOPES:
+            raise ConfigError(
+                f"{where}: the fixture {name!r} has scope {definitions[-1].scope!r} and would load the model for every "
+                'question: write @pytest.fixture(scope="module") or a wider one'
+            )
 
     def _key(self, made: Question) -> str:
         item = made.asked.item
@@ -383,9 +307,13 @@ class Interview(pytest.Function):
         )
         if self._journal is not None:
             self.record.extra["journal"] = self._journal.path.name
+        if self._usage:
+            self.record.extra["usage_error"] = True
 
     def runtest(self) -> None:
         """Fail when the interview is void; wrong answers never fail it."""
+        if self.skipped:
+            pytest.skip(self.skipped)
         if self.record is None:
             pytest.fail("the interview did not take place", pytrace=False)
         for name in ("asked", "scored", "size", "stop_sentence"):

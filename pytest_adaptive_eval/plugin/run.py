@@ -4,56 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
-import re
-import time
+import warnings
 from collections.abc import Generator, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import pytest_adaptive_eval
-from pytest_adaptive_eval.config import EvalSpec, Settings
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.gates import SessionResult, Verdict
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, plain
-from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, UsageError
+from pytest_adaptive_eval.config import GateSpec, Settings
+from pytest_adaptive_eval.core.gates import Outcome, SessionResult, Verdict
+from pytest_adaptive_eval.core.record import GateRecord
+from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
-from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file
+from pytest_adaptive_eval.plugin.account import ATTACHED, Account, relative
+from pytest_adaptive_eval.plugin.collection import Collection
 from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import STATE
-from pytest_adaptive_eval.plugin.interview import (
-    PARAMETER,
-    PLACEHOLDER,
-    PROPERTY,
-    Interview,
-    Question,
-    is_placeholder,
-    question,
-)
-from pytest_adaptive_eval.plugin.tomlfile import EvalFile
-from pytest_adaptive_eval.reports.junit import write_gate_report
-from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
-from pytest_adaptive_eval.store.files import probe
-from pytest_adaptive_eval.store.runs import new_run_id, write_record, write_run
+from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
 
 __all__ = ["AdaptiveEval", "activate"]
 
-#: Attribute of a report that carries records to the controller.
-ATTACHED = "adaptive_eval"
-#: Fixture scopes that outlive a question.
-WIDE_SCOPES = ("session", "package", "module", "class")
+#: Names of properties that need no cleaning.
+KNOWN = frozenset((PROPERTY, *DETAILS))
 
 
-def settings_of(config: pytest.Config) -> Settings:
+def _settings_of(config: pytest.Config) -> Settings:
     """Flags before ini settings."""
 
     def text(name: str) -> str | None:
-        value = config.getoption(f"adaptive_eval_{name}")
-        return value if value is not None else config.getini(f"adaptive_eval_{name}")
+        flag: str | None = config.getoption(f"adaptive_eval_{name}")
+        setting: str | None = config.getini(f"adaptive_eval_{name}")
+        return setting if flag is None else flag
 
     seed = text("seed")
     try:
@@ -69,7 +52,7 @@ def settings_of(config: pytest.Config) -> Settings:
 
     return Settings(
         root=config.rootpath,
-        folder=(config.rootpath / (text("dir") or ".adaptive-eval")),
+        folder=path("dir") or config.rootpath / (text("dir") or ".adaptive-eval"),
         model=text("model"),
         budget=text("budget"),
         seed=number,
@@ -83,16 +66,24 @@ def settings_of(config: pytest.Config) -> Settings:
 def activate(config: pytest.Config) -> None:
     """Register the plugin for this run."""
     try:
-        state = AdaptiveEval(config, settings_of(config))
+        state = AdaptiveEval(config, _settings_of(config))
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[STATE] = state
-    config.pluginmanager.register(state, "adaptive-eval-run")
-    config.pluginmanager.register(fixtures, "adaptive-eval-fixtures")
+    register = config.pluginmanager.register
+    register(state, "adaptive-eval-run")
+    register(Collection(state), "adaptive-eval-collection")
+    register(fixtures, "adaptive-eval-fixtures")
+    if not state.worker:
+        register(Account(state), "adaptive-eval-account")
     if config.pluginmanager.hasplugin("xdist"):
         from pytest_adaptive_eval.plugin.xdist import Distribution
 
-        config.pluginmanager.register(Distribution(state), "adaptive-eval-xdist")
+        if config.getoption("dist", "no") == "each" and not config.option.collectonly:
+            raise pytest.UsageError(
+                "--dist each runs every interview on every worker and asks each question several times: use --dist load"
+            )
+        register(Distribution(state), "adaptive-eval-xdist")
 
 
 class AdaptiveEval:
@@ -103,203 +94,42 @@ class AdaptiveEval:
         self.worker = hasattr(config, "workerinput")
         #: Every interview that collection met, selected or not.
         self.interviews: list[Interview] = []
-        self.mistakes: list[str] = []
+        #: The interviews that each gate waits for.
         self.wants: dict[pytest.Item, list[Interview]] = {}
         self.exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
-        now = datetime.now(UTC)
-        self.run = RunRecord(
-            new_run_id(now, os.urandom(4)),
-            now.isoformat(timespec="seconds"),
-            versions={
-                "python": platform.python_version(),
-                "pytest": pytest.__version__,
-                "pytest-adaptive-eval": pytest_adaptive_eval.__version__,
-            },
-        )
-        self._clock = time.monotonic()
-        self._banks: dict[Path, ItemBank] = {}
-        self._verdicts: list[tuple[str, Verdict]] = []
-        self._written: dict[str, Path] = {}
-        self._complaints: list[str] = []
-        #: Node ids of gates that must report, of interviews likewise.
-        self._expected: set[str] = set()
-        self._reported: set[str] = set()
-        self._faulty: dict[str, str] = {}
+        #: Verdicts that each gate has asked for, with whom they judge.
+        self._verdicts: dict[str, list[tuple[str, Verdict]]] = {}
 
-    # -- results ----------------------------------------------------------------------------------
-
-    def lookup(self, name: str) -> SessionResult:
-        """The result that a gate asks for by name."""
+    def lookup(self, name: str) -> tuple[Interview, SessionResult]:
+        """The interview that a gate asks for by name, and its result."""
         interview = gate_rules.resolve(name, self.interviews)
         if interview.result is None:
             data = self.exchange.result(interview.nodeid)
             interview.result = SessionResult.from_json(data, interview.evaluation.bank) if data else None
         if interview.result is None:
             raise ConfigError(f"adaptive_eval[{name!r}]: the interview {interview.nodeid} gave no result in this run")
-        return interview.result
+        return interview, interview.result
 
-    def note(self, nodeid: str, name: str, verdict: Verdict) -> Verdict:
+    def note(self, gate: pytest.Item, interview: Interview, verdict: Verdict) -> Verdict:
         """Keep a verdict for the record, as other plugins leave it."""
-        final: Verdict = (
-            self.config.hook.pytest_adaptive_eval_verdict(verdict=verdict, nodeid=nodeid, config=self.config) or verdict
-        )
-        self._verdicts.append((name, final))
+        changed = self.config.hook.pytest_adaptive_eval_verdict(verdict=verdict, nodeid=gate.nodeid, config=self.config)
+        if changed is not None and not isinstance(changed, Verdict):
+            raise ConfigError(f"a plugin made {changed!r} of a verdict; pytest_adaptive_eval_verdict gives a Verdict")
+        final = verdict if changed is None else changed
+        self._verdicts.setdefault(gate.nodeid, []).append((self._name(interview), final))
         return final
 
-    # -- collection -------------------------------------------------------------------------------
+    def _name(self, interview: Interview) -> str:
+        """An evaluation's name, or the node id where several have that name."""
+        name = interview.evaluation.name
+        return name if sum(i.evaluation.name == name for i in self.interviews) == 1 else interview.nodeid
 
     def pytest_report_header(self) -> list[str]:
         """One line, only when active."""
         model = self.settings.model or "from the fixture or the TOML file"
         seed = "" if self.settings.seed is None else f", seed {self.settings.seed}"
-        folder = self.folder
-        with contextlib.suppress(ValueError):
-            folder = folder.relative_to(self.config.rootpath)
+        folder = relative(self.folder, self.config.rootpath)
         return [f"adaptive-eval: model {model}{seed}, journal and records in {folder}"]
-
-    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        """Collect TOML evaluations."""
-        if not is_eval_file(file_path):
-            return None
-        file = EvalFile.from_parent(parent, path=file_path)
-        file.state = self
-        return file
-
-    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give a marked function its one placeholder."""
-        mark = metafunc.definition.get_closest_marker(MARKER)
-        if mark is None:
-            return
-        where = self._where(metafunc.definition)
-        try:
-            spec = self._spec(metafunc.definition, mark, where)
-        except UsageError as error:
-            self.mistakes.append(str(error))
-            metafunc.parametrize("item", [], ids=[]) if "item" in metafunc.fixturenames else None
-            return
-        metafunc.parametrize("item", [PLACEHOLDER], ids=[spec.parameter_id])
-
-    def _where(self, node: pytest.Item) -> str:
-        declared: str | None = getattr(getattr(node, "obj", None), "adaptive_eval_where", None)
-        path, line, name = node.reportinfo()
-        return declared or f"{path}:{(line or 0) + 1}: {name}"
-
-    def _spec(self, node: pytest.Item, mark: pytest.Mark, where: str) -> EvalSpec:
-        data = dict(mark.kwargs)
-        if len(mark.args) > 1 or (mark.args and "bank" in data):
-            raise ConfigError(f"{where}: the marker {MARKER} takes one bank and keywords, got {mark.args!r}")
-        if mark.args:
-            data["bank"] = mark.args[0]
-        if isinstance(data.get("bank"), os.PathLike):
-            data["bank"] = os.fspath(data["bank"])
-        spec = EvalSpec(data, where, node.path.parent)
-        if "item" not in getattr(node, "fixturenames", ()):
-            raise ConfigError(f"{where}: the test takes no argument `item`, which is the question it asks; add it")
-        if getattr(node, "cls", None) is not None and hasattr(node.cls, "setUp"):
-            raise ConfigError(f"{where}: a unittest class cannot ask adaptively; use a plain function or class")
-        xfail = node.get_closest_marker("xfail")
-        if xfail is not None and xfail.kwargs.get("strict"):
-            raise ConfigError(f"{where}: a strict xfail means nothing on an interview; remove it")
-        return spec
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_pycollect_makeitem(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
-        """Make an interview of each placeholder, and questions of those named on the command line."""
-        made = yield
-        if not isinstance(made, list):
-            return made
-        out: list[pytest.Item | pytest.Collector] = []
-        for node in made:
-            if not is_placeholder(node):
-                out.append(node)
-                continue
-            try:
-                interview = self._interview(node)
-                out.append(interview)
-                out.extend(self._named(interview))
-            except UsageError as error:
-                self.mistakes.append(str(error))
-        return out
-
-    def _interview(self, node: pytest.Function) -> Interview:
-        mark = node.get_closest_marker(MARKER)
-        assert mark is not None
-        where = self._where(node)
-        spec = self._spec(node, mark, where)
-        evaluation = spec.build(
-            self.settings,
-            read=self._bank,
-            selector=lambda name: self.config.hook.pytest_adaptive_eval_selector(name=name, config=self.config),
-        )
-        definitions = node._fixtureinfo.name2fixturedefs.get("model", ())
-        if definitions and definitions[-1].func is fixtures.model_function and self.settings.model is None:
-            raise ConfigError(f"{where}: {fixtures.NO_MODEL}")
-        if definitions and definitions[-1].scope not in WIDE_SCOPES:
-            raise ConfigError(
-                f"{where}: the fixture `model` has scope {definitions[-1].scope!r} and would load the model for every "
-                'question: write @pytest.fixture(scope="module") or a wider one'
-            )
-        interview: Interview = Interview.from_parent(
-            node.parent,
-            name=node.name,
-            callspec=node.callspec,
-            fixtureinfo=node._fixtureinfo,
-            originalname=node.originalname,
-        )
-        interview.evaluation, interview.state = evaluation, self
-        if self.config.pluginmanager.hasplugin("timeout"):
-            interview.add_marker(pytest.mark.timeout(0), append=False)
-            interview.untimed = interview.own_markers[0]
-        self.interviews.append(interview)
-        return interview
-
-    def _bank(self, path: Path) -> ItemBank:
-        path = path.resolve()
-        if path not in self._banks:
-            bank = self.config.hook.pytest_adaptive_eval_items(path=path, config=self.config)
-            if bank is None:
-                from pytest_adaptive_eval.banks.reader import read_bank
-
-                bank = read_bank(path, graders=self.settings.graders)
-            self._banks[path] = bank
-        return self._banks[path]
-
-    def _named(self, interview: Interview) -> list[Question]:
-        """Questions that the command line names, such as ``file::test[item-id]``."""
-        bank = interview.evaluation.bank
-        before, placeholder, after = re.split(
-            rf"({re.escape(PARAMETER)}[^\[\]]*?)(?=-|$)", interview.callspec.id, maxsplit=1
-        )
-        pattern = rf"::{re.escape(interview.originalname)}\[{re.escape(before)}([^\[\]]+){re.escape(after)}\]$"
-        found = [match.group(1) for arg in self.config.args if (match := re.search(pattern, arg))]
-        return [question(interview, bank.items[bank.index(i)]) for i in found if i != placeholder]
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection_modifyitems(
-        self, session: pytest.Session, items: list[pytest.Item]
-    ) -> Generator[None, None, None]:
-        """Report mistakes; put each gate after its interviews, and those back that a selection dropped."""
-        self._stop_on_mistakes()
-        yield
-        try:
-            self.wants = {item: gate_rules.needed(item, self.interviews) for item in items if gate_rules.is_gate(item)}
-        except ConfigError as error:
-            self.mistakes.append(str(error))
-        self._stop_on_mistakes()
-        items[:] = gate_rules.order(items, self.wants)
-        self._expected = {i.nodeid for i in items if isinstance(i, Interview) or i in self.wants}
-        self.exchange.plan(sorted(self._expected))
-        if self._expected and not self.config.option.collectonly:
-            try:
-                probe(self.folder)
-            except UsageError as error:
-                raise pytest.UsageError(str(error)) from None
-
-    def _stop_on_mistakes(self) -> None:
-        if self.mistakes:
-            raise pytest.UsageError("\n".join(dict.fromkeys(self.mistakes)))
-
-    # -- running ----------------------------------------------------------------------------------
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -330,151 +160,69 @@ class AdaptiveEval:
         elif item in self.wants and self.worker:
             self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
 
-    @pytest.hookimpl(wrapper=True)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Carry records to whoever keeps them, and nothing that cannot travel."""
+        """Attach records to reports, for whoever keeps the account."""
         report = yield
-        if isinstance(item, Question) and item.interview is not None and not report.passed and not item.fault:
-            item.fault = _crash_line(report)
-        attached: dict[str, Any] = {}
         final = report.when == "call" or (report.when == "setup" and not report.passed)
-        if isinstance(item, Interview) and final and item.record is not None:
-            attached["interview"] = item.record.to_json()
-        if item in self.wants and report.when in ("setup", "call"):
-            taken, self._verdicts = self._verdicts, []
-            path, line, _ = item.reportinfo()
-            parent = item.parent
-            if isinstance(parent, EvalFile):
-                line = parent.lines.get(item.name, 1) - 1
-            attached["gates"] = [
-                GateRecord(item.name, item.nodeid, name, verdict.to_json(), _relative(path), (line or 0) + 1).to_json()
-                for name, verdict in taken
-            ]
-            if final:
-                attached["judged"] = report.outcome
+        attached: dict[str, Any] = {}
+        if isinstance(item, Question) and item.interview is not None:
+            attached["question_of"] = item.interview.nodeid
+            if not report.passed:
+                item.note(report, call.excinfo.value if call.excinfo else None)
+        elif isinstance(item, Interview) and final and item.record is not None:
+            # plain data where it travels between processes
+            attached["interview"] = item.record.to_json() if self.worker else item.record
+        elif item in self.wants and final:
+            attached["gates"] = [gate.to_json() for gate in self._judged(item, report)]
         if attached:
             setattr(report, ATTACHED, attached)
-        report.user_properties = [(plain(str(k)), plain(v)) for k, v in report.user_properties]
-        report.sections = plain(report.sections) and [(plain(a), plain(b)) for a, b in report.sections]
+        if any(name not in KNOWN for name, _ in report.user_properties):
+            from pytest_adaptive_eval.reports.text import clean_xml
+
+            report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
         return report
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep records as reports come in, on the controller or without xdist."""
-        if self.worker:
-            return
-        attached = getattr(report, ATTACHED, None) or {}
-        if "interview" in attached:
-            self.run.interviews.append(InterviewRecord.from_json(attached["interview"]))
-            self._reported.add(report.nodeid)
-        for gate in attached.get("gates", ()):
-            self.run.gates.append(GateRecord.from_json(gate))
-        if "judged" in attached:
-            self._reported.add(report.nodeid)
-        if report.failed and any(name == PROPERTY for name, _ in report.user_properties):
-            self._faulty[report.nodeid] = re.sub(r"\[[^\[\]]*\]$", "", report.nodeid)
+    def _judged(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
+        """Records of a gate: one a verdict, and one more when it failed for another reason than its verdicts."""
+        taken = self._verdicts.pop(item.nodeid, [])
+        said = [(name, verdict.to_json()) for name, verdict in taken]
+        if report.failed and all(taken_verdict for _, taken_verdict in taken):
+            sentence = f"{Outcome.ERROR.value} {crash_line(report)}"
+            name = self._name(self.wants[item][0]) if len(self.wants[item]) == 1 else ""
+            said.append((name, {"outcome": Outcome.ERROR.value, "interval": None, "notes": [], "sentence": sentence}))
+        path, line, _ = item.reportinfo()
+        gate = item.callspec.params.get("gate") if hasattr(item, "callspec") else None
+        if isinstance(gate, GateSpec):  # several of a TOML file share a function
+            line = gate.line - 1
+        where = relative(path, self.config.rootpath)
+        return [GateRecord(item.name, item.nodeid, name, verdict, where, (line or 0) + 1) for name, verdict in said]
 
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
-        """Show answers as + and -, apart from tests that pass and fail."""
-        score = next((value for name, value in report.user_properties if name == PROPERTY), None)
-        if score is None or not report.passed:
-            return None
-        if report.when != "call":
-            return "", "", ""
-        if score == "unscored":
-            return "", "?", ("UNSCORED", {"yellow": True})
-        if float(score) in (0.0, 1.0):
-            right = float(score) == 1.0
-            return ("", "+", ("RIGHT", {"green": True})) if right else ("", "-", ("WRONG", {"blue": True}))
-        return "", "~", (f"SCORE {score}", {"green": True})
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
+        """Leave nothing in a report that cannot travel: xdist would lose it, and the run with it."""
+        return _portable((yield))
 
-    # -- the end ----------------------------------------------------------------------------------
-
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
-        """Write the record and the reports; a run that cannot account for itself does not pass."""
-        yield
-        if self.worker or self.config.option.collectonly:
-            return
-        self._expected = self._expected or set(self.exchange.planned())
-        if not self._expected:
-            return
-        status = int(getattr(session, "exitstatus", exitstatus))
-        if missing := sorted(self._expected - self._reported):
-            self._complaints.append(f"no result from {', '.join(missing)}")
-            if status == 0:
-                session.exitstatus = status = int(pytest.ExitCode.TESTS_FAILED)
-        self.run.seconds = round(time.monotonic() - self._clock, 3)
-        self.run.exit_status = status
-        self.run.interviews.sort(key=lambda i: i.nodeid)
-        try:
-            self._write()
-        except (AdaptiveEvalError, OSError) as error:
-            self._complaints.append(f"the record could not be written: {error}")
-            if status == 0:
-                session.exitstatus = int(pytest.ExitCode.TESTS_FAILED)
-        self._remember_failures()
-        self.exchange.close()
-
-    def _write(self) -> None:
-        self._written["record"] = write_run(self.folder, self.run)
-        if self.settings.record is not None:
-            write_record(self.settings.record, self.run)
-            self._written["record copy"] = self.settings.record
-        if self.settings.junit is not None:
-            write_gate_report(self.run, self.settings.junit)
-            self._written["JUnit report"] = self.settings.junit
-        self.config.hook.pytest_adaptive_eval_report(record=self.run.to_json(), config=self.config)
-        for interview in self.run.interviews:  # the record has it all now; a void interview may go on later
-            if not interview.error and (name := interview.extra.get("journal")):
-                (self.folder / "journal" / name).unlink(missing_ok=True)
-
-    def _remember_failures(self) -> None:
-        """Let ``--lf`` find interviews: failed questions are not collected, and gates need theirs."""
-        cache = getattr(self.config, "cache", None)
-        failed = cache.get("cache/lastfailed", {}) if cache is not None else {}
-        if not failed or self.config.getoption("collectonly"):
-            return
-        by_function = {re.sub(r"\[[^\[\]]*\]$", "", i.nodeid): i.nodeid for i in self.run.interviews}
-        for nodeid, function in self._faulty.items():
-            if failed.pop(nodeid, None) and function in by_function:
-                failed[by_function[function]] = True
-        names = {i.name: i.nodeid for i in self.run.interviews}
-        for gate in self.run.gates:
-            if gate.nodeid in failed and gate.interview in names:
-                failed[names[gate.interview]] = True
-        cache.set("cache/lastfailed", failed)
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """The table of interviews and verdicts."""
-        if self.worker or not (self.run.interviews or self.run.gates or self._complaints):
-            return
-        writer = terminalreporter
-        width = writer._tw.fullwidth
-        if self.config.get_verbosity() < 0:
-            write_lines(verdict_lines(self.run, width), writer)
-        else:
-            writer.write_sep("=", "adaptive evaluation")
-            shown = {name: _relative(path) for name, path in self._written.items()}
-            write_lines(summary_lines(self.run, width, written=shown), writer)
-        for complaint in self._complaints:
-            writer.write_line(f"adaptive-eval: {complaint}", red=True, bold=True)
-
-    def pytest_unconfigure(self) -> None:
-        """Leave nothing behind."""
-        if not self.worker:
-            self.exchange.close()
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Likewise in a warning, which may quote a model."""
+        if self.worker and isinstance(warning_message.message, Warning):
+            warning_message.message.args = _portable(warning_message.message.args)
 
 
-def _crash_line(report: pytest.TestReport) -> str:
-    crash = getattr(report.longrepr, "reprcrash", None)
-    text = getattr(crash, "message", None) or str(report.longrepr or "")
-    return plain(next((line for line in text.splitlines() if line.strip()), report.outcome))  # type: ignore[no-any-return]
-
-
-def _relative(path: os.PathLike[str] | str) -> str:
-    try:
-        return Path(path).resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return str(path)
+def _portable(value: Any) -> Any:
+    """`value` as data that every channel between processes can carry."""
+    if isinstance(value, str):
+        return str.__str__(value) if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if value is None or isinstance(value, bool | bytes):
+        return value
+    for kind in (int, float):  # of a subclass, such as an enum's or numpy's, only the number can travel
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, dict):
+        return {_portable(k): _portable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_portable, value)) if type(value) in (list, tuple) else [_portable(v) for v in value]
+    return _portable(os.fspath(value) if isinstance(value, os.PathLike) else str(value))

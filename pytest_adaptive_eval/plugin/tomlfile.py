@@ -10,23 +10,20 @@ import inspect
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.config import EvalSpec, GateSpec, TomlEval, read_toml
+from pytest_adaptive_eval.config import EvalSpec, GateSpec, Settings, TomlEval, read_toml
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
-from pytest_adaptive_eval.plugin.interview import AskedItem
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+from pytest_adaptive_eval.plugin.question import AskedItem
 
 __all__ = ["EvalFile"]
 
 
-def ask(item: AskedItem, model: Any) -> None:
+def _ask(item: AskedItem, model: Any) -> None:
     """Put one question to a subject, or to anything that has ``generate(prompt)``."""
     if not isinstance(model, Subject):
         item.score(item.grade(model.generate(item.prompt)))
@@ -36,11 +33,17 @@ def ask(item: AskedItem, model: Any) -> None:
     item.score(item.grade(completion.text) if completion.score is None else completion.score)
 
 
-def _interview(model: str) -> Callable[..., None]:
+def _function(made: Callable[..., None]) -> types.FunctionType:
+    assert isinstance(made, types.FunctionType)
+    return made
+
+
+def _interview(model: str) -> types.FunctionType:
     """A test function with the arguments ``item`` and `model`."""
 
+    @_function
     def run(item: AskedItem, **fixtures: Any) -> None:
-        ask(item, fixtures[model])
+        _ask(item, fixtures[model])
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # pytest reads the arguments from it
@@ -49,8 +52,11 @@ def _interview(model: str) -> Callable[..., None]:
     return run
 
 
-def _gate(evaluation: str, gate: GateSpec) -> Callable[..., None]:
-    def run(adaptive_eval: Any) -> None:
+def _gates(evaluation: str) -> types.FunctionType:
+    """A test function that judges an evaluation, with the argument ``gate``."""
+
+    @_function
+    def run(adaptive_eval: Any, gate: GateSpec) -> None:
         metric = getattr(adaptive_eval[evaluation], gate.metric)
         verdict = metric.at_least(gate.at_least, confidence=gate.confidence)
         if not verdict:
@@ -70,7 +76,9 @@ def _model(spec: str, base: Path, name: str) -> Any:
 class EvalFile(pytest.Module):
     """The collector of one TOML file."""
 
-    state: AdaptiveEval
+    settings: Settings
+    #: Takes errors of the user.
+    mistake: Callable[[ConfigError], None]
 
     def _getobj(self) -> types.ModuleType:
         module = types.ModuleType(self.path.stem.replace(".", "_"))
@@ -81,27 +89,34 @@ class EvalFile(pytest.Module):
             for evaluation in read_toml(self.path):
                 self._add(module, evaluation)
         except ConfigError as error:
-            self.state.mistakes.append(str(error))
+            self.mistake(error)
         return module
 
     def _add(self, module: types.ModuleType, evaluation: TomlEval) -> None:
         spec: EvalSpec = evaluation.spec
         fixture = "model"
-        if evaluation.model is not None and self.state.settings.model is None:
-            fixture = f"model_{len(self.lines)}"
+        if evaluation.model is not None and self.settings.model is None:
+            fixture = f"_model_{len(self.lines)}"
             setattr(module, fixture, _model(evaluation.model, self.path.parent, fixture))
         run = pytest.mark.adaptive_eval(**spec.data)(_interview(fixture))
         run.adaptive_eval_where = spec.where
         self._put(module, spec.name, run, evaluation.line)
-        for gate in evaluation.gates:
+        for metric in dict.fromkeys(gate.metric for gate in evaluation.gates):
+            gates = [gate for gate in evaluation.gates if gate.metric == metric]
             nodeid = f"{self.nodeid}::{spec.name}[{spec.parameter_id}]"
-            judge = _gate(nodeid, gate)
+            judge = _gates(nodeid)
             judge.adaptive_eval_names = [nodeid]  # type: ignore[attr-defined]  # read by the gates' ordering
-            self._put(module, f"{spec.name}-{gate.name}", judge, gate.line)
+            ids = [gate.name.removeprefix(f"{metric}-") for gate in gates]
+            pytest.mark.parametrize("gate", gates, ids=ids)(judge)
+            self._put(module, f"{spec.name}-{metric}", judge, gates[0].line)
 
-    def _put(self, module: types.ModuleType, name: str, function: Callable[..., None], line: int) -> None:
+    def _put(self, module: types.ModuleType, name: str, function: types.FunctionType, line: int) -> None:
+        if name in self.lines:
+            raise ConfigError(f"{self.path}:{line}: another evaluation or gate of this file is called {name!r} already")
         function.__name__ = name
         function.__qualname__ = name
+        # pytest reads from the code where a test stands
+        function.__code__ = function.__code__.replace(co_filename=str(self.path), co_firstlineno=line)
         function.__module__ = module.__name__
         setattr(module, name, function)
         self.lines[name] = line

@@ -26,6 +26,12 @@ class Distribution:
 
     def __init__(self, state: AdaptiveEval) -> None:
         self.state = state
+        self._session: pytest.Session | None = None
+        self._counted = True
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep the session, whose count of tests is corrected below."""
+        self._session = session
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -34,12 +40,20 @@ class Distribution:
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Always `load`, except where every worker runs everything, which would ask every question twice."""
-        if config.getvalue("dist") == "each":
-            raise pytest.UsageError(
-                "--dist each runs every interview on every worker and asks each question several times: use --dist load"
-            )
+        """Always `load`."""
         return LoadScheduling(config, log)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self) -> None:
+        """Set the count of tests, as xdist does after this hook, without the questions."""
+        self._counted = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        """Count the questions to come, so that progress is true."""
+        if not self._counted and self._session is not None:
+            self._counted = True
+            self._session.testscollected += sum(planned.budget for planned in self.state.exchange.planned())
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self) -> None:

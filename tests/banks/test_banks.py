@@ -200,8 +200,12 @@ def test_parameters_of_another_fit_and_edited_texts_are_refused(tmp_path):
         read_bank(tmp_path / "x.bank")
     np.savez(tmp_path / "x.bank" / "params.npz", **data)
     items = tmp_path / "x.bank" / "items.jsonl"
-    items.write_text(items.read_text().replace("3?", "4?"))
-    with pytest.raises(BankError, match="edited"):
+    whole = items.read_text()
+    items.write_text(whole.replace("3?", "4?"))
+    with pytest.raises(BankError, match="its hash is .* edited"):
+        _ = read_bank(tmp_path / "x.bank").items[0]
+    items.write_text(whole.replace("3?", "33?"))
+    with pytest.raises(BankError, match="bytes.* edited"):
         read_bank(tmp_path / "x.bank")
 
 

@@ -1,0 +1,215 @@
+"""The account of a run: records as reports come in, what the terminal shows, files at the end, the exit status.
+
+Only the controller of xdist keeps it, or the one process there is.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pytest_adaptive_eval
+from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.plugin.question import PROPERTY
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+
+__all__ = ["ATTACHED", "Account", "relative"]
+
+#: Attribute of a report that carries records to the controller.
+ATTACHED = "adaptive_eval"
+
+
+class Account:
+    """Hooks of the process that writes the record.
+
+    Parameters
+    ----------
+    state : AdaptiveEval
+    """
+
+    def __init__(self, state: AdaptiveEval) -> None:
+        self.state, self.config, self.settings = state, state.config, state.settings
+        self._started = datetime.now(UTC)
+        self.run = RunRecord(
+            "",  # named when it is written
+            self._started.isoformat(timespec="seconds"),
+            versions={
+                "python": platform.python_version(),
+                "pytest": pytest.__version__,
+                "pytest-adaptive-eval": pytest_adaptive_eval.__version__,
+            },
+        )
+        self._clock = time.monotonic()
+        self._session: pytest.Session | None = None
+        self._reported: set[str] = set()
+        #: Interviews of the questions that failed.
+        self._faulty: dict[str, str] = {}
+        self._written: dict[str, Path] = {}
+        self._complaints: list[str] = []
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Take reports of an earlier run out of the way: a run that dies must not seem to have passed."""
+        self._session = session
+        if not self.config.option.collectonly:
+            for path in (self.settings.record, self.settings.junit):
+                if path is not None:
+                    self._clear(path)
+        return (yield)
+
+    def _clear(self, path: Path) -> None:
+        try:
+            if path.exists() and not path.is_file():
+                raise OSError("it is not a regular file")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            path.unlink()
+        except OSError as error:
+            raise pytest.UsageError(
+                f"{path}: the report of this run could not be written there: {error.strerror or error}; choose another "
+                "path"
+            ) from None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep records as reports come in."""
+        attached: dict[str, Any] = getattr(report, ATTACHED, None) or {}
+        if record := attached.get("interview"):
+            interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
+            self.run.interviews.append(interview)
+            self._reported.add(report.nodeid)
+            if self._session is not None:  # questions that will not come, so that progress ends at 100 %
+                budgets = {planned.nodeid: planned.budget for planned in self.state.exchange.planned()}
+                self._session.testscollected += interview.asked - budgets.get(report.nodeid, interview.asked)
+        if "gates" in attached:
+            self.run.gates += [GateRecord.from_json(gate) for gate in attached["gates"]]
+            self._reported.add(report.nodeid)
+        if report.failed and "question_of" in attached:
+            self._faulty[report.nodeid] = attached["question_of"]
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
+        """Show answers as + and -, apart from tests that pass and fail."""
+        properties = getattr(report, "user_properties", ())
+        score = next((value for name, value in properties if name == PROPERTY), None)
+        if score is None or not report.passed:
+            return None
+        if report.when != "call":
+            return "", "", ""
+        if score == "unscored":
+            return "", "?", ("UNSCORED", {"yellow": True})
+        if float(score) in (0.0, 1.0):
+            right = float(score) == 1.0
+            return ("", "+", ("RIGHT", {"green": True})) if right else ("", "-", ("WRONG", {"blue": True}))
+        return "", "~", (f"SCORE {score}", {"green": True})
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
+        """Write the record and the reports; a run that cannot account for itself does not pass."""
+        self.state.exchange.break_off()
+        yield
+        planned = self.state.exchange.planned()
+        status = int(getattr(session, "exitstatus", exitstatus))
+        nothing = not self._reported and status != 0  # a mistake, or collection failed
+        if nothing or not planned or self.config.option.collectonly or self.config.getoption("setuponly", False):
+            self.state.exchange.close()
+            return
+        place = {entry.nodeid: n for n, entry in enumerate(planned)}
+        missing = [nodeid for nodeid in place if nodeid not in self._reported]
+        if missing:
+            self.run.extra["missing"] = missing
+            if not (session.shouldfail or session.shouldstop or status == pytest.ExitCode.INTERRUPTED):
+                self._complaints.append(f"no result from {', '.join(missing)}")
+            status = status or int(pytest.ExitCode.TESTS_FAILED)
+        if status == pytest.ExitCode.TESTS_FAILED and any(i.extra.get("usage_error") for i in self.run.interviews):
+            status = int(pytest.ExitCode.USAGE_ERROR)  # nothing was measured: there is something to mend first
+        self.run.seconds = round(time.monotonic() - self._clock, 3)
+        self.run.exit_status = status
+        self.run.interviews.sort(key=lambda interview: place.get(interview.nodeid, -1))
+        self.run.gates.sort(key=lambda gate: place.get(gate.nodeid, -1))
+        try:
+            self._write()
+            self._call_reporters()
+            if not missing:
+                self._forget_answers()
+        except (AdaptiveEvalError, OSError) as error:
+            self._complaints.append(f"the record could not be written: {error}")
+        if self._complaints:
+            status = status or int(pytest.ExitCode.TESTS_FAILED)
+        session.exitstatus = status
+        self._remember_failures()
+        self.state.exchange.close()
+
+    def _write(self) -> None:
+        # what only the end needs is loaded at the end: collecting stays cheap
+        from pytest_adaptive_eval.store.runs import new_run_id, write_record, write_run
+
+        self.run.run = new_run_id(self._started, os.urandom(4))
+        self._written["record"] = write_run(self.state.folder, self.run)
+        if self.settings.record is not None:
+            write_record(self.settings.record, self.run)
+            self._written["record copy"] = self.settings.record
+        if self.settings.junit is not None:
+            from pytest_adaptive_eval.reports.junit import write_gate_report
+
+            write_gate_report(self.run, self.settings.junit)
+            self._written["JUnit report"] = self.settings.junit
+
+    def _call_reporters(self) -> None:
+        try:
+            self.config.hook.pytest_adaptive_eval_report(record=self.run.to_json(), config=self.config)
+        except Exception as error:  # a plugin's fault must not hide what the run found
+            self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
+
+    def _forget_answers(self) -> None:
+        """Drop the journals of a finished run: the record has it all.  A void interview may go on later."""
+        for interview in self.run.interviews:
+            if not interview.error and (name := interview.extra.get("journal")):
+                (self.state.folder / "journal" / name).unlink(missing_ok=True)
+
+    def _remember_failures(self) -> None:
+        """Let ``--lf`` find interviews: failed questions are not collected, and gates need theirs."""
+        cache = getattr(self.config, "cache", None)
+        if cache is None or not (failed := cache.get("cache/lastfailed", {})):
+            return
+        for question, interview in self._faulty.items():
+            if failed.pop(question, None):
+                failed[interview] = True
+        for planned in self.state.exchange.planned():
+            if planned.nodeid in failed:
+                failed.update(dict.fromkeys(planned.needs, True))
+        cache.set("cache/lastfailed", failed)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The table of interviews and verdicts."""
+        if not (self.run.interviews or self.run.gates or self._complaints):
+            return
+        from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
+
+        writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth
+        if self.config.get_verbosity() < 0:
+            write_lines(verdict_lines(self.run, width), writer.write)
+        else:
+            writer.write_sep("=", "adaptive evaluation")
+            base = self.config.invocation_params.dir
+            shown = {name: relative(path, base) for name, path in self._written.items()}
+            write_lines(summary_lines(self.run, width, written=shown), writer.write)
+        for complaint in self._complaints:
+            writer.write_line(f"adaptive-eval: {complaint}", red=True, bold=True)
+
+
+def relative(path: os.PathLike[str] | str, base: Path) -> str:
+    """A path as people read it: relative to `base` when it lies there."""
+    try:
+        return Path(path).resolve().relative_to(base.resolve()).as_posix()
+    except ValueError:
+        return str(path)

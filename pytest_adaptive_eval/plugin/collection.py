@@ -1,0 +1,233 @@
+"""Collection: marked tests and TOML files become interviews, gates find their place, mistakes end the run."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.config import EvalSpec
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.errors import ConfigError, UsageError
+from pytest_adaptive_eval.plugin import fixtures
+from pytest_adaptive_eval.plugin import gates as gate_rules
+from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
+from pytest_adaptive_eval.plugin.exchange import Planned
+from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, is_placeholder, question
+from pytest_adaptive_eval.plugin.tomlfile import EvalFile
+from pytest_adaptive_eval.store.files import probe
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+
+__all__ = ["Collection"]
+
+
+class Collection:
+    """Hooks of collection, in every process that collects.
+
+    Parameters
+    ----------
+    state : AdaptiveEval
+        Gets the interviews, and what each gate waits for.
+    """
+
+    def __init__(self, state: AdaptiveEval) -> None:
+        self.state, self.config = state, state.config
+        self._mistakes: list[str] = []
+        self._banks: dict[Path, ItemBank] = {}
+
+    def mistake(self, error: UsageError) -> None:
+        """Keep an error of the user until collection has found all of them."""
+        self._mistakes.append(str(error))
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Collect TOML evaluations."""
+        if not is_eval_file(file_path):
+            return None
+        file = EvalFile.from_parent(parent, path=file_path)
+        file.settings, file.mistake = self.state.settings, self.mistake
+        return file
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Give a marked function its one placeholder."""
+        mark = metafunc.definition.get_closest_marker(MARKER)
+        if mark is None:
+            return
+        try:
+            spec = self._spec(metafunc.definition, mark)
+        except UsageError as error:
+            self.mistake(error)
+            if "item" in metafunc.fixturenames:
+                metafunc.parametrize("item", [], ids=[])
+            return
+        metafunc.parametrize("item", [PLACEHOLDER], ids=[spec.parameter_id])
+
+    def _where(self, node: pytest.Item) -> str:
+        declared: str | None = getattr(getattr(node, "obj", None), "adaptive_eval_where", None)
+        path, line, name = node.reportinfo()
+        return declared or f"{path}:{(line or 0) + 1}: {name}"
+
+    def _spec(self, node: pytest.Item, mark: pytest.Mark) -> EvalSpec:
+        where = self._where(node)
+        data = dict(mark.kwargs)
+        if sum(own.name == MARKER for own in node.own_markers) > 1:
+            raise ConfigError(f"{where}: two markers {MARKER} on one test; write one test a bank")
+        if len(mark.args) > 1 or (mark.args and "bank" in data):
+            raise ConfigError(f"{where}: the marker {MARKER} takes one bank and keywords, got {mark.args!r}")
+        if mark.args:
+            data["bank"] = mark.args[0]
+        if isinstance(data.get("bank"), os.PathLike):
+            data["bank"] = os.fspath(data["bank"])
+        spec = EvalSpec(data, where, node.path.parent)
+        if "item" not in getattr(node, "fixturenames", ()):
+            raise ConfigError(f"{where}: the test takes no argument `item`, which is the question it asks; add it")
+        if inspect.iscoroutinefunction(getattr(node, "obj", None)):
+            raise ConfigError(f"{where}: an async test cannot ask adaptively; write `def` and run the coroutine in it")
+        return spec
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_pycollect_makeitem(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
+        """Make an interview of each placeholder, and questions of those named on the command line."""
+        made = yield
+        if not isinstance(made, list):
+            return made
+        out: list[pytest.Item | pytest.Collector] = []
+        for node in made:
+            if not is_placeholder(node):
+                out.append(node)
+                continue
+            try:
+                out.append(interview := self._interview(node))
+                out.extend(self._named(interview))
+            except UsageError as error:
+                self.mistake(error)
+                out.append(node)  # or pytest would only say that a test named on the command line is not there
+        return out
+
+    def _interview(self, node: pytest.Function) -> Interview:
+        mark = node.get_closest_marker(MARKER)
+        assert mark is not None
+        where = self._where(node)
+        evaluation = self._spec(node, mark).build(
+            self.state.settings,
+            read=self._bank,
+            selector=lambda name: self.config.hook.pytest_adaptive_eval_selector(name=name, config=self.config),
+        )
+        definitions = node._fixtureinfo.name2fixturedefs.get("model", ())
+        if definitions and definitions[-1].func is fixtures.model_function and self.state.settings.model is None:
+            raise ConfigError(f"{where}: {fixtures.NO_MODEL}")
+        Interview.check_scope(node, "model", where)
+        interview: Interview = Interview.from_parent(
+            node.parent,
+            name=node.name,
+            callspec=node.callspec,
+            fixtureinfo=node._fixtureinfo,
+            originalname=node.originalname,
+        )
+        interview.evaluation, interview.state = evaluation, self.state
+        if self.config.pluginmanager.hasplugin("timeout"):
+            interview.add_marker(pytest.mark.timeout(0), append=False)
+            interview.untimed = interview.own_markers[0]
+        self.state.interviews.append(interview)
+        return interview
+
+    def _bank(self, path: Path) -> ItemBank:
+        path = path.resolve()
+        if path not in self._banks:
+            bank = self.config.hook.pytest_adaptive_eval_items(path=path, config=self.config)
+            if bank is None:
+                bank = read_bank(path, graders=self.state.settings.graders)
+            elif not isinstance(bank, ItemBank):
+                raise ConfigError(f"a plugin made {bank!r} of {path}, and pytest_adaptive_eval_items gives an ItemBank")
+            self._banks[path] = bank
+        return self._banks[path]
+
+    def _named(self, interview: Interview) -> list[Question]:
+        """Questions that the command line names, such as ``file::test[item-id]``."""
+        bank, ids = interview.evaluation.bank, interview.callspec._idlist
+        at = next(n for n, part in enumerate(ids) if part.startswith(PARAMETER))
+        before = "".join(f"{part}-" for part in ids[:at])
+        after = "".join(f"-{part}" for part in ids[at + 1 :])
+        names = interview.nodeid.partition("[")[0].split("::")[1:]
+        found: dict[str, None] = {}
+        for argument in self.config.args:
+            test, _, parameters = argument.partition("[")
+            path, *rest = test.split("::")
+            name = parameters.removesuffix("]").removeprefix(before).removesuffix(after)
+            mine = rest == names and (self.config.invocation_params.dir / path).resolve() == interview.path.resolve()
+            if mine and name not in ("", ids[at]) and parameters == f"{before}{name}{after}]":
+                found[name] = None
+        try:
+            return [question(interview, bank.items[bank.index(name)]) for name in found]
+        except UsageError as error:
+            raise pytest.Collector.CollectError(f"{interview.nodeid}: {error}") from None
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
+        """Put each gate after its interviews, and those back that a selection dropped; report mistakes."""
+        yield
+        state = self.state
+        for item in items:
+            try:
+                self._check(item)
+                if gate_rules.is_gate(item):
+                    state.wants[item] = gate_rules.needed(item, state.interviews)
+            except ConfigError as error:
+                self.mistake(error)
+        if not self._mistakes:
+            kept = set(items)
+            items[:] = gate_rules.order(items, state.wants)
+            self._not_deselected(set(items) - kept)
+            state.exchange.plan([self._planned(i) for i in items if isinstance(i, Interview) or i in state.wants])
+            if state.exchange.planned() and not self.config.option.collectonly:
+                try:
+                    probe(state.folder)
+                except UsageError as error:
+                    self.mistake(error)
+        if self._mistakes:
+            refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
+
+    def _check(self, item: pytest.Item) -> None:
+        """Refuse what would quietly be no interview, or one whose outcome means something else."""
+        if item.get_closest_marker(MARKER) is None:
+            return
+        if not isinstance(item, Interview | Question):
+            raise ConfigError(
+                f"{item.nodeid}: the marker {MARKER} has no effect on this kind of test; use a plain function, or a "
+                "method of a class that is no unittest.TestCase"
+            )
+        for mark in item.iter_markers("xfail"):
+            if mark.kwargs.get("strict", self._strict):
+                raise ConfigError(
+                    f"{self._where(item)}: a strict xfail fails every question that is answered; remove it, or write "
+                    "strict=False"
+                )
+
+    @property
+    def _strict(self) -> bool:
+        """Whether the ini settings make every xfail strict; pytest 9 has two names for it."""
+        if self.config.getini("xfail_strict"):
+            return True
+        try:
+            return bool(self.config.getini("strict"))
+        except (KeyError, ValueError):
+            return False
+
+    def _planned(self, item: pytest.Item) -> Planned:
+        if isinstance(item, Interview):
+            return Planned(item.nodeid, item.evaluation.budget)
+        return Planned(item.nodeid, 0, [interview.nodeid for interview in self.state.wants[item]])
+
+    def _not_deselected(self, restored: set[pytest.Item]) -> None:
+        """Take interviews that a gate brought back out of the count of deselected tests."""
+        reporter = self.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and restored:
+            counted = reporter.stats.get("deselected", [])
+            counted[:] = [item for item in counted if item not in restored]

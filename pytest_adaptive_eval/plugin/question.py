@@ -1,0 +1,178 @@
+"""One administered question as a pytest test."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from pytest_adaptive_eval.core.item import Item, Response, Status
+from pytest_adaptive_eval.core.record import Administration, plain
+from pytest_adaptive_eval.errors import AdaptiveEvalError, Unscored, UsageError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.interview import Interview
+
+__all__ = ["DETAILS", "PARAMETER", "PLACEHOLDER", "PROPERTY", "AskedItem", "Question", "crash_line", "is_placeholder", "question"]
+
+#: Value of the parameter ``item`` at collection.
+PLACEHOLDER = object()
+#: How the placeholder's id begins; a bank's name follows.
+PARAMETER = "aeval:"
+#: Property by which reports of questions are known.
+PROPERTY = "adaptive_eval"
+#: Further properties of a question's report.
+DETAILS = ("position", "propensity", "predicted", "status")
+
+
+def is_placeholder(node: object) -> bool:
+    """Whether pytest collected `node` from a function of ours."""
+    return (
+        isinstance(node, pytest.Function)
+        and getattr(node, "callspec", None) is not None
+        and (node.callspec.params.get("item") is PLACEHOLDER)
+    )
+
+
+class AskedItem:
+    """What a test gets as ``item``: the bank's item, and a way to score it.
+
+    Attributes of `pytest_adaptive_eval.core.item.Item` are read through.
+    """
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.given: float | None = None
+        self.text = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.item, name)
+
+    def __repr__(self) -> str:
+        return f"<item {self.item.id}>"
+
+    def grade(self, text: str) -> float:
+        """Score of an answer in [0, 1] by the item's own grader; the answer is kept for the record."""
+        self.text = str(text)
+        return self.item.grade(self.text)
+
+    def score(self, value: float) -> None:
+        """Set the score, in [0, 1], instead of right or wrong."""
+        number = float(value)
+        if not 0.0 <= number <= 1.0:
+            raise ValueError(f"item.score({value!r}): a score lies in [0, 1]")
+        self.given = number
+
+
+def question(template: pytest.Function, item: Item) -> Question:
+    """The test of one item, made from the placeholder or a function like it."""
+    asked = AskedItem(item)
+    spec = template.callspec
+    ids = [item.id if part.startswith(PARAMETER) else part for part in spec._idlist]
+    made = Question.from_parent(
+        template.parent,
+        name=f"{template.originalname}[{'-'.join(ids)}]",
+        # no public name makes a callspec or tells a function's fixtures; both have held since pytest 8.0
+        callspec=dataclasses.replace(spec, params={**spec.params, "item": asked}, _idlist=ids),
+        fixtureinfo=template._fixtureinfo,
+        originalname=template.originalname,
+    )
+    for mark in template.own_markers:  # marks added late, by hooks
+        if mark not in made.own_markers and mark is not getattr(template, "untimed", None):
+            made.own_markers.append(mark)
+            made.keywords[mark.name] = mark
+    made.asked = asked
+    return made
+
+
+class Question(pytest.Function):
+    """One administered question; a failed assertion is a wrong answer and passes."""
+
+    asked: AskedItem
+    #: The interview and the record of this administration; None when the question is run alone.
+    interview: Interview | None = None
+    entry: Administration | None = None
+    response: Response | None = None
+    #: What a report said that did not pass.
+    fault = ""
+
+    def runtest(self) -> None:
+        """Run the test, or take the answer that the journal already has."""
+        if self.interview is None or self.entry is None:
+            super().runtest()
+            if self.asked.given is not None and self.asked.given < 1:
+                raise AssertionError(f"score {self.asked.given:g} of 1")
+            return
+        self.response, self.fault = None, ""  # a plugin may run it again
+        start = time.perf_counter()
+        try:
+            known = self.interview.recall(self)
+            if known is None:
+                answer = self._answer()
+                self.interview.remember(self, answer)
+                known = answer
+            self.response = known  # last: an answer that could not be kept does not count
+        finally:
+            self.entry.seconds = time.perf_counter() - start
+            self._properties()
+
+    def _answer(self) -> Response:
+        try:
+            super().runtest()
+        except AssertionError:
+            return Response(Status.OK, 0.0, self.asked.text)
+        except Unscored as fault:
+            status = Status(fault.status)
+            response = Response(status, None, fault.text or self.asked.text, fault.detail)
+            if status.infrastructure:
+                self.response = response
+                raise
+            return response
+        except pytest.skip.Exception as fault:
+            self.response = Response(Status.NOT_RUN, None, self.asked.text, f"skipped: {fault.msg}")
+            raise
+        except pytest.fail.Exception as fault:
+            if str(fault.msg).startswith("Timeout"):  # pytest-timeout's signal method
+                self.response = Response(Status.TIMEOUT, None, self.asked.text, str(fault.msg))
+            raise
+        given = 1.0 if self.asked.given is None else self.asked.given
+        return Response(Status.OK, given, self.asked.text)
+
+    def _properties(self) -> None:
+        entry, response = cast(Administration, self.entry), self.response
+        status = response.status.value if response else Status.ERROR.value
+        score = response.score if response else None
+        self.user_properties = [p for p in self.user_properties if p[0] not in (PROPERTY, *DETAILS)]
+        self.user_properties.append((PROPERTY, "unscored" if score is None else f"{score:g}"))
+        for name in DETAILS[:-1]:
+            value = getattr(entry, name)
+            if value is not None:
+                self.user_properties.append((name, f"{value:.6g}"))
+        self.user_properties.append(("status", status))
+
+    def note(self, report: pytest.TestReport, error: BaseException | None) -> None:
+        """Take up a report that did not pass; some faults end the interview, since they will not heal."""
+        if isinstance(error, AdaptiveEvalError):
+            report.longrepr = str(error)  # a sentence that says what to do; where in a program it arose does not help
+        line = crash_line(report)
+        self.fault = self.fault or line
+        if self.interview is None:
+            return
+        if isinstance(error, UsageError):
+            self.interview.give_up(str(error), usage=True)
+        elif report.when == "setup" and report.skipped:
+            self.interview.skipped = line
+            self.interview.give_up(f"skipped: {line}")
+        elif report.when == "setup" and self.entry is not None and self.entry.position == 1:
+            self.interview.give_up(f"the fixtures of the first question could not be set up: {line}")
+
+
+def crash_line(report: pytest.TestReport) -> str:
+    """First line of what a report says, without the traceback."""
+    if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
+        return str(plain(report.longrepr[2].removeprefix("Skipped: ")))
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = getattr(crash, "message", None) or str(report.longrepr or "")
+    return str(plain(next((line for line in text.splitlines() if line.strip()), report.outcome)))

@@ -1,0 +1,196 @@
+"""A laboratory: a small project with a bank, a toy model and runs of pytest in it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import junit_xml  # noqa: F401
+import numpy as np
+import pytest
+from scipy.special import logsumexp, stdtrit
+
+import pytest_adaptive_eval.plugin.run  # noqa: F401
+from pytest_adaptive_eval import Item, write_bank
+
+# What is loaded here is loaded once: an in-process run forgets the modules that it loads, and numpy must not be
+# loaded twice.  scipy loads parts of itself when they are first used.
+logsumexp(np.zeros(2)), stdtrit(3.0, 0.5)
+
+#: An evaluation and a gate that a model with 9 of 10 right passes.
+EVAL = """
+import pytest
+
+@pytest.mark.adaptive_eval(bank="toy.jsonl", budget=30)
+def test_toy(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+def test_gate(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+"""
+
+CONFTEST = """
+import os, signal, sys
+from pathlib import Path
+import pytest
+from pytest_adaptive_eval import SubjectIdentity, Unscored
+
+HERE = Path(__file__).parent
+
+def log(name, text):
+    with (HERE / name).open("a") as file:
+        file.write(f"{{text}}\\n")
+
+class Toy:
+    identity = SubjectIdentity({identity})
+    n = 0
+
+    def generate(self, prompt):
+        number = int(prompt.split()[-1])
+        self.n += 1
+        n = self.n
+        log("asked.txt", number)
+{fault}
+        return "right" if number % 10 < {tenths} else "wrong"
+
+@pytest.fixture(scope="{scope}")
+def model():
+    log("loaded.txt", os.getpid())
+{setup}
+    yield Toy()
+{more}
+"""
+
+
+#: Plugins that cost time here and change nothing.
+ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio")
+
+
+class Lab:
+    """A project to run pytest in."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester, self.path = pytester, pytester.path
+        self.ini("")
+
+    def ini(self, text: str) -> None:
+        """More settings; warnings are errors in the project too."""
+        self.pytester.makeini("[pytest]\nfilterwarnings = error\n" + text)
+
+    def items(self, n: int = 60) -> list[dict[str, Any]]:
+        return [{"id": f"q{i}", "prompt": f"question {i}", "answer": "right"} for i in range(n)]
+
+    def bank(self, name: str = "toy", n: int = 60) -> Path:
+        """A plain bank."""
+        path = self.path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(item) + "\n" for item in self.items(n)))
+        return path
+
+    def calibrated(self, name: str = "toy", n: int = 60, dimensions: int = 1) -> Path:
+        """A bank folder with parameters."""
+        rng = np.random.default_rng(7)
+        write_bank(
+            self.path / f"{name}.bank",
+            [Item(**item) for item in self.items(n)],
+            discrimination=rng.uniform(0.6, 1.8, (n, dimensions)),
+            intercept=rng.normal(size=n),
+        )
+        return self.path / f"{name}.bank"
+
+    def toy(
+        self,
+        tenths: int = 9,
+        *,
+        fault: str = "",
+        setup: str = "",
+        more: str = "",
+        scope: str = "module",
+        identity: str = '"toy", "hash"',
+    ) -> None:
+        """A conftest with a model that has so many of ten right; `fault` runs before each answer, `n` counts them."""
+        text = CONFTEST.format(
+            tenths=tenths,
+            fault=textwrap.indent(textwrap.dedent(fault), " " * 8),
+            setup=textwrap.indent(textwrap.dedent(setup), " " * 4),
+            more=textwrap.dedent(more),
+            scope=scope,
+            identity=identity,
+        )
+        self.pytester.makeconftest(text)
+
+    def tests(self, text: str = EVAL, name: str = "test_it") -> Path:
+        path = self.path / f"{name}.py"
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def project(self, **toy: Any) -> None:
+        """Bank, model, evaluation and gate."""
+        self.bank()
+        self.toy(**toy)
+        self.tests()
+
+    def run(self, *args: str, active: bool = True) -> pytest.RunResult:
+        """A run in this process."""
+        flags = ["--adaptive-eval"] if active else []
+        return self.pytester.runpytest_inprocess(*ALONE, *flags, *args, no_reraise_ctrlc=True)
+
+    def spawn(self, *args: str, timeout: float = 120) -> pytest.RunResult:
+        """A run in a process of its own, as xdist and faults that kill need."""
+        return self.pytester.runpytest_subprocess(*ALONE, "--adaptive-eval", *args, timeout=timeout)
+
+    def lines(self, name: str) -> list[str]:
+        path = self.path / name
+        return path.read_text().splitlines() if path.exists() else []
+
+    @property
+    def asked(self) -> list[str]:
+        """Questions that the model answered, in order, over all runs."""
+        return self.lines("asked.txt")
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """All records, from the earliest."""
+        return [json.loads(path.read_text()) for path in sorted(self.path.glob(".adaptive-eval/runs/*.json"))]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record of the latest run."""
+        return self.records[-1]
+
+    @property
+    def journals(self) -> list[Path]:
+        return sorted(self.path.glob(".adaptive-eval/journal/*.jsonl"))
+
+    def outcomes(self) -> list[tuple[str, str]]:
+        """Name and outcome of the gates of the latest record."""
+        return [(gate["name"], gate["verdict"]["outcome"]) for gate in self.record["gates"]]
+
+
+@pytest.fixture
+def lab(pytester: pytest.Pytester) -> Lab:
+    return Lab(pytester)
+
+
+@pytest.fixture
+def project(lab: Lab) -> Lab:
+    """A laboratory with bank, model, evaluation and gate."""
+    lab.project()
+    return lab
+
+
+def stripped(record: dict[str, Any], *more: str) -> dict[str, Any]:
+    """A record without what differs between two runs that found the same."""
+    drop = {"run", "started", "seconds", *more}
+    return {
+        key: [stripped(v, *more) if isinstance(v, dict) else v for v in value] if isinstance(value, list) else value
+        for key, value in record.items()
+        if key not in drop
+    }
+
+
+@pytest.fixture(scope="session")
+def comparable() -> Any:
+    """`stripped`, for tests."""
+    return stripped

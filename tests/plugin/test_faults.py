@@ -1,0 +1,241 @@
+"""Faults end in a status that is not 0, and in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+CHECKPOINT = """
+from pytest_adaptive_eval.errors import CheckpointError
+raise CheckpointError("model.safetensors: the tensor 'a' is missing: save the checkpoint again")
+"""
+
+
+def test_a_model_that_cannot_load_ends_the_interview_at_once(project: Any) -> None:
+    project.toy(setup="raise RuntimeError('out of memory')")
+    result = project.run()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert project.record["interviews"][0]["asked"] == 1
+    assert project.record["interviews"][0]["error"] == (
+        "the fixtures of the first question could not be set up: RuntimeError: out of memory"
+    )
+    assert project.outcomes() == [("test_gate", "ERROR")]
+    result.stdout.fnmatch_lines(["*ERROR at setup of test_toy?q*", "ERROR toy: the fixtures of the first question *"])
+
+
+def test_a_wrong_checkpoint_is_a_usage_error(project: Any) -> None:
+    project.toy(setup=CHECKPOINT)
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert project.record["exit_status"] == 4
+    assert project.record["interviews"][0]["error"].startswith("model.safetensors: the tensor 'a' is missing")
+    result.stdout.fnmatch_lines(
+        [
+            "*ERROR at setup of test_toy?q*",
+            "model.safetensors: the tensor 'a' is missing: save the checkpoint again",
+            "ERROR toy: model.safetensors: the tensor 'a' is missing: save the checkpoint again",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*raise CheckpointError*")
+
+
+def test_a_wrong_folder_on_the_command_line(project: Any) -> None:
+    (project.path / "conftest.py").unlink()
+    result = project.run("--adaptive-eval-model=nowhere")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "nowhere" in project.record["interviews"][0]["error"]
+
+
+def test_later_errors_in_setup_count_like_others(lab: Any) -> None:
+    lab.bank(n=100)
+    lab.toy(
+        more="""
+        @pytest.fixture
+        def line(item):
+            if len((HERE / "asked.txt").read_text().split()) == 4 and not (HERE / "cut.txt").exists():
+                (HERE / "cut.txt").write_text("")
+                raise OSError("cut")
+        """
+    )
+    (lab.path / "asked.txt").write_text("")
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=50)
+        def test_toy(item, line, model):
+            assert item.grade(model.generate(item.prompt))
+        """
+    )
+    assert lab.run().ret == 1
+    interview = lab.record["interviews"][0]
+    assert (interview["statuses"], interview["error"]) == ({"ok": 49, "error": 1}, "")
+    assert [a["detail"] for a in interview["administrations"] if a["status"] == "error"] == ["OSError: cut"]
+
+
+def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
+    lab.calibrated()
+    lab.toy()
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.bank", policy="estimate", budget=9)
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        def test_gate(adaptive_eval):
+            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+        """
+    )
+    result = lab.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["E *ConfigError: toy: this interview cannot feed a gate: the selector *set floor to*"])
+    assert lab.outcomes() == [("test_gate", "ERROR")]
+
+
+def test_timeouts_are_a_status_of_the_question_alone(lab: Any) -> None:
+    lab.ini("timeout = 0.4\ntimeout_method = signal")
+    lab.bank(n=100)
+    lab.toy(fault="import time; time.sleep(5 if n == 3 else 0.01)")
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=60)
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        """
+    )
+    result = lab.run()
+    interview = lab.record["interviews"][0]
+    assert interview["statuses"] == {"ok": 59, "timeout": 1}
+    assert interview["seconds"] > 0.8
+    assert interview["error"] == ""
+    result.assert_outcomes(passed=1, failed=1)
+
+
+@pytest.mark.parametrize("place", [".adaptive-eval", ".adaptive-eval/journal"])
+def test_no_place_for_the_journal(project: Any, place: str) -> None:
+    path = project.path / place
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("in the way")
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert project.asked == []
+    result.stderr.fnmatch_lines(["ERROR: *.adaptive-eval*: cannot make *--adaptive-eval-dir"])
+
+
+def test_a_full_disk_ends_the_interview(project: Any) -> None:
+    project.toy(
+        more="""
+        from pytest_adaptive_eval.store import journal
+        written = journal.write_all
+        @pytest.fixture(autouse=True)
+        def disk(monkeypatch):
+            def full(fd, data):
+                if len((HERE / "asked.txt").read_text().split()) > 7:
+                    raise OSError(28, "No space left on device")
+                written(fd, data)
+            monkeypatch.setattr(journal, "write_all", full)
+        """
+    )
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert len(project.asked) == 8
+    interview = project.record["interviews"][0]
+    assert "disk full" in interview["error"]
+    assert "7 answers are safe" in interview["error"]
+    assert interview["statuses"] == {"ok": 7, "error": 1}
+    assert project.outcomes() == [("test_gate", "ERROR")]
+
+
+def test_a_record_that_cannot_be_written(project: Any) -> None:
+    (project.path / ".adaptive-eval").mkdir()
+    (project.path / ".adaptive-eval/runs").write_text("in the way")
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["adaptive-eval: the record could not be written: *"])
+
+
+@pytest.mark.parametrize("flag", ["--adaptive-eval-record", "--adaptive-eval-junit"])
+@pytest.mark.parametrize("path", ["folder", "file/inside"])
+def test_a_report_that_could_not_be_written_is_known_before(project: Any, flag: str, path: str) -> None:
+    (project.path / "folder").mkdir()
+    (project.path / "file").write_text("")
+    result = project.run(f"{flag}={path}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: */{path}: the report of this run could not be written there: *"])
+    assert project.asked == []
+
+
+def test_exit_with_status_0_in_a_model(project: Any) -> None:
+    project.toy(fault="if n == 3: pytest.exit('done', returncode=0)")
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["adaptive-eval: no result from test_it.py::test_toy?aeval:toy?, test_it.py::test_gate"]
+    )
+
+
+def test_system_exit_in_a_model_is_an_error(project: Any) -> None:
+    project.toy(fault="if n > 2: sys.exit(0)")
+    assert project.run().ret == 1
+    assert project.record["interviews"][0]["error"].endswith("SystemExit: 0")
+
+
+def test_an_error_in_the_plugin(project: Any) -> None:
+    project.toy(
+        more="""
+        from pytest_adaptive_eval.plugin.interview import Interview
+        Interview._check_errors = lambda self: 1 / 0
+        """
+    )
+    result = project.spawn("--adaptive-eval-record=record.json")
+    assert result.ret == pytest.ExitCode.INTERNAL_ERROR
+    assert project.records == []
+    assert not (project.path / "record.json").exists()
+
+
+def test_a_bank_edited_during_the_run(lab: Any) -> None:
+    bank = lab.calibrated()
+    lab.toy(fault=f"if n == 3: Path({str(bank)!r}, 'items.jsonl').write_text('x' * 9000)")
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.bank", budget=30)
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        """
+    )
+    assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
+    interview = lab.record["interviews"][0]
+    assert interview["asked"] == 3
+    assert "items.jsonl" in interview["error"]
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "\\x00\\x1b[31m", "a\\u2028b", "x" * 100_000])
+def test_strange_answers_and_errors(project: Any, text: str) -> None:
+    path = project.path / "test_it.py"
+    path.write_text(path.read_text().replace("item.grade(", f"item.grade('{text}' + "))
+    assert project.run().ret == 1
+    assert project.outcomes() == [("test_gate", "FAIL")]
+    project.toy(fault=f"raise OSError('{text}')")
+    assert project.run().ret == 1
+    assert project.outcomes() == [("test_gate", "ERROR")]
+
+
+def test_a_gate_of_an_unknown_name_at_run_time(lab: Any) -> None:
+    lab.bank()
+    lab.toy()
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=5)
+        def test_toy(item, model):
+            pass
+        def test_gate(adaptive_eval):
+            name = "other"
+            assert adaptive_eval[name]
+        """
+    )
+    result = lab.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["E *ConfigError: adaptive_eval?'other'?: there is no such evaluation*"])

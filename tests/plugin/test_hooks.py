@@ -1,0 +1,121 @@
+"""The hooks, as implemented by a plugin that is installed on its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SAMPLE = Path(__file__).parent / "sample_plugin"
+
+
+@pytest.fixture
+def sample(lab: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A project into whose environment the sample plugin is installed."""
+    about = tomllib.loads((SAMPLE / "pyproject.toml").read_text())["project"]
+    site = lab.path / "site"
+    info = site / f"{about['name'].replace('-', '_')}-{about['version']}.dist-info"
+    info.mkdir(parents=True)
+    shutil.copy(SAMPLE / "sample_plugin.py", site)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {about['name']}\nVersion: {about['version']}\n")
+    entries = about["entry-points"]["pytest11"].items()
+    (info / "entry_points.txt").write_text("[pytest11]\n" + "".join(f"{k} = {v}\n" for k, v in entries))
+    monkeypatch.syspath_prepend(site)
+    lab.tests("", "conftest")
+    (lab.path / "twelve.count").write_text("12")
+    (lab.path / "adaptive-eval.toml").write_text(
+        """
+        [[eval]]
+        name = "plain"
+        bank = "twelve.count"
+        model = "parrot:yes"
+        selector = "first"
+        floor = 0.1
+        budget = 6
+        [[eval.gate]]
+        at_least = 0.1
+
+        [[eval]]
+        name = "veto"
+        bank = "twelve.count"
+        model = "parrot:yes"
+        budget = 12
+        [[eval.gate]]
+        at_least = 0.5
+        """
+    )
+    return lab
+
+
+def test_all_hooks(sample: Any) -> None:
+    result = sample.run("-v")
+    assert result.ret == 1
+    plain, veto = sample.record["interviews"]
+    assert plain["subject"]["name"] == "parrot-yes"
+    assert plain["bank"]["name"] == "twelve"
+    assert plain["policy"]["selector"] == "first"
+    asked = [a["item"] for a in plain["administrations"]]
+    assert len(set(asked) & {f"n{i}" for i in range(7)}) >= 5
+    assert (veto["policy"]["selector"], veto["asked"]) == ("random", 12)
+    verdicts = [(gate["name"], gate["verdict"]["outcome"]) for gate in sample.record["gates"]]
+    assert verdicts[1] == ("veto-accuracy[at-least-0.5]", "FAIL")
+    assert sample.record["gates"][1]["verdict"]["notes"][-1] == "vetoed by sample"
+    result.stdout.fnmatch_lines(["FAIL *vetoed by sample", "FAIL *veto-accuracy*"])
+    assert json.loads((sample.path / "sample.json").read_text()) == [outcome for _, outcome in verdicts]
+    assert (sample.path / "closed.txt").read_text() == "yes"
+
+
+def test_without_the_plugin_its_names_are_unknown(sample: Any) -> None:
+    result = sample.run("-p", "no:sample")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *twelve.count*"])
+
+
+def test_a_selector_by_marker_and_a_subject_by_flag(sample: Any) -> None:
+    (sample.path / "adaptive-eval.toml").unlink()
+    sample.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("twelve.count", selector="first", policy="estimate", budget=3)
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        """
+    )
+    assert sample.run("--adaptive-eval-model=parrot:no").ret == 0
+    (interview,) = sample.record["interviews"]
+    assert [a["item"] for a in interview["administrations"]] == ["n0", "n1", "n2"]
+    assert interview["subject"]["name"] == "parrot-no"
+
+
+def test_a_report_that_fails_hides_nothing(project: Any) -> None:
+    project.toy(more="def pytest_adaptive_eval_report(record): raise KeyError('mine')")
+    result = project.run()
+    assert result.ret == 1
+    assert project.outcomes() == [("test_gate", "PASS")]
+    result.stdout.fnmatch_lines(["PASS  test_gate: *", "adaptive-eval: a plugin's report failed: KeyError: 'mine'"])
+
+
+@pytest.mark.parametrize(
+    ("hook", "message"),
+    [
+        ("pytest_adaptive_eval_verdict(verdict): return True", "a plugin made True of a verdict*"),
+        ("pytest_adaptive_eval_verdict(verdict): raise KeyError('mine')", "KeyError: 'mine'"),
+    ],
+)
+def test_a_verdict_that_is_none_fails_the_gate(project: Any, hook: str, message: str) -> None:
+    project.toy(more=f"def {hook}")
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([f"E *{message}"])
+    assert project.outcomes() == [("test_gate", "ERROR")]
+
+
+def test_a_bank_that_is_none(project: Any) -> None:
+    project.toy(more="def pytest_adaptive_eval_items(path): return 3")
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *: a plugin made 3 of *toy.jsonl, and pytest_adaptive_eval_items gives *"])

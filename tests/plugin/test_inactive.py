@@ -1,0 +1,69 @@
+"""Without --adaptive-eval nothing happens but one line."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+
+def test_skips_with_a_reason_and_leaves_nothing(project: Any) -> None:
+    before = {path.name for path in project.path.iterdir()}
+    result = project.run("-rs", "-p", "no:cacheprovider", active=False)
+    result.assert_outcomes(skipped=2)
+    result.stdout.fnmatch_lines(["SKIPPED * needs --adaptive-eval"])
+    result.stdout.no_fnmatch_line("*adaptive-eval:*")
+    assert {path.name for path in project.path.iterdir()} - {"__pycache__"} == before
+    assert project.asked == []
+
+
+def test_toml_files_are_not_collected(lab: Any) -> None:
+    (lab.path / "adaptive-eval.toml").write_text("[[eval]]\nbank = 'none.jsonl'\n")
+    assert lab.run(active=False).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_the_plugin_loads_nothing_heavy(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+        def test_light():
+            ours = sorted(name for name in sys.modules if name.startswith("pytest_adaptive_eval"))
+            assert ours == ["pytest_adaptive_eval", "pytest_adaptive_eval.plugin",
+                            "pytest_adaptive_eval.plugin.entry", "pytest_adaptive_eval.plugin.hooks"]
+            assert not {"numpy", "scipy", "torch", "junit_xml"} & set(sys.modules)
+        """
+    )
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    command = [sys.executable, "-m", "pytest", "-p", "pytest_adaptive_eval.plugin.entry", "-p", "no:cacheprovider"]
+    assert pytester.run(*command).ret == 0
+
+
+def test_required(project: Any) -> None:
+    project.ini("adaptive_eval_required = true")
+    result = project.run(active=False)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: test_it.py::test_toy needs --adaptive-eval, and adaptive_eval_required is*"])
+    result = project.run("-k", "nothing", active=False)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert project.run().ret == 0
+
+
+def test_required_of_toml(lab: Any) -> None:
+    lab.ini("adaptive_eval_required = true")
+    (lab.path / "x.eval.toml").write_text("")
+    result = lab.run(active=False)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *x.eval.toml needs --adaptive-eval*"])
+
+
+def test_required_under_xdist(project: Any) -> None:
+    project.ini("adaptive_eval_required = true")
+    result = project.pytester.runpytest_subprocess("-n1", timeout=60)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: test_it.py::test_toy needs --adaptive-eval*"])
+
+
+def test_help_and_markers(lab: Any) -> None:
+    lab.run("--help", active=False).stdout.fnmatch_lines(["*--adaptive-eval-model=MODEL*"])
+    lab.run("--markers", active=False).stdout.fnmatch_lines(["@pytest.mark.adaptive_eval(bank, *"])

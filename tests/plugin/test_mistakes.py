@@ -1,0 +1,272 @@
+"""Mistakes of the user: exit code 4, a sentence that says where and what to do, and nothing written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+
+def refused(lab: Any, *messages: str, args: tuple[str, ...] = ()) -> None:
+    """The run ends with exit code 4 and these lines, before anything is asked or written."""
+    result = lab.run(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert len(result.errlines) < 12, "no traceback"
+    for message in messages:
+        result.stderr.fnmatch_lines([message])
+    assert lab.asked == []
+    assert not (lab.path / ".adaptive-eval").exists()
+
+
+def marked(lab: Any, marker: str, signature: str = "item, model", more: str = "") -> None:
+    lab.tests(
+        f"import pytest\n{more}\n@pytest.mark.adaptive_eval({marker})\ndef test_toy({signature}):\n"
+        "    assert item.grade(model.generate(item.prompt))\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("marker", "message"),
+    [
+        ('"none.jsonl"', "there is no bank at *none.jsonl: give a folder NAME.bank or a JSONL file of items"),
+        ("", "bank is missing; name a bank folder*"),
+        ('"toy.jsonl", bank="toy.jsonl"', "the marker adaptive_eval takes one bank and keywords, got *"),
+        ('"toy.jsonl", "toy.jsonl"', "the marker adaptive_eval takes one bank and keywords, got *"),
+        ('"toy.jsonl", budgett=3', "unknown setting 'budgett'; known are bank, name, *"),
+        ('"toy.jsonl", budget=0', "budget 0: the bank has 60 items, so a count lies in 1 ... 60"),
+        ('"toy.jsonl", budget=61', "budget 61: the bank has 60 items, so a count lies in 1 ... 60"),
+        ('"toy.jsonl", budget=0.5', "budget is 0.5, expected int or str (a share is written in quotes*"),
+        ('"toy.jsonl", budget=True', "budget is True, expected int or str*"),
+        ('"toy.jsonl", budget="0%"', "budget '0%': a share lies above 0% and at most at 100%"),
+        ('"toy.jsonl", budget="150%"', "budget '150%': a share lies above 0% and at most at 100%"),
+        ('"toy.jsonl", budget="some"', "budget 'some': write a count such as 50 or a share*"),
+        ('"toy.jsonl", selector="best"', "selector 'best' is not known; use *or install a plugin that provides it"),
+        ('"toy.jsonl", selector="spread"', "selector 'spread' needs a calibrated bank, and 'toy' has no parameters*"),
+        ('"toy.jsonl", standard_error=0.3', "standard_error needs an ability, and the bank 'toy' has no parameters"),
+        ('"toy.jsonl", policy="guess"', "policy 'guess' is not known; use estimate or decide"),
+        ('"toy.jsonl", estimator="guess"', "estimator 'guess' is not known; use *"),
+        ('"toy.jsonl", floor=2', "floor is 2, expected a share of uniform draws in ?0, 1?"),
+        ('"toy.jsonl", batch=0', "batch is 0, expected a whole number of at least 1"),
+        ('"toy.jsonl", seed=-1', "the seed is -1, expected a whole number of at least 0"),
+    ],
+)
+def test_marker(lab: Any, marker: str, message: str) -> None:
+    lab.bank()
+    lab.toy()
+    marked(lab, marker)
+    refused(lab, f"ERROR: */test_it.py:3: test_toy*: {message}")
+
+
+def test_a_named_test_with_a_mistake(lab: Any) -> None:
+    lab.toy()
+    marked(lab, '"none.jsonl"')
+    refused(lab, "ERROR: */test_it.py:3: test_toy*: there is no bank at *", args=("test_it.py::test_toy",))
+
+
+def test_every_mistake_is_told_at_once(lab: Any) -> None:
+    lab.toy()
+    marked(lab, '"none.jsonl"')
+    (lab.path / "x.eval.toml").write_text("")
+    refused(lab, "*/test_it.py:3: test_toy*: there is no bank at *", "*x.eval.toml: no evaluation*")
+
+
+def test_no_item(lab: Any) -> None:
+    lab.bank()
+    lab.toy()
+    marked(lab, '"toy.jsonl"', signature="model")
+    refused(lab, "ERROR: */test_it.py:3: test_toy: the test takes no argument `item`*")
+
+
+def test_two_markers(lab: Any) -> None:
+    lab.bank()
+    lab.toy()
+    marked(lab, '"toy.jsonl")\n@pytest.mark.adaptive_eval("toy.jsonl"')
+    refused(lab, "ERROR: */test_it.py:3: test_toy: two markers adaptive_eval on one test; write one test a bank")
+
+
+def test_an_async_test(lab: Any) -> None:
+    lab.bank()
+    lab.toy()
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl")
+        async def test_toy(item, model):
+            pass
+        """
+    )
+    refused(lab, "ERROR: */test_it.py:3: test_toy: an async test cannot ask adaptively*")
+
+
+@pytest.mark.parametrize("name", ["model", "vision"])
+def test_a_model_for_every_question(lab: Any, name: str) -> None:
+    lab.bank()
+    lab.tests(
+        f"""
+        import pytest
+        from pytest_adaptive_eval import SubjectIdentity
+        from pytest_adaptive_eval.models.replay import ReplaySubject
+        @pytest.fixture
+        def {name}():
+            return ReplaySubject("one", {{}})
+        @pytest.mark.adaptive_eval("toy.jsonl")
+        def test_toy(item, {name}):
+            {name}.generate(item)
+        """
+    )
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    text = result.stderr.str() + result.stdout.str()
+    assert f"the fixture '{name}' has scope 'function' and would load the model for every question" in text
+    assert not lab.records or lab.record["interviews"][0]["asked"] == 1
+
+
+def test_no_model(lab: Any) -> None:
+    lab.bank()
+    marked(lab, '"toy.jsonl"')
+    refused(lab, "ERROR: */test_it.py:3: test_toy*: there is no model: name one with --adaptive-eval-model*")
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ('adaptive_eval["toi"]', "test_it.py::test_gate: adaptive_eval?'toi'?: there is no such evaluation *(toy); *"),
+        ('adaptive_eval["test_it.py::test_x"]', "test_it.py::test_gate: adaptive_eval?'test_it.py::test_x'?: there*"),
+    ],
+)
+def test_a_gate_of_an_unknown_name(lab: Any, gate: str, message: str) -> None:
+    lab.bank()
+    lab.toy()
+    marked(lab, '"toy.jsonl"', more=f"def test_gate(adaptive_eval):\n    assert {gate}.accuracy.at_least(0.5)\n")
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+
+
+def test_a_gate_alone(lab: Any) -> None:
+    lab.tests("def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)\n")
+    refused(lab, "ERROR: test_it.py::test_gate: adaptive_eval?'toy'?: * among those collected (none); check *")
+
+
+def test_a_gate_that_asks(lab: Any) -> None:
+    lab.bank()
+    lab.toy()
+    marked(lab, '"toy.jsonl"', signature="item, model, adaptive_eval")
+    refused(lab, "ERROR: test_it.py::test_toy?aeval:toy?: a test with the marker adaptive_eval asks questions and *")
+
+
+def test_unittest(lab: Any) -> None:
+    lab.bank()
+    lab.tests(
+        """
+        import unittest, pytest
+        class TestCase(unittest.TestCase):
+            @pytest.mark.adaptive_eval("toy.jsonl")
+            def test_toy(self):
+                pass
+        """
+    )
+    refused(lab, "ERROR: test_it.py::TestCase::test_toy: the marker adaptive_eval has no effect on this kind of test*")
+
+
+@pytest.mark.parametrize("ini", ["", "xfail_strict = true"])
+def test_strict_xfail(lab: Any, ini: str) -> None:
+    lab.bank()
+    lab.toy()
+    marked(lab, '"toy.jsonl")\n@pytest.mark.xfail(' + ("" if ini else "strict=True"))
+    lab.ini(ini)
+    refused(lab, "ERROR: */test_it.py:3: test_toy*: a strict xfail fails every question*")
+    if ini:
+        marked(lab, '"toy.jsonl", budget=5)\n@pytest.mark.xfail(strict=False')
+        assert lab.run().ret == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--adaptive-eval-seed=-1",), "the seed is -1, expected a whole number of at least 0"),
+        (("--adaptive-eval-seed=x",), "*invalid int value: 'x'*"),
+        (("-o", "adaptive_eval_seed=x"), "adaptive_eval_seed is 'x', expected a whole number"),
+        (("--adaptive-eval-budget=0",), "*test_toy*: budget 0: the bank has 60 items*"),
+        (("--adaptive-eval-budget=1.5",), "*test_toy*: budget '1.5': write a count*"),
+        (("--dist=each", "-n1"), "--dist each runs every interview on every worker*"),
+    ],
+)
+def test_flags(project: Any, args: tuple[str, ...], message: str) -> None:
+    refused(project, f"*{message}", args=args)
+
+
+# -- banks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([""], "toy.jsonl: no items*"),
+        (['{"id": "a", "prompt": "p", "answer": "x"}', "{"], "toy.jsonl:2: not a JSON object*"),
+        (["[]"], "toy.jsonl:1: found list, expected a JSON object*"),
+        (['{"id": "a", "prompt": "p", "answer": "x"}'] * 2, "toy.jsonl:2: the item id 'a' stands already in line 1*"),
+        (['{"id": "a b", "prompt": "p", "answer": "x"}'], "toy.jsonl:1: id 'a b' cannot name a test*"),
+        (['{"id": "a", "prompt": "p"}'], "toy.jsonl:1: item 'a' has no answer*"),
+        (['{"id": "a", "prompt": "p", "answer": "x", "anser": 1}'], "toy.jsonl:1: unknown field 'anser'*"),
+        (['{"id": "a", "prompt": "p", "grader": "python:os:system"}'], "toy.jsonl:1: item 'a': grader *not trusted*"),
+    ],
+)
+def test_item_files(lab: Any, lines: list[str], message: str) -> None:
+    (lab.path / "toy.jsonl").write_text("\n".join(lines))
+    lab.toy()
+    marked(lab, '"toy.jsonl"')
+    refused(lab, f"ERROR: */{message}")
+
+
+@pytest.mark.parametrize("name", ["bank.json", "params.npz", "items.jsonl"])
+@pytest.mark.parametrize("how", ["missing", "garbage"])
+def test_bank_folders(lab: Any, name: str, how: str) -> None:
+    file = lab.calibrated() / name
+    file.unlink()
+    if how == "garbage":
+        file.write_bytes(b"\x80\x02garbage")
+    lab.toy()
+    marked(lab, '"toy.bank"')
+    refused(lab, f"ERROR: *toy.bank*{name}*")
+
+
+@pytest.mark.parametrize("value", [float("nan"), -1.0])
+def test_a_bad_discrimination(lab: Any, value: float) -> None:
+    bank = lab.calibrated()
+    with np.load(bank / "params.npz") as file:
+        columns = dict(file)
+    columns["discrimination"][7] = value
+    np.savez(bank / "params.npz", **columns)
+    lab.toy()
+    marked(lab, '"toy.bank"')
+    refused(lab, f"ERROR: *bank 'toy': item 'q7' has discrimination ?{value}?, expected finite and at least 0*")
+
+
+def test_an_edited_bank(lab: Any) -> None:
+    items = lab.calibrated() / "items.jsonl"
+    items.write_text(items.read_text().replace("right", "wrong"))
+    lab.toy()
+    marked(lab, '"toy.bank"')
+    refused(lab, "ERROR: *items.jsonl: its hash is * the texts were edited after calibration; write the bank again")
+
+
+def test_a_grader_of_ones_own(lab: Any) -> None:
+    item = {"id": "a", "prompt": "question 1", "grader": "python:mine:grade"}
+    (lab.path / "toy.jsonl").write_text(json.dumps(item))
+    lab.pytester.makepyfile(mine="def grade(item, text):\n    return 0.25\n")
+    lab.pytester.syspathinsert()
+    lab.ini("adaptive_eval_graders = mine")
+    lab.toy()
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=1)
+        def test_toy(item, model):
+            item.score(item.grade(model.generate(item.prompt)))
+        """
+    )
+    assert lab.run().ret == 0
+    assert lab.record["interviews"][0]["administrations"][0]["score"] == 0.25

@@ -1,0 +1,174 @@
+"""A run that ended before its time goes on where it stopped; no other run shares its answers."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from typing import Any
+
+import pytest
+
+INTERRUPT = "if len((HERE / 'asked.txt').read_text().split()) == 12: raise KeyboardInterrupt"
+
+
+def verdict(lab: Any) -> str:
+    return str(lab.record["gates"][0]["verdict"]["sentence"])
+
+
+def test_control_c_and_on_again(project: Any, comparable: Any) -> None:
+    project.run()
+    whole = comparable(project.record, "resumed")
+    (project.path / "asked.txt").unlink()
+    project.toy(fault=INTERRUPT)
+    result = project.run()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert len(project.journals) == 1
+    project.toy()
+    assert project.run().ret == 0
+    assert len(project.asked) == 31  # the one in flight is asked again
+    assert comparable(project.record, "resumed") == whole
+    resumed = [a["resumed"] for a in project.record["interviews"][0]["administrations"]]
+    assert resumed == [True] * 11 + [False] * 19
+    assert project.journals == []
+
+
+def test_finished_interviews_of_an_interrupted_run_are_kept(lab: Any) -> None:
+    for name in ("one", "two"):
+        lab.bank(name)
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("one.jsonl", budget=8)
+        def test_one(item, model):
+            assert item.grade(model.generate(item.prompt))
+        @pytest.mark.adaptive_eval("two.jsonl", budget=8)
+        def test_two(item, model):
+            assert item.grade(model.generate(item.prompt))
+        """
+    )
+    lab.toy(fault=INTERRUPT)
+    assert lab.run().ret == pytest.ExitCode.INTERRUPTED
+    assert [i["name"] for i in lab.record["interviews"]] == ["one"]
+    assert lab.record["missing"] == ["test_it.py::test_two[aeval:two]"]
+    lab.toy()
+    assert lab.run().ret == 0
+    assert len(lab.asked) == 17
+    assert lab.journals == []
+
+
+def test_a_finished_run_is_not_reused(project: Any) -> None:
+    assert project.run().ret == 0
+    assert project.run().ret == 0
+    assert len(project.asked) == 60
+
+
+def test_fresh_starts_anew(project: Any) -> None:
+    project.toy(fault=INTERRUPT)
+    project.run()
+    project.toy()
+    assert project.run("--adaptive-eval-fresh").ret == 0
+    assert len(project.asked) == 12 + 30
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"identity": '"toy", "another"'},
+        {"identity": '"toy", "hash", {"temperature": 1}'},
+        {"identity": '"toy", ""'},
+        {"args": ("--adaptive-eval-seed=1",)},
+        {"args": ("--adaptive-eval-budget=29",)},
+        {"prompt": True},
+    ],
+)
+def test_another_interview_shares_nothing(project: Any, change: dict[str, Any]) -> None:
+    project.toy(fault=INTERRUPT)
+    project.run()
+    project.toy(**({"identity": change["identity"]} if "identity" in change else {}))
+    if "prompt" in change:
+        path = project.path / "test_it.py"
+        path.write_text(path.read_text().replace("generate(item.prompt)", "generate('Well: ' + item.prompt)"))
+    assert project.run(*change.get("args", ())).ret == 0
+    assert not any(a["resumed"] for a in project.record["interviews"][0]["administrations"])
+
+
+def test_who_is_not_known_leaves_no_journal(project: Any) -> None:
+    project.toy(fault=INTERRUPT, identity='"toy"')
+    project.run()
+    assert project.journals == []
+    project.toy(identity='"toy"')
+    project.run()
+    assert len(project.asked) == 12 + 30
+
+
+def test_a_model_without_identity_leaves_no_journal(project: Any) -> None:
+    project.tests(
+        """
+        import pytest
+        @pytest.fixture(scope="session")
+        def model():
+            return lambda prompt: "right"
+        """,
+        "conftest",
+    )
+    path = project.path / "test_it.py"
+    path.write_text(path.read_text().replace("model.generate", "model"))
+    assert project.run().ret == 0
+    assert project.record["interviews"][0]["subject"]["name"] == "<lambda>"
+    assert "journal" not in project.record["interviews"][0]
+
+
+def test_errors_are_asked_again(project: Any) -> None:
+    project.toy(fault="if n > 9: raise OSError('down')")
+    assert project.run().ret == 1
+    assert len(project.journals) == 1
+    project.toy()
+    assert project.run().ret == 0
+    assert len(project.asked) == 9 + 2 + 21
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+@pytest.mark.parametrize("batch", [1, 5])
+def test_kill_9(lab: Any, comparable: Any, batch: int) -> None:
+    lab.bank()
+    lab.toy()
+    text = f"""
+        import pytest
+        @pytest.mark.adaptive_eval(bank="toy.jsonl", budget=30, batch={batch})
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        def test_gate(adaptive_eval):
+            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+        """
+    lab.tests(text)
+    lab.run()
+    whole = comparable(lab.record, "resumed")
+    (lab.path / "asked.txt").unlink()
+    lab.toy(fault="if n == 12: os.kill(os.getpid(), signal.SIGKILL)")
+    start = time.monotonic()
+    assert lab.spawn().ret == -signal.SIGKILL
+    assert time.monotonic() - start < 60
+    assert len(lab.records) == 1
+    lab.toy()
+    assert lab.run().ret == 0
+    assert comparable(lab.record, "resumed") == whole
+    assert len(lab.asked) <= 30 + batch
+
+
+def test_another_process_at_the_same_journal(project: Any) -> None:
+    """Two runs of one interview at a time: the second is told, and disturbs nothing."""
+    project.toy(
+        fault="""
+        if n == 3:
+            import subprocess
+            command = [sys.executable, "-m", "pytest", "--adaptive-eval", "-p", "no:cacheprovider", "-k", "toy"]
+            if "INNER" not in os.environ:
+                done = subprocess.run(command, env={**os.environ, "INNER": "1"}, capture_output=True, text=True)
+                (HERE / "inner.txt").write_text(f"{done.returncode}\\n{done.stdout}")
+        """
+    )
+    assert project.run().ret == 0
+    first, *rest = project.lines("inner.txt")
+    assert first == "4"
+    assert any("another process is writing this journal" in line for line in rest)

@@ -1,0 +1,170 @@
+"""Evaluations with no Python."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+FILE = """
+[[eval]]
+bank = "toy.jsonl"
+model = "replay:answers.jsonl#recorded"
+budget = 30
+
+[[eval.gate]]
+at_least = 0.5
+
+[[eval.gate]]
+metric = "accuracy"
+at_least = 0.99
+confidence = 0.9
+
+[[eval]]
+name = "again"
+bank = "toy.jsonl"
+model = "replay:answers.jsonl#recorded"
+budget = "10%"
+seed = 5
+"""
+
+
+@pytest.fixture
+def recorded(lab: Any) -> Any:
+    """A bank and the recorded answers of one subject, 9 of 10 right."""
+    lab.bank()
+    lab.tests("", name="conftest")
+    answers = [{"id": f"q{i}", "text": "right" if i % 10 < 9 else "wrong"} for i in range(60)]
+    (lab.path / "answers.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    return lab
+
+
+@pytest.mark.parametrize("name", ["adaptive-eval.toml", "x.eval.toml"])
+def test_two_evaluations_in_one_file(recorded: Any, name: str) -> None:
+    (recorded.path / name).write_text(FILE)
+    result = recorded.run("-v")
+    assert result.ret == 1
+    assert [(i["name"], i["asked"], i["subject"]["name"]) for i in recorded.record["interviews"]] == [
+        ("toy", 30, "recorded"),
+        ("again", 6, "recorded"),
+    ]
+    assert recorded.outcomes() == [("toy-accuracy[at-least-0.5]", "PASS"), ("toy-accuracy[at-least-0.99]", "FAIL")]
+    assert [(gate["file"], gate["line"]) for gate in recorded.record["gates"]] == [(name, 7), (name, 10)]
+    result.stdout.fnmatch_lines(
+        [
+            f"{name}::toy?q*? RIGHT*",
+            f"{name}::toy?aeval:toy? PASSED*",
+            f"{name}::toy-accuracy?at-least-0.5? PASSED*",
+            f"{name}::toy-accuracy?at-least-0.99? FAILED*",
+            f"{name}::again?aeval:toy? PASSED*",
+            "FAIL accuracy * required, 90 %, 30 of 60 items*",
+        ]
+    )
+
+
+def test_flags_override(recorded: Any) -> None:
+    (recorded.path / "adaptive-eval.toml").write_text(FILE)
+    other = [{"id": f"q{i}", "text": "wrong"} for i in range(60)]
+    (recorded.path / "other.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in other))
+    recorded.run("--adaptive-eval-model=replay:other.jsonl", "--adaptive-eval-budget=7", "--adaptive-eval-seed=9")
+    for interview in recorded.record["interviews"]:
+        assert (interview["subject"]["name"], interview["asked"]) == ("other", 7)
+        assert interview["policy"]["seed"] == 9
+        assert {a["score"] for a in interview["administrations"]} == {0.0}
+
+
+def test_recorded_scores_need_no_text(recorded: Any) -> None:
+    cells = ",".join(str(int(i % 10 < 9)) for i in range(60))
+    header = ",".join(f"q{i}" for i in range(60))
+    (recorded.path / "scores.csv").write_text(f"subject,{header}\nsome,{cells}\n")
+    (recorded.path / "adaptive-eval.toml").write_text(FILE)
+    recorded.run("--adaptive-eval-model=replay:scores.csv#some", "-k", "again")
+    assert recorded.record["interviews"][0]["scored"] == 6
+
+
+def test_the_ini_names_the_model(recorded: Any) -> None:
+    recorded.ini("adaptive_eval_model = replay:answers.jsonl\nadaptive_eval_budget = 4\nadaptive_eval_seed = 2")
+    (recorded.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
+    assert recorded.run().ret == 0
+    assert recorded.record["interviews"][0]["asked"] == 4
+    assert recorded.record["interviews"][0]["policy"]["seed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[eval]\n", "adaptive-eval.toml: not readable as TOML: *line 1*"),
+        ("", "adaptive-eval.toml: no evaluation; write ??eval??*"),
+        ("[other]\n", "adaptive-eval.toml: unknown table 'other'*"),
+        ('\n[[eval]]\nbank = "toy.jsonl"\nbudgett = 3', "adaptive-eval.toml:2: unknown setting 'budgett'*"),
+        ("\n\n[[eval]]\n", "adaptive-eval.toml:3: bank is missing*"),
+        (
+            '[[eval]]\nbank = "toy.jsonl"\nbudget = 0.5',
+            'adaptive-eval.toml:1: budget is 0.5, expected int or str (*"15%")',
+        ),
+        ('[[eval]]\nbank = "toy.jsonl"\nkind = "ladder"', "adaptive-eval.toml:1: kind 'ladder' is not known*"),
+        ('[[eval]]\nbank = "toy.jsonl"\nname = "a::b"', "adaptive-eval.toml:1: name 'a::b' cannot name a test*"),
+        ('[[eval]]\nbank = "toy.jsonl"\n[[eval]]\nbank = "toy.jsonl"', "adaptive-eval.toml:3: two evaluations of *"),
+        ('[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\n', "adaptive-eval.toml:3: the gate has no condition*"),
+        ('[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 60', "adaptive-eval.toml:3: at_least is 60*"),
+        (
+            '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_most = 1',
+            "adaptive-eval.toml:3: unknown setting 'at_most'*",
+        ),
+        ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:1: there is no bank at *none.jsonl*"),
+        (
+            '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 0.5\n[[eval]]\nbank = "toy.jsonl"\n'
+            'name = "toy-accuracy"',
+            "adaptive-eval.toml:5: another evaluation or gate of this file is called 'toy-accuracy' already",
+        ),
+    ],
+)
+def test_mistakes(recorded: Any, text: str, message: str) -> None:
+    recorded.ini("adaptive_eval_model = replay:answers.jsonl")
+    (recorded.path / "adaptive-eval.toml").write_text(text)
+    result = recorded.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: */{message}"])
+    assert not (recorded.path / ".adaptive-eval").exists()
+
+
+def test_no_model_anywhere(recorded: Any) -> None:
+    (recorded.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
+    result = recorded.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: *adaptive-eval.toml:1: there is no model: name one with --adaptive-eval-model*"]
+    )
+
+
+@pytest.mark.parametrize("name", ["toy", "toy v0.5 a/b-c"])
+def test_failed_gates_are_found_again(recorded: Any, name: str) -> None:
+    (recorded.path / "adaptive-eval.toml").write_text(FILE.replace("[[eval]]", f"[[eval]]\nname = '{name}'", 1))
+    recorded.tests("def test_plain(): pass")
+    recorded.run()
+    result = recorded.run("--lf", "-v")
+    assert recorded.outcomes() == [(f"{name}-accuracy[at-least-0.99]", "FAIL")]
+    assert [i["name"] for i in recorded.record["interviews"]] == [name]
+    assert result.ret == 1
+    result.assert_outcomes(passed=1, failed=1)
+
+
+def test_one_gate_or_one_question_by_node_id(recorded: Any) -> None:
+    (recorded.path / "adaptive-eval.toml").write_text(FILE)
+    assert recorded.run("adaptive-eval.toml::toy-accuracy[at-least-0.5]").ret == 0
+    assert recorded.outcomes() == [("toy-accuracy[at-least-0.5]", "PASS")]
+    recorded.run("adaptive-eval.toml::toy[q9]").assert_outcomes(failed=1)
+    recorded.run("adaptive-eval.toml::toy[q8]").assert_outcomes(passed=1)
+    assert len(recorded.records) == 1
+
+
+def test_errors_are_sentences(recorded: Any) -> None:
+    (recorded.path / "adaptive-eval.toml").write_text(FILE)
+    (recorded.path / "answers.jsonl").write_text('{"id": "q1", "text": "right"}')
+    result = recorded.run()
+    assert result.ret == 1
+    assert "no answer of 'recorded' to " in recorded.record["interviews"][0]["error"]
+    result.stdout.fnmatch_lines(
+        ["*_ toy?q50? _*", "not_run: no answer of 'recorded' to 'q50' was recorded"], consecutive=True
+    )

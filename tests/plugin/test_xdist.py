@@ -1,0 +1,185 @@
+"""The same results with workers, and no fault of theirs ends in a pass."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+pytest.importorskip("xdist")
+
+#: Three interviews, gates on one and on all.
+SUITE = """
+import pytest
+
+@pytest.mark.adaptive_eval("one.jsonl", budget=8)
+def test_one(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+@pytest.mark.adaptive_eval("two.jsonl", budget=8)
+def test_two(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+@pytest.mark.adaptive_eval("three.jsonl", budget=8)
+def test_three(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+def test_gate_one(adaptive_eval):
+    assert adaptive_eval["one"].accuracy.at_least(0.3)
+
+def test_gate_all(adaptive_eval):
+    for name in ("three", "one", "two"):
+        assert adaptive_eval[name].accuracy.at_least(0.4)
+
+def test_gate_two(adaptive_eval):
+    assert adaptive_eval["two"].accuracy.at_least(0.999)
+
+def test_plain():
+    pass
+"""
+
+
+@pytest.fixture
+def suite(lab: Any) -> Any:
+    for name in ("one", "two", "three"):
+        lab.bank(name)
+    lab.toy()
+    lab.tests(SUITE)
+    return lab
+
+
+def test_the_same_with_any_number_of_workers(suite: Any, comparable: Any) -> None:
+    suite.run()
+    alone = comparable(suite.record)
+    for args in (("-n0",), ("-n1",), ("-n2", "-v"), ("-n2", "--dist=loadgroup")):
+        result = suite.spawn(*args)
+        assert result.ret == 1, args
+        assert comparable(suite.record) == alone, args
+        result.assert_outcomes(passed=6, failed=1)
+        result.stdout.fnmatch_lines(["*100%?*", "PASS  test_gate_all (three): *", "FAIL  test_gate_two (two): *"])
+    assert suite.journals == []
+
+
+@pytest.mark.parametrize("dist", ["loadscope", "loadfile", "worksteal"])
+def test_other_distributions(project: Any, dist: str) -> None:
+    assert project.spawn("-n2", f"--dist={dist}").ret == 0
+    assert project.outcomes() == [("test_gate", "PASS")]
+    assert len(project.asked) == 30
+
+
+def test_more_workers_than_items(project: Any) -> None:
+    result = project.spawn("-n4")
+    assert result.ret == 0
+    result.stdout.re_match_lines([r"[+-]{30}\.\. +\[100%\]"])
+
+
+def test_a_selection_and_the_last_failed(suite: Any) -> None:
+    suite.spawn("-n2", "-k", "gate_two").assert_outcomes(passed=1, failed=1)
+    assert [i["name"] for i in suite.record["interviews"]] == ["two"]
+    suite.spawn("-n2", "--lf").assert_outcomes(passed=1, failed=1)
+    assert suite.outcomes() == [("test_gate_two", "FAIL")]
+
+
+def test_an_interview_that_a_worker_left_goes_on(project: Any) -> None:
+    project.toy(fault="if n == 12: os.kill(os.getpid(), signal.SIGKILL)")
+    assert project.spawn("-n1").ret == 1
+    assert len(project.journals) == 1
+    project.toy()
+    assert project.run().ret == 0
+    assert len(project.asked) == 31
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "a lone surrogate in exceptions": {"fault": "raise OSError('\\ud800')"},
+    "a lone surrogate in a warning": {"fault": "import warnings; warnings.warn('\\ud800')", "tenths": 0},
+    "a property that is no JSON": {
+        "tenths": 0,
+        "more": """
+        @pytest.fixture(autouse=True)
+        def attach(request):
+            request.node.user_properties.append((object(), {1, 2, object()}))
+            request.node.user_properties.append(("text \\ud800", "text \\ud800"))
+        """,
+    },
+    "a worker that is killed": {"fault": "if n == 3: os.kill(os.getpid(), signal.SIGKILL)"},
+    "a worker that ends with status 0": {"fault": "if n == 3: os._exit(0)"},
+    "an error in the plugin": {
+        "more": """
+        from pytest_adaptive_eval.plugin.interview import Interview
+        Interview._check_errors = lambda self: 1 / 0
+        """
+    },
+    "an error where results are published": {
+        "more": """
+        from pytest_adaptive_eval.plugin.exchange import Exchange
+        Exchange.publish = Exchange.plan = lambda self, *args: None
+        from pytest_adaptive_eval.core.gates import SessionResult
+        SessionResult.to_json = lambda self: 1 / 0
+        """
+    },
+    "all answers are errors": {"fault": "raise OSError('down')"},
+    "three errors in a row": {"fault": "if n > 20: raise OSError('down')"},
+    "a full disk": {
+        "more": """
+        from pytest_adaptive_eval.store import journal
+        def full(fd, data):
+            raise OSError(28, "No space left on device")
+        journal.write_all = full
+        """
+    },
+    "a wrong checkpoint": {
+        "setup": "from pytest_adaptive_eval.errors import CheckpointError\nraise CheckpointError('torn: save it again')"
+    },
+}
+
+#: Of these nothing can be known but that they were.
+LOST = [
+    "a worker that is killed",
+    "a worker that ends with status 0",
+    "an error in the plugin",
+    "an error where results are published",
+]
+
+
+@pytest.mark.parametrize("workers", ["-n1", "-n2"])
+@pytest.mark.parametrize("what", FAULTS)
+def test_faults_never_pass(project: Any, what: str, workers: str) -> None:
+    project.toy(**FAULTS[what])
+    start = time.monotonic()
+    result = project.spawn(workers, "--adaptive-eval-record=record.json", "-Wdefault", timeout=100)
+    assert result.ret != 0
+    assert time.monotonic() - start < 60, "it waited for what never came"
+    if (project.path / "record.json").exists():
+        assert ("test_gate", "PASS") not in project.outcomes()
+        assert project.record["exit_status"] != 0
+    if what not in LOST:
+        assert project.outcomes() == [("test_gate", "FAIL" if FAULTS[what].get("tenths") == 0 else "ERROR")]
+        assert "missing" not in project.record
+    if what in ("a full disk", "a wrong checkpoint"):
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize("workers", ["-n1", "-n2"])
+def test_mistakes_are_told(lab: Any, workers: str) -> None:
+    (lab.path / "toy.jsonl").write_text("")
+    lab.toy()
+    lab.tests()
+    result = lab.spawn(workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: */toy.jsonl: no items*"])
+    assert not (lab.path / ".adaptive-eval").exists()
+
+
+def test_a_place_that_cannot_be_written_is_told(project: Any) -> None:
+    (project.path / ".adaptive-eval").write_text("in the way")
+    result = project.spawn("-n1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *.adaptive-eval: cannot make the folder*"])
+
+
+def test_exit_first(project: Any) -> None:
+    project.toy(tenths=0)
+    assert project.spawn("-n1", "-x").ret in (1, 2)  # xdist says interrupted when a failure stops it
+    assert project.record["interviews"][0]["asked"] == 30
+    assert project.outcomes() == [("test_gate", "FAIL")]
