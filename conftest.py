@@ -27,6 +27,6 @@ def model(pytestconfig: pytest.Config) -> Iterator[Any]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With --adaptive-eval only the examples run; the project's own tests start pytest with it themselves."""
-    if config.getoption("adaptive_eval", False) and collection_path == ROOT / "tests":
+    if config.getoption("adaptive_eval", False) and collection_path.is_relative_to(ROOT / "tests"):
         return True
     return None

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+BANK = str(ROOT / "fixtures" / "banks" / "text.bank")
 BATCH = 8
 CHECKPOINTS = ("text-late", "text-regressed")
 
@@ -43,16 +44,21 @@ def counted(name, folder):
     subject.answer = noted
     return subject
 
-{"".join(f"""
+{
+    "".join(
+        f"""
 @pytest.fixture(scope="module")
 def model_{number}():
     return counted({name!r}, Path(__file__).parent)
-""" for number, name in enumerate(CHECKPOINTS))}
+"""
+        for number, name in enumerate(CHECKPOINTS)
+    )
+}
 '''
 
 TESTS = "".join(
     f'''
-@pytest.mark.adaptive_eval(bank={str(ROOT / "fixtures" / "banks" / "text.bank")!r}, name="{name}", budget=96, batch={BATCH})
+@pytest.mark.adaptive_eval(bank={BANK!r}, name="{name}", budget=96, batch={BATCH})
 def test_{number}(item, model_{number}):
     assert item.grade(model_{number}.generate(item.prompt))
 

@@ -21,7 +21,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "promotion"
-CHECKPOINTS = ("text-early", "text-mid", "text-late", "text-regressed", "text-regressed-mild", "text-regressed-addition")
+CHECKPOINTS = (
+    "text-early",
+    "text-mid",
+    "text-late",
+    "text-regressed",
+    "text-regressed-mild",
+    "text-regressed-addition",
+)
 RECORDED = ROOT / "fixtures" / "responses" / "released-text.csv.gz"
 
 

@@ -8,6 +8,8 @@ Run with ``python benchmarks/pytest_overhead.py``.  Three comparisons:
 2. collection: a calibrated bank of 100 000 items against bare pytest
    collecting one test; CPU and peak memory.
 3. plain pytest: one test with and without the plugin installed, and what it imports.
+
+Each is done twice: with the other plugins of the environment, as users have them, and with no other plugin at all.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Model:
 def model():
     return Model()
 
-@pytest.mark.adaptive_eval(bank="b.bank", budget={QUESTIONS})
+@pytest.mark.adaptive_eval(bank="b.bank", budget={QUESTIONS}, batch=BATCH)
 def test_question(item, model):
     assert True
 """
@@ -59,14 +61,14 @@ def test_question(item, model):
 """
 
 
-def environment(root: Path) -> dict[str, str]:
-    """One in which modules are compiled once, as in any installation, and no other plugin loads by itself."""
+def environment(root: Path, alone: bool) -> dict[str, str]:
+    """One in which modules are compiled once, as in any installation; `alone`, no other plugin loads by itself."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    own = {"PYTHONPYCACHEPREFIX": str(root / "compiled"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80"}
-    return {**env, **own, "PYTEST_ADDOPTS": ""}
+    env |= {"PYTHONPYCACHEPREFIX": str(root / "compiled"), "PYTEST_ADDOPTS": "", "COLUMNS": "80"}
+    return {**env, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} if alone else env
 
 
-def run(folder: Path, *args: str) -> tuple[float, int]:
+def run(folder: Path, alone: bool, *args: str) -> tuple[float, int]:
     """CPU seconds and peak memory in KiB of one pytest process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     code = (
@@ -80,7 +82,7 @@ def run(folder: Path, *args: str) -> tuple[float, int]:
         cwd=folder,
         capture_output=True,
         text=True,
-        env=environment(folder.parent),
+        env=environment(folder.parent, alone),
         check=False,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -90,12 +92,12 @@ def run(folder: Path, *args: str) -> tuple[float, int]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, peak
 
 
-def medians(jobs: dict[str, tuple[Path, tuple[str, ...]]]) -> dict[str, tuple[float, float]]:
+def medians(jobs: dict[str, tuple[Path, tuple[str, ...]]], alone: bool) -> dict[str, tuple[float, float]]:
     """Median CPU seconds and peak MiB by job; the jobs are interleaved, after one run each to warm up."""
     seen: dict[str, list[tuple[float, int]]] = {name: [] for name in jobs}
     for repeat in range(REPEATS + 1):
         for name, (folder, args) in jobs.items():
-            result = run(folder, *args)
+            result = run(folder, alone, *args)
             if repeat:
                 seen[name].append(result)
     return {
@@ -119,43 +121,55 @@ def main() -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        folders = {kind: root / kind for kind in ("adaptive", "parametrized", "large", "plain")}
+        folders = {kind: root / kind for kind in ("adaptive", "single", "parametrized", "large", "plain")}
         for folder in folders.values():
             folder.mkdir()
             (folder / "pytest.ini").write_text("[pytest]\n")
-        (folders["adaptive"] / "test_it.py").write_text(ADAPTIVE)
+        (folders["adaptive"] / "test_it.py").write_text(ADAPTIVE.replace("BATCH", "8"))
+        (folders["single"] / "test_it.py").write_text(ADAPTIVE.replace("BATCH", "1"))
+        make_bank(folders["single"], 2000)
         make_bank(folders["adaptive"], 2000)
         (folders["parametrized"] / "test_it.py").write_text(PARAMETRIZED)
-        (folders["large"] / "test_it.py").write_text(ADAPTIVE)
+        (folders["large"] / "test_it.py").write_text(ADAPTIVE.replace("BATCH", "1"))
         make_bank(folders["large"], 100_000)
         (folders["plain"] / "test_it.py").write_text("def test_it():\n    assert True\n")
-        off: tuple[str, ...] = ()  # no plugin loads by itself, so that others cannot blur the figures
-        on = ("-p", "pytest_adaptive_eval.plugin.entry")
-        active = (*on, "--adaptive-eval")
-        fresh = (*active, "--adaptive-eval-fresh")
-        m = medians(
-            {
-                "questions": (folders["adaptive"], fresh),
-                "questions, collection": (folders["adaptive"], (*active, "--collect-only")),
-                "parametrized": (folders["parametrized"], off),
-                "parametrized, collection": (folders["parametrized"], (*off, "--collect-only")),
-                "100 000 items, collection": (folders["large"], (*active, "--collect-only")),
-                "one test, collection": (folders["plain"], (*off, "--collect-only")),
-                "one test, without the plugin": (folders["plain"], off),
-                "one test, with the plugin": (folders["plain"], on),
-            }
-        )
+        for alone in (False, True):
+            report(folders, alone)
         check = "import sys, pytest_adaptive_eval.plugin.entry; print(sorted({'numpy', 'torch'} & set(sys.modules)))"
         imported = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
+    print(f"of numpy and torch, plain pytest imports: {imported.strip()}")
+
+
+def report(folders: dict[str, Path], alone: bool) -> None:
+    """Measure with the other plugins that are installed, or `alone`, and print."""
+    off, on = ((), ("-p", "pytest_adaptive_eval.plugin.entry")) if alone else (("-p", "no:adaptive_eval"), ())
+    active = (*on, "--adaptive-eval")
+    fresh = (*active, "--adaptive-eval-fresh")
+    m = medians(
+        {
+            "questions, batches of 8": (folders["adaptive"], fresh),
+            "questions, one by one": (folders["single"], fresh),
+            "questions, collection": (folders["adaptive"], (*active, "--collect-only")),
+            "parametrized": (folders["parametrized"], off),
+            "parametrized, collection": (folders["parametrized"], (*off, "--collect-only")),
+            "100 000 items, collection": (folders["large"], (*active, "--collect-only")),
+            "one test, collection": (folders["plain"], (*off, "--collect-only")),
+            "one test, without the plugin": (folders["plain"], off),
+            "one test, with the plugin": (folders["plain"], on),
+        },
+        alone,
+    )
+    print("\nno other plugin loaded" if alone else "with the other plugins of this environment")
     for label, (cpu, peak) in m.items():
         print(f"{label:32} {cpu:7.3f} s CPU {peak:8.1f} MiB")
-    ours = m["questions"][0] - m["questions, collection"][0]
     theirs = m["parametrized"][0] - m["parametrized, collection"][0]
-    print(f"\n{QUESTIONS} questions: {ours / theirs:.2f}x the parametrized test, collection excluded (bar: 1.5x)")
+    for label in ("questions, batches of 8", "questions, one by one"):
+        ours = m[label][0] - m["questions, collection"][0]
+        print(f"{QUESTIONS} {label}: {ours / theirs:.2f}x the parametrized test, collection excluded (bar: 1.5x)")
     large, bare = m["100 000 items, collection"], m["one test, collection"]
     print(f"100 000 items: {large[0] / bare[0]:.2f}x CPU (bar: 2x), {large[1] - bare[1]:+.1f} MiB (bar: +30)")
     plain = m["one test, with the plugin"][0] - m["one test, without the plugin"][0]
-    print(f"plain pytest: {1000 * plain:+.1f} ms (bar: +20); of numpy and torch, imported: {imported.strip()}")
+    print(f"plain pytest: {1000 * plain:+.1f} ms (bar: +20)")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import SELECTORS, Selector
-from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.core.session import POLICIES, Policy
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ class EvalSpec:
             path = self._bank_path(settings.root)
             bank = read(path) if read else read_bank(path, graders=settings.graders)
             policy = self._policy(settings, bank, selector)
-            budget = Session(bank, policy).budget  # checks that policy and bank go together
+            budget = policy.budget_on(bank)
             if (seed := self.data.get("seed", 0)) < 0:
                 raise ConfigError(f"the seed is {seed}, expected a whole number of at least 0")
         except ConfigError as error:
@@ -286,6 +285,8 @@ def read_toml(path: Path) -> list[TomlEval]:
     ConfigError
         Not TOML, unknown keys, wrong types, two evaluations of one name, or none.
     """
+    import tomllib  # only where there is a file to read: it takes as long to load as a small bank
+
     try:
         text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text)

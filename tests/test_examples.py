@@ -52,7 +52,7 @@ def test_the_regressed_checkpoint_is_refused(tmp_path: Path) -> None:
     code, output, record = run(EXAMPLE, tmp_path, "--adaptive-eval-model", model)
     assert code == 1, output
     outcomes = {gate["name"]: gate["verdict"]["outcome"] for gate in record["gates"]}
-    assert outcomes["text-accuracy-at-least-0.6"] in ("FAIL", "INCONCLUSIVE")
+    assert outcomes["text-accuracy[at-least-0.6]"] in ("FAIL", "INCONCLUSIVE")
     sentence = next(gate["verdict"]["sentence"] for gate in record["gates"] if gate["verdict"]["outcome"] != "PASS")
     assert sentence in output
 

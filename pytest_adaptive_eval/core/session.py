@@ -90,6 +90,23 @@ class Policy:
             )
         return ""
 
+    def budget_on(self, bank: ItemBank) -> int:
+        """Number of administrations on a bank.
+
+        Raises
+        ------
+        ConfigError
+            The policy does not go with the bank.
+        """
+        if self.selector.needs_calibration and not bank.calibrated:
+            raise ConfigError(
+                f"selector {self.selector.name!r} needs a calibrated bank, and {bank.name!r} has no parameters: use "
+                "selector 'random', or calibrate the bank"
+            )
+        if self.standard_error is not None and not bank.calibrated:
+            raise ConfigError(f"standard_error needs an ability, and the bank {bank.name!r} has no parameters")
+        return resolve_budget(self.budget, len(bank))
+
     def rule(self, items: int) -> StoppingRule:
         """The stopping rule on a bank of `items`."""
         budget = Budget(resolve_budget(self.budget, items))
@@ -159,16 +176,9 @@ class Session:
     """
 
     def __init__(self, bank: ItemBank, policy: Policy, *, seed: int | Sequence[int] = 0, subjects: int = 1) -> None:
-        if policy.selector.needs_calibration and not bank.calibrated:
-            raise ConfigError(
-                f"selector {policy.selector.name!r} needs a calibrated bank, and {bank.name!r} has no parameters: "
-                f"use selector 'random', or calibrate the bank"
-            )
-        if policy.standard_error is not None and not bank.calibrated:
-            raise ConfigError(f"standard_error needs an ability, and the bank {bank.name!r} has no parameters")
+        self.budget = policy.budget_on(bank)
         self.bank, self.policy = bank, policy
         self.rule = policy.rule(len(bank))
-        self.budget = resolve_budget(policy.budget, len(bank))
         self.subjects = subjects
         if isinstance(seed, int):
             seeds = np.random.SeedSequence(seed).spawn(subjects) if subjects > 1 else [np.random.SeedSequence(seed)]

@@ -6,7 +6,6 @@ Only the controller of xdist keeps it, or the one process there is.
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Generator
 from datetime import UTC, datetime
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import pytest_adaptive_eval
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.plugin.question import PROPERTY
@@ -43,11 +41,6 @@ class Account:
         self.run = RunRecord(
             "",  # named when it is written
             self._started.isoformat(timespec="seconds"),
-            versions={
-                "python": platform.python_version(),
-                "pytest": pytest.__version__,
-                "pytest-adaptive-eval": pytest_adaptive_eval.__version__,
-            },
         )
         self._clock = time.monotonic()
         self._session: pytest.Session | None = None
@@ -151,8 +144,13 @@ class Account:
 
     def _write(self) -> None:
         # what only the end needs is loaded at the end: collecting stays cheap
+        import platform
+
+        from pytest_adaptive_eval import __version__
         from pytest_adaptive_eval.store.runs import new_run_id, write_record, write_run
 
+        python = platform.python_version()
+        self.run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
         self.run.run = new_run_id(self._started, os.urandom(4))
         self._written["record"] = write_run(self.state.folder, self.run)
         if self.settings.record is not None:

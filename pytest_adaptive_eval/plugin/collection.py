@@ -189,6 +189,8 @@ class Collection:
             if state.exchange.planned() and not self.config.option.collectonly:
                 try:
                     probe(state.folder)
+                    for interview in {i for i in items if isinstance(i, Interview)}:
+                        _ = interview.evaluation.bank.items[0]  # checks the hash of all texts, before any call
                 except UsageError as error:
                     self.mistake(error)
         if self._mistakes:

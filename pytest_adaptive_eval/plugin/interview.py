@@ -111,6 +111,7 @@ class Interview(pytest.Function):
         """Run the questions of one proposal, up to the end of the batch or of the interview."""
         bank = self.evaluation.bank
         before = plain(self._session.estimate.theta[0]) if bank.calibrated else None
+        reason = self._reason()
         questions: list[Question] = []
         for j, i in enumerate(proposal.items[0].tolist()):
             item = bank.items[i]
@@ -127,7 +128,7 @@ class Interview(pytest.Function):
                 variance=plain(float(proposal.variance[0, j])),
                 theta_before=before,
                 category=list(item.category),
-                reason=self._reason(),
+                reason=reason,
             )
             questions.append(made)
         self._pending = questions
@@ -182,7 +183,7 @@ class Interview(pytest.Function):
             self._identity = SubjectIdentity(getattr(subject, "__name__", type(subject).__name__))
         if not self._identity.checkpoint:
             return  # without knowing who answers, an answer may not outlive the run
-        evaluation = self.evaluation
+        evaluation, self._decoding = self.evaluation, self._identity.decoding_hash
         key = interview_key(
             name=f"{self.nodeid} {evaluation.name} {self._code()}",
             bank=evaluation.bank.content_hash,
@@ -190,7 +191,7 @@ class Interview(pytest.Function):
             policy={**evaluation.policy.to_json(), "budget": evaluation.budget},
             seed=evaluation.stream,
             checkpoint=self._identity.checkpoint,
-            decoding=self._identity.decoding_hash,
+            decoding=self._decoding,
         )
         self._journal = Journal(self.state.folder / "journal" / f"{key}.jsonl", fresh=self.state.settings.fresh)
 
@@ -221,17 +222,19 @@ class Interview(pytest.Function):
             )
 
     def _key(self, made: Question) -> str:
-        item = made.asked.item
-        entry = cast(Administration, made.entry)
-        prompt = json.dumps([item.prompt, [dict(m) for m in item.messages], item.images], sort_keys=True)
-        return answer_key(
-            item_hash=entry.item_hash,
-            format=entry.format,
-            sample=entry.sample,
-            prompt_hash=hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:16],
-            checkpoint=self._identity.checkpoint,
-            decoding=self._identity.decoding_hash,
-        )
+        if not made.key:
+            item = made.asked.item
+            entry = cast(Administration, made.entry)
+            prompt = json.dumps([item.prompt, [dict(m) for m in item.messages], item.images], sort_keys=True)
+            made.key = answer_key(
+                item_hash=entry.item_hash,
+                format=entry.format,
+                sample=entry.sample,
+                prompt_hash=hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+                checkpoint=self._identity.checkpoint,
+                decoding=self._decoding,
+            )
+        return made.key
 
     def recall(self, made: Question) -> Response | None:
         """The answer that an earlier, killed run of this interview left, if any."""

@@ -15,7 +15,17 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, Unscored, UsageError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
 
-__all__ = ["DETAILS", "PARAMETER", "PLACEHOLDER", "PROPERTY", "AskedItem", "Question", "crash_line", "is_placeholder", "question"]
+__all__ = [
+    "DETAILS",
+    "PARAMETER",
+    "PLACEHOLDER",
+    "PROPERTY",
+    "AskedItem",
+    "Question",
+    "crash_line",
+    "is_placeholder",
+    "question",
+]
 
 #: Value of the parameter ``item`` at collection.
 PLACEHOLDER = object()
@@ -79,6 +89,8 @@ def question(template: pytest.Function, item: Item) -> Question:
         fixtureinfo=template._fixtureinfo,
         originalname=template.originalname,
     )
+    path, line, _ = template.location
+    made.location = (path, line, made.getmodpath())  # pytest would look for the same lines anew each time
     for mark in template.own_markers:  # marks added late, by hooks
         if mark not in made.own_markers and mark is not getattr(template, "untimed", None):
             made.own_markers.append(mark)
@@ -95,6 +107,8 @@ class Question(pytest.Function):
     interview: Interview | None = None
     entry: Administration | None = None
     response: Response | None = None
+    #: Key of the answer in the journal.
+    key = ""
     #: What a report said that did not pass.
     fault = ""
 

@@ -202,10 +202,10 @@ def test_parameters_of_another_fit_and_edited_texts_are_refused(tmp_path):
     items = tmp_path / "x.bank" / "items.jsonl"
     whole = items.read_text()
     items.write_text(whole.replace("3?", "4?"))
-    with pytest.raises(BankError, match="its hash is .* edited"):
+    with pytest.raises(BankError, match=r"its hash is .* edited"):
         _ = read_bank(tmp_path / "x.bank").items[0]
     items.write_text(whole.replace("3?", "33?"))
-    with pytest.raises(BankError, match="bytes.* edited"):
+    with pytest.raises(BankError, match=r"bytes.* edited"):
         read_bank(tmp_path / "x.bank")
 
 

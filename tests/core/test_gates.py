@@ -119,7 +119,9 @@ def test_ability_is_decided_on_the_accuracy_it_implies():
 def test_ability_at_inverts_the_characteristic_curve():
     bank = calibrated_bank()
     for theta in (-2.0, 0.0, 1.5):
-        assert ability_at(bank, float(expected_accuracy(bank, np.array([[theta]]))[0])) == pytest.approx(theta, abs=1e-4)
+        assert ability_at(bank, float(expected_accuracy(bank, np.array([[theta]]))[0])) == pytest.approx(
+            theta, abs=1e-4
+        )
     assert ability_at(bank, 0.0) == -8.0
     assert ability_at(bank, 1.0) == 8.0
 
@@ -151,7 +153,7 @@ def test_gates_refuse_what_has_no_meaning(ask, message):
 
 def test_deterministic_and_data_dependent_interviews_cannot_feed_a_gate():
     greedy = result_of(calibrated_bank(), POLICIES["estimate"], lambda i: 1.0)
-    with pytest.raises(ConfigError, match="set floor to at least 0.1"):
+    with pytest.raises(ConfigError, match=r"set floor to at least 0\.1"):
         greedy.accuracy.at_least(0.5)
     early = result_of(calibrated_bank(), Policy(standard_error=0.5), lambda i: float(i % 2))
     with pytest.raises(ConfigError, match="standard error"):
