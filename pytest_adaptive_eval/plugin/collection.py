@@ -188,9 +188,9 @@ class Collection:
             state.exchange.plan([self._planned(i) for i in items if isinstance(i, Interview) or i in state.wants])
             if state.exchange.planned() and not self.config.option.collectonly:
                 try:
-                    probe(state.folder)
-                    for interview in {i for i in items if isinstance(i, Interview)}:
+                    for interview in (i for i in items if isinstance(i, Interview)):
                         _ = interview.evaluation.bank.items[0]  # checks the hash of all texts, before any call
+                    probe(state.folder)
                 except UsageError as error:
                     self.mistake(error)
         if self._mistakes:
