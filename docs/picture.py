@@ -25,12 +25,12 @@ def main() -> None:
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
     with tempfile.TemporaryDirectory() as folder:
         for model in ("", "../../fixtures/checkpoints/text-regressed"):
-            shown = ["pytest", "--adaptive-eval", *(["--adaptive-eval-model", model] if model else [])]
-            hidden = ["-p", "no:cacheprovider", "--color=yes", "--adaptive-eval-dir", f"{folder}/.adaptive-eval"]
+            shown = ["pytest", "--adaptive-eval", *([f"--adaptive-eval-model={model}"] if model else [])]
+            hidden = ["-p", "no:cacheprovider", "--color=yes", f"--adaptive-eval-dir={folder}/.adaptive-eval"]
             done = subprocess.run(
                 [sys.executable, "-m", *shown, *hidden],
                 cwd=ROOT / "examples" / "promotion",
-                env={**os.environ, "COLUMNS": str(COLUMNS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+                env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": str(COLUMNS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
                      "PYTEST_PLUGINS": "pytest_adaptive_eval.plugin.entry"},
                 capture_output=True,
                 text=True,
@@ -42,7 +42,7 @@ def main() -> None:
             console.print(Text(f"exit code {done.returncode}\n", style="dim"))
     picture = console.export_svg(title="examples/promotion")
     # the picture must not fetch a font from anywhere
-    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
+    picture = re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", picture, flags=re.DOTALL)
     (ROOT / "docs" / "terminal.svg").write_text(picture, encoding="utf-8")
 
 
