@@ -18,6 +18,13 @@ from rich.text import Text
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 112
+#: One thread is enough, and plugins of this environment have no place in the picture.
+SETTINGS = {
+    "COLUMNS": str(COLUMNS),
+    "OMP_NUM_THREADS": "1",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTEST_PLUGINS": "pytest_adaptive_eval.plugin.entry",
+}
 
 
 def main() -> None:
@@ -30,12 +37,11 @@ def main() -> None:
             done = subprocess.run(
                 [sys.executable, "-m", *shown, *hidden],
                 cwd=ROOT / "examples" / "promotion",
-                env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": str(COLUMNS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-                     "PYTEST_PLUGINS": "pytest_adaptive_eval.plugin.entry"},
+                env={**os.environ, **SETTINGS},
                 capture_output=True,
                 text=True,
                 check=False,
-            )  # fmt: skip
+            )
             output = done.stdout.replace(folder, ".").replace(str(ROOT), "~/pytest-adaptive-eval")
             console.print(Text.assemble(("$ ", "bold green"), (" ".join(shown), "bold")))
             console.print(Text.from_ansi(output))
