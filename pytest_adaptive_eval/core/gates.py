@@ -295,9 +295,9 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
         have = "answer has no score and is" if missing == 1 else "answers have no score and are"
         notes = (*notes, f"{missing} {have} counted as wrong in the lower bound and as right in the upper")
     shown = result.interval(confidence)
-    if metric == "ability" and shown is not None and result.theta is not None:
-        low, high = (ability_at(bank, value) for value in (shown.low, shown.high))
-        shown = Interval(float(np.clip(result.theta[0], low, high)), low, high, confidence, shown.method)
+    if metric == "ability" and shown is not None:
+        estimate, low, high = (ability_at(bank, value) for value in (shown.estimate, shown.low, shown.high))
+        shown = Interval(estimate, low, high, confidence, shown.method)
     return Verdict(outcome, metric, requirement, shown, confidence, asked, len(bank), notes)
 
 

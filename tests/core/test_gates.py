@@ -114,6 +114,7 @@ def test_ability_is_decided_on_the_accuracy_it_implies():
     accuracy = result.interval()
     assert shown.low == pytest.approx(ability_at(bank, accuracy.low), abs=1e-5)
     assert shown.high == pytest.approx(ability_at(bank, accuracy.high), abs=1e-5)
+    assert shown.estimate == pytest.approx(ability_at(bank, accuracy.estimate), abs=1e-5)
 
 
 def test_ability_at_inverts_the_characteristic_curve():
