@@ -131,8 +131,8 @@ def main() -> None:
         for path in (*folder.glob("*.asked"), folder / "record.json"):
             path.unlink()
         seen: collections.Counter[str] = collections.Counter()
-        for kill in range(options.kills):
-            workers = (0, 2)[kill % 2]
+        while seen["resumed"] < options.kills:
+            workers = (0, 2)[seen["resumed"] % 2]
             process = subprocess.Popen(
                 command(folder, workers),
                 cwd=folder,

@@ -56,11 +56,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--replay", action="store_true", help="take the recorded answers instead of asking")
+    parser.add_argument("--checkpoints", nargs="*", default=CHECKPOINTS, help="only these")
     options = parser.parse_args()
     theta: dict[str, list[float]] = {}
     print(f"{'checkpoint':24} {'calls':>9}  {'ability':>14}  {'accuracy gate':42} exit codes", flush=True)
     with tempfile.TemporaryDirectory() as name:
-        for checkpoint in CHECKPOINTS:
+        for checkpoint in options.checkpoints:
             codes: collections.Counter[int] = collections.Counter()
             outcomes: collections.Counter[str] = collections.Counter()
             theta[checkpoint] = []
@@ -77,6 +78,8 @@ def main() -> None:
             mean, sd = statistics.mean(theta[checkpoint]), statistics.pstdev(theta[checkpoint])
             exits = ", ".join(f"{n} x {code}" for code, n in sorted(codes.items()))
             print(f"{checkpoint:24} {calls:4}/{size:4}  {mean:6.2f} ± {sd:5.2f}  {verdicts:42} {exits}", flush=True)
+    if not {"text-early", "text-mid", "text-late"} <= set(theta):
+        return
     rows = zip(theta["text-early"], theta["text-mid"], theta["text-late"], strict=True)
     ordered = sum(early < mid < late for early, mid, late in rows)
     print(f"\nearly < mid < late in estimated ability: {ordered} of {options.seeds} seeds")

@@ -87,6 +87,8 @@ class ItemBank:
     report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     #: The guess floors, or None where no item has one, which spares two passes over the bank.
     asymptote: Array | None = field(init=False, default=None)
+    #: ``|A|^2``, shape (n,): what Fisher information needs of the slopes at every step.
+    squared_slope: Array = field(init=False, default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -120,6 +122,7 @@ class ItemBank:
                     f"{expected}; {int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"
                 )
             object.__setattr__(self, name, array)
+        object.__setattr__(self, "squared_slope", _frozen((self.discrimination**2).sum(axis=1)))
         object.__setattr__(self, "asymptote", self.guess if self.guess.any() else None)
         ordered = np.sort(np.asarray(self.ids))
         same = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -139,7 +142,7 @@ class ItemBank:
     @property
     def difficulty(self) -> Array:
         """Difficulty b = -d / |A|, shape (n,), in logits; NaN where the item does not discriminate."""
-        norm = np.sqrt((self.discrimination**2).sum(axis=1))
+        norm = np.sqrt(self.squared_slope)
         with np.errstate(divide="ignore", invalid="ignore"):
             b: Array = np.where(norm > 0, -self.intercept / norm, np.nan)
         return b

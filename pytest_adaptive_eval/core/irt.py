@@ -63,19 +63,20 @@ def weight(p: Array, c: Array | None = None) -> Array:
     return w
 
 
-def information(p: Array, A: Array, c: Array | None = None, covariance: Array | None = None) -> Array:
+def information(
+    p: Array, A: Array, c: Array | None = None, covariance: Array | None = None, squared: Array | None = None
+) -> Array:
     """Information of each item at the ability that gave `p`, shape (S, n).
 
     In one dimension Fisher's ``a^2 w`` (Lord 1980).  In more, with the posterior
     covariance V (S, D, D), ``w A_i' V A_i``: the determinant of the information
     grows by the factor one plus this when the item is asked, so that the largest
     is the D-optimal item (Segall 1996).  Without V, the trace ``w |A_i|^2``.
+    `squared` spares the computation of ``|A_i|^2`` where it is known.
     """
     w = weight(p, c)
-    if A.shape[-1] == 1:
-        w *= A[..., 0] ** 2
-    elif covariance is None:
-        w *= (A**2).sum(axis=-1)
+    if covariance is None or A.shape[-1] == 1:
+        w *= (A**2).sum(axis=-1) if squared is None else squared
     else:
         w *= ((A @ covariance) * A).sum(axis=-1)
     return w

@@ -105,7 +105,8 @@ class MaximumInformation:
     def criterion(self, view: View) -> Array:
         """`irt.information` at theta."""
         bank = view.bank
-        return irt.information(view.probability, bank.discrimination, bank.asymptote, view.covariance)
+        A, squared = bank.discrimination, bank.squared_slope
+        return irt.information(view.probability, A, bank.asymptote, view.covariance, squared)
 
 
 @dataclass(frozen=True, slots=True)
