@@ -230,8 +230,14 @@ class SessionResult:
         """Accuracy interval that gates use, or None where there is none; answers without a score widen it."""
         if self.invalid or self.fault:
             return None
-        low, high = (design_based(with_missing_as(self.log, score), confidence) for score in (0.0, 1.0))
-        return Interval((low.estimate + high.estimate) / 2, low.low, high.high, confidence, low.method)
+        return _hull(*self._bounds(confidence))
+
+    def _bounds(self, confidence: float) -> tuple[Interval, Interval]:
+        """The interval with every missing answer counted as wrong, and as right."""
+        wrong = design_based(with_missing_as(self.log, 0.0), confidence)
+        if self.scored == self.asked:
+            return wrong, wrong
+        return wrong, design_based(with_missing_as(self.log, 1.0), confidence)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the bank, as plain data; `from_json` takes it back."""
@@ -284,7 +290,7 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
     notes = result.notes
     if fault := result.fault:
         return Verdict(Outcome.ERROR, metric, requirement, None, confidence, asked, len(bank), (fault, *notes))
-    bounds = [design_based(with_missing_as(result.log, score), confidence) for score in (0.0, 1.0)]
+    bounds = result._bounds(confidence)
     needed = target
     if metric == "ability":  # decided where the error rate is known: on the accuracy that this ability implies
         needed = float(expected_accuracy(bank, np.array([[target]]))[0])
@@ -294,11 +300,16 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
     if missing:
         have = "answer has no score and is" if missing == 1 else "answers have no score and are"
         notes = (*notes, f"{missing} {have} counted as wrong in the lower bound and as right in the upper")
-    shown = result.interval(confidence)
-    if metric == "ability" and shown is not None:
+    shown = _hull(*bounds)
+    if metric == "ability":
         estimate, low, high = (ability_at(bank, value) for value in (shown.estimate, shown.low, shown.high))
         shown = Interval(estimate, low, high, confidence, shown.method)
     return Verdict(outcome, metric, requirement, shown, confidence, asked, len(bank), notes)
+
+
+def _hull(wrong: Interval, right: Interval) -> Interval:
+    middle = (wrong.estimate + right.estimate) / 2
+    return Interval(middle, wrong.low, right.high, wrong.confidence, wrong.method)
 
 
 def _decide(interval: Interval, target: float) -> Outcome:
