@@ -107,9 +107,9 @@ class Policy:
             raise ConfigError(f"standard_error needs an ability, and the bank {bank.name!r} has no parameters")
         return resolve_budget(self.budget, len(bank))
 
-    def rule(self, items: int) -> StoppingRule:
-        """The stopping rule on a bank of `items`."""
-        budget = Budget(resolve_budget(self.budget, items))
+    def rule(self, count: int) -> StoppingRule:
+        """The stopping rule with a budget of `count` administrations, see `budget_on`."""
+        budget = Budget(count)
         return budget if self.standard_error is None else AnyOf((StandardError(self.standard_error), budget))
 
     def to_json(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class Session:
     def __init__(self, bank: ItemBank, policy: Policy, *, seed: int | Sequence[int] = 0, subjects: int = 1) -> None:
         self.budget = policy.budget_on(bank)
         self.bank, self.policy = bank, policy
-        self.rule = policy.rule(len(bank))
+        self.rule = policy.rule(self.budget)
         self.subjects = subjects
         if isinstance(seed, int):
             seeds = np.random.SeedSequence(seed).spawn(subjects) if subjects > 1 else [np.random.SeedSequence(seed)]
