@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration import Calibration, fit
+from pytest_adaptive_eval.calibration import Fit, fit_map
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.inference import design_based
 from pytest_adaptive_eval.core.projection import model_based
-from pytest_adaptive_eval.core.selection import SELECTORS
+from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import POLICIES, DesignLog, Policy, Session
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
@@ -45,7 +45,7 @@ def cut(log: DesignLog, t: int) -> DesignLog:
     return replace(log, **{name: getattr(log, name)[:t] for name in COLUMNS})
 
 
-def bank_of(fitted: Calibration) -> ItemBank:
+def bank_of(fitted: Fit) -> ItemBank:
     """A bank without texts."""
     n = len(fitted.intercept)
     return ItemBank("b", [str(i) for i in range(n)], (), fitted.discrimination, fitted.intercept)
@@ -66,7 +66,9 @@ def main() -> None:
         responses = read(name, "test")
         truth = responses.mean(axis=1)
         subject = np.repeat(np.arange(len(truth)), options.seeds)
-        fitted = fit(read(name, "train"))
+        fitted = fit_map(read(name, "train"), model="2pl")
+        if not fitted.converged:
+            raise RuntimeError(f"the fit of {name} has not converged: its last change was {fitted.change:.2g}")
         n = responses.shape[1]
         shuffled = np.random.default_rng(0).permutation(n)
         for label, order in (("calibrated", np.arange(n)), ("difficulties shuffled", shuffled)):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.selection import MaximumInformation
+from pytest_adaptive_eval.core.selectors import MaximumInformation
 from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 
 ANSWERED = 30

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
-from pytest_adaptive_eval.core.selection import SELECTORS, Selector
+from pytest_adaptive_eval.core.selection import Selector
+from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import POLICIES, Policy
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -186,6 +187,11 @@ class EvalSpec:
             raise ConfigError(text if text.startswith(self.where) else f"{self.where}: {text}") from None
         seed = settings.seed if settings.seed is not None else seed
         stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
+        if bank.report.get("textless"):
+            raise ConfigError(
+                f"{self.where}: the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it "
+                "with --items ITEMS.jsonl"
+            )
         notes = []
         if not bank.calibrated:
             notes.append("uncalibrated bank, uniform draws")

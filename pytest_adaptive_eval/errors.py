@@ -7,7 +7,8 @@
     │   ├── BankError           a bank or one of its items is malformed
     │   ├── CheckpointError     a checkpoint is unsafe, incomplete or unreadable
     │   ├── ConfigError         a setting, marker argument, flag or TOML key
-    │   └── JournalError        the journal or run folder cannot be written or read
+    │   ├── JournalError        the journal or run folder cannot be written or read
+    │   └── ResponsesError      recorded responses are malformed or too few
     ├── EstimationError         numbers from which no finite estimate follows
     └── Unscored                an administered item has a status instead of a score
 
@@ -25,6 +26,7 @@ __all__ = [
     "ConfigError",
     "EstimationError",
     "JournalError",
+    "ResponsesError",
     "Unscored",
     "UsageError",
 ]
@@ -52,6 +54,10 @@ class ConfigError(UsageError):
 
 class JournalError(UsageError):
     """The journal or the run folder cannot be written or read."""
+
+
+class ResponsesError(UsageError):
+    """Recorded responses are malformed, or too few for what is asked of them."""
 
 
 class EstimationError(AdaptiveEvalError):

@@ -25,6 +25,7 @@ MAY = {
     "reports": CORE,
     "config": CORE | {"banks", "models", "calibration", "tasks", "store", "reports"},
     "plugin": CORE | {"config", "banks", "models", "store", "reports"},
+    "cli": CORE | {"config", "banks", "calibration", "models", "reports", "store", "tasks"},
     "__init__": {"plugin"},
 }
 #: Packages that a part may import at its top level, besides the standard library.
@@ -34,6 +35,7 @@ OUTSIDE = {
     "tasks": {"numpy"},
     "banks": {"numpy"},
     "plugin": {"numpy", "pytest", "xdist"},
+    "cli": set(),
     "config": set(),
     "errors": set(),
     "store": set(),
@@ -89,6 +91,10 @@ def loaded_by(module: str) -> set[str]:
 
 def test_the_entry_point_is_light() -> None:
     assert not loaded_by("pytest_adaptive_eval.plugin.entry") & {"numpy", "scipy", "torch", "transformers", "junit_xml"}
+
+
+def test_the_command_is_light_until_it_runs() -> None:
+    assert not loaded_by("pytest_adaptive_eval.cli") & {"numpy", "scipy", "torch", "pytest", "junit_xml"}
 
 
 def test_an_active_run_loads_no_model_library_by_itself() -> None:

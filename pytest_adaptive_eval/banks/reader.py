@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
+from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import GRADERS, Item
 from pytest_adaptive_eval.errors import BankError
 
@@ -76,17 +77,20 @@ def parse_item(text: bytes | str, where: str, root: str = "", graders: Sequence[
         raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
     if not isinstance(data, dict):
         raise BankError(f"{where}: found {type(data).__name__}, expected a JSON object with id, prompt and answer")
-    if unknown := sorted(set(data) - set(ITEM_FIELDS)):
+    if unknown := data.keys() - ITEM_FIELDS.keys():
         raise BankError(
-            f"{where}: unknown field {unknown[0]!r}; known are {', '.join(ITEM_FIELDS)}. Put your own fields under meta"
+            f"{where}: unknown field {min(unknown)!r}; known are {', '.join(ITEM_FIELDS)}. Put your own fields under "
+            "meta"
         )
-    for name, kind in ITEM_FIELDS.items():
-        if name == "answer" and isinstance(data.get(name), int | float) and not isinstance(data[name], bool):
-            data[name] = json.dumps(data[name])
-        if name == "category" and isinstance(data.get(name), str):
-            data[name] = [data[name]]
-        if name in data and not isinstance(data[name], kind):
-            raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected {_WORDS[kind]}")
+    for name, value in data.items():
+        if isinstance(value, ITEM_FIELDS[name]):
+            continue
+        if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
+            data[name] = json.dumps(value)
+        elif name == "category" and isinstance(value, str):
+            data[name] = [value]
+        else:
+            raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
     item_id = data.get("id", "")
     if not _ID.fullmatch(item_id):
         raise BankError(
@@ -94,10 +98,11 @@ def parse_item(text: bytes | str, where: str, root: str = "", graders: Sequence[
             "square brackets or '::' are expected"
         )
     where = f"{where}: item {item_id!r}"
-    if not (data.get("prompt") or data.get("messages") or data.get("images")):
+    textless = data.get("meta", {}).get("textless") is True  # of a bank made from responses alone
+    if not (textless or data.get("prompt") or data.get("messages") or data.get("images")):
         raise BankError(f"{where} asks nothing: give it a prompt, messages or images")
     for name in ("images", "choices", "category", "formats"):
-        if not all(isinstance(value, str) for value in data.get(name, [])):
+        if name in data and not all(isinstance(value, str) for value in data[name]):
             raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
     for message in data.get("messages", []):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
@@ -114,7 +119,7 @@ def parse_item(text: bytes | str, where: str, root: str = "", graders: Sequence[
         custom = _python_grader(grader, where, graders)
     elif grader not in GRADERS:
         raise BankError(f"{where}: grader {grader!r} is not known; use {', '.join(GRADERS)} or python:module:function")
-    elif not data.get("answer"):
+    elif not (textless or data.get("answer")):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     if grader == "regex":
         try:
@@ -164,6 +169,7 @@ class _LazyItems(Sequence[Item]):
         self, path: Path, ids: Sequence[str], offsets: NDArray[np.int64], graders: Sequence[str], expected: str
     ) -> None:
         self._path, self._ids, self._offsets, self._graders, self._hash = path, ids, offsets, graders, expected
+        self._root = str(path.parent)
         self._text: mmap.mmap | None = None
 
     def __len__(self) -> int:
@@ -185,7 +191,7 @@ class _LazyItems(Sequence[Item]):
         start = int(self._offsets[i])
         line = self._text[start : self._text.find(b"\n", start) + 1]
         where = f"{self._path}:{i + 1}"
-        item = parse_item(line, where, str(self._path.parent), self._graders)
+        item = parse_item(line, where, self._root, self._graders)
         if item.id != self._ids[i]:
             raise _edited(self._path, f"line {i + 1} has item {item.id!r}, the bank's index {self._ids[i]!r}")
         return item
@@ -303,6 +309,7 @@ def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
         categories=list(map([*names, ""].__getitem__, np.where(known, codes, -1).tolist())),
         subjects=tuple(about.get("subjects", ())),
         report=MappingProxyType(about.get("report", {})),
+        conformal=_conformal(path / "bank.json", about.get("conformal", [])),
     )
     if (scale := scale_id(bank.discrimination, bank.intercept, bank.guess)) != bank.scale:
         raise BankError(
@@ -310,6 +317,14 @@ def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
             "not of one fit; write the bank again"
         )
     return bank
+
+
+def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:
+    try:
+        tables = [Conformal.from_json(row) for row in rows]
+    except (TypeError, KeyError, ValueError) as error:
+        raise BankError(f"{path}: the conformal table is malformed ({error!r}); calibrate the bank again") from None
+    return MappingProxyType({table.policy: table for table in tables})
 
 
 _COLUMNS = {"ids": "S", "discrimination": "f", "intercept": "f", "guess": "f", "category": "i", "offset": "i"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file_hash, read_bank
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
+from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError
 
@@ -30,6 +31,7 @@ def write_bank(
     model: str = "2pl",
     subjects: Sequence[str] = (),
     report: Mapping[str, Any] | None = None,
+    conformal: Iterable[Conformal] = (),
     replace: bool = False,
 ) -> ItemBank:
     """Write ``NAME.bank/`` and read it back.
@@ -51,6 +53,8 @@ def write_bank(
         Names of the calibration subjects.
     report : mapping, optional
         The calibration report, JSON data.
+    conformal : iterable of Conformal
+        Replayed errors, one a policy and budget.
     replace : bool
         Whether a folder in place may be replaced.
 
@@ -112,6 +116,7 @@ def write_bank(
             "categories": names,
             "subjects": list(subjects),
             "report": dict(report or {}),
+            "conformal": [table.to_json() for table in conformal],
         }
         (staged / "bank.json").write_text(json.dumps(about, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
         _ = read_bank(staged).items[0]

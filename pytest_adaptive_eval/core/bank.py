@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError
 
@@ -46,7 +47,7 @@ class ItemBank:
     items : sequence of Item, length n
         May read lazily; ``items[i].id == ids[i]``.
     discrimination : array_like, shape (n, D)
-        A, at least 0 in every entry.
+        A; negative where better subjects answer worse.
     intercept : array_like, shape (n,)
     guess : array_like, shape (n,), optional
         Lower asymptote c in [0, 1); zeros when omitted.
@@ -64,12 +65,14 @@ class ItemBank:
         Names of the subjects whose responses calibrated the bank.
     report : mapping
         The calibration report; ``trusted`` is False for a bank written by force.
+    conformal : mapping of str to Conformal
+        Replayed errors by the policy's key, see `Policy.key`.
 
     Raises
     ------
     BankError
-        Duplicate ids, a parameter that is not finite, a negative
-        discrimination, a guess floor outside [0, 1), or unequal lengths.
+        Duplicate ids, a parameter that is not finite, a guess floor outside
+        [0, 1), or unequal lengths.
     """
 
     name: str
@@ -85,6 +88,7 @@ class ItemBank:
     categories: Sequence[str] = ()
     subjects: tuple[str, ...] = ()
     report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    conformal: Mapping[str, Conformal] = field(default_factory=lambda: MappingProxyType({}))
     #: The guess floors, or None where no item has one, which spares two passes over the bank.
     asymptote: Array | None = field(init=False, default=None)
     #: ``|A|^2``, shape (n,): what Fisher information needs of the slopes at every step.
@@ -106,14 +110,12 @@ class ItemBank:
                     f"bank {self.name!r}: {len(array)} values of {name} for {n} items; one an item is needed"
                 )
             bad = ~np.isfinite(array).reshape(n, -1).all(axis=1)
-            if name == "discrimination":
-                bad |= (array < 0).any(axis=1)
-            elif name == "guess":
+            if name == "guess":
                 bad |= (array < 0) | (array >= 1)
             if bad.any():
                 first = int(bad.argmax())
                 expected = {
-                    "discrimination": "finite and at least 0",
+                    "discrimination": "finite",
                     "intercept": "finite",
                     "guess": "in [0, 1)",
                 }[name]
@@ -141,10 +143,10 @@ class ItemBank:
 
     @property
     def difficulty(self) -> Array:
-        """Difficulty b = -d / |A|, shape (n,), in logits; NaN where the item does not discriminate."""
-        norm = np.sqrt(self.squared_slope)
+        """Difficulty b = -d / a, shape (n,), in logits; -d / |A| for D > 1, NaN where nothing discriminates."""
+        norm = self.discrimination[:, 0] if self.dimensions == 1 else np.sqrt(self.squared_slope)
         with np.errstate(divide="ignore", invalid="ignore"):
-            b: Array = np.where(norm > 0, -self.intercept / norm, np.nan)
+            b: Array = np.where(norm != 0, -self.intercept / norm, np.nan)
         return b
 
     def index(self, item_id: str) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core import irt
 
-__all__ = ["EAP", "ESTIMATORS", "MAP", "MLE", "Estimate", "Estimator"]
+__all__ = ["EAP", "ESTIMATORS", "MAP", "MLE", "Estimate", "Estimator", "PseudoItems"]
 
 Array = NDArray[np.float64]
 
@@ -94,6 +96,8 @@ class MAP:
     ----------
     mean, sd : float
         Of the independent normal prior of every dimension, in logits.
+    general_sd : float, optional
+        Standard deviation of the first, general dimension in place of `sd`.
     iterations : int
         Upper limit; four suffice from the previous estimate.
     tolerance : float
@@ -103,27 +107,35 @@ class MAP:
 
     mean: float = 0.0
     sd: float = 1.0
+    general_sd: float | None = None
     iterations: int = 50
     tolerance: float = 1e-8
     name: str = "map"
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
         """The prior itself."""
-        covariance = np.broadcast_to(np.eye(dimensions) * self.sd**2, (subjects, dimensions, dimensions))
+        covariance = np.broadcast_to(np.diag(self._variances(dimensions)), (subjects, dimensions, dimensions))
         return Estimate(np.full((subjects, dimensions), self.mean), covariance, np.ones(subjects, dtype=bool))
+
+    def _variances(self, dimensions: int) -> Array:
+        """Prior variance of each dimension, shape (D,)."""
+        variances = np.full(dimensions, self.sd**2)
+        if self.general_sd is not None:
+            variances[0] = self.general_sd**2
+        return variances
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
         """Mode and inverse information of the posterior."""
         scores, A = _scored(scores, A)
         theta = start.theta
         subjects, dimensions = theta.shape
-        precision = self.sd**-2
-        prior = precision if dimensions == 1 else precision * np.eye(dimensions)
+        precision = 1.0 / self._variances(dimensions)
+        prior = np.diag(precision)
         # a step of Newton's leaves an error of at most a/2 step^2, as the third derivative is at most a times the
         # second; with guessing, and in more dimensions, the step itself stands for the error
         near = self.tolerance
         if c is None and dimensions == 1:
-            near = math.sqrt(near / float(A.max(initial=1.0)))
+            near = math.sqrt(near / max(float(A.max(initial=1.0)), -float(A.min(initial=0.0))))
         # a step of more than 2 logits leaps over the slope of the logistic onto its plateau; where that goes to and
         # fro, or guessing makes the scoring step too long, each turn halves the longest step, as a bisection
         limit: Array | float = 2.0
@@ -264,5 +276,66 @@ class MLE:
         return Estimate(theta, np.asarray(np.linalg.inv(fisher + floor)), converged)
 
 
+@dataclass(frozen=True, slots=True)
+class PseudoItems:
+    """Maximum likelihood with pseudo-items at difficulty 0, half of them right, as AutoJudger's IRT baseline has it.
+
+    The score ``sum(a (r - p))`` falls with ability, so that bisection finds its
+    root.  One dimension, no guessing.
+
+    Parameters
+    ----------
+    count : int
+        Pseudo-items of slope 1.
+    bound : float
+        Abilities are sought in [-bound, bound], in logits.
+    """
+
+    count: int = 5
+    bound: float = 30.0
+    name: str = "pseudo-items"
+
+    def prior(self, subjects: int, dimensions: int) -> Estimate:
+        """Ability 0 with the information of the pseudo-items."""
+        return MAP(sd=math.sqrt(4.0 / self.count)).prior(subjects, dimensions)
+
+    def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:  # noqa: ARG002
+        """Root of the score and inverse information there; bisection needs no start.
+
+        Raises
+        ------
+        ValueError
+            More than one dimension, or guessing.
+        """
+        if A.shape[-1] != 1 or c is not None:
+            raise ValueError("pseudo-items serve banks of one dimension without guessing: use map")
+        scores, A = _scored(scores, A)
+        low = np.full((len(scores), 1), -self.bound)
+        high = -low
+        for _ in range(60):
+            theta = (low + high) / 2
+            gradient, _ = self._derivatives(theta, scores, A, d)
+            low, high = np.where(gradient > 0, theta, low), np.where(gradient > 0, high, theta)
+        theta = (low + high) / 2
+        _, information = self._derivatives(theta, scores, A, d)
+        return Estimate(theta, 1.0 / information, np.abs(theta[:, 0]) < self.bound - 1e-3)
+
+    def _derivatives(self, theta: Array, scores: Array, A: Array, d: Array) -> tuple[Array, Array]:
+        with np.errstate(over="ignore"):
+            gradient, fisher = _derivatives(theta, scores, A, d, None)
+            p = irt.probability_unguarded(theta, np.ones((1, 1)), np.zeros(1))
+        return gradient + self.count * (0.5 - p), fisher + (self.count * p * (1.0 - p))[:, :, None]
+
+
+#: Standard deviation of the wide prior of general ability, in logits: a checkpoint stronger than all before is not
+#: pulled back to them.
+WIDE = 4.0
+
 #: Estimators by the name used in settings.
-ESTIMATORS: dict[str, type[MAP | EAP | MLE]] = {"map": MAP, "eap": EAP, "mle": MLE}
+ESTIMATORS: dict[str, Callable[[], Estimator]] = {
+    "map": MAP,
+    "map-wide": partial(MAP, general_sd=WIDE, name="map-wide"),
+    "eap": EAP,
+    "mle": MLE,
+    "pseudo-items": PseudoItems,
+}

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.inference import Interval, design_based, with_missing_as
-from pytest_adaptive_eval.core.projection import ability_at, expected_accuracy, model_based
+from pytest_adaptive_eval.core.conformal import conformal_scale, subjects_needed
+from pytest_adaptive_eval.core.inference import design_based, with_missing_as
+from pytest_adaptive_eval.core.interval import Interval
+from pytest_adaptive_eval.core.projection import ability_at, accuracy_at, model_based, project
 from pytest_adaptive_eval.core.session import DesignLog, Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.errors import ConfigError
@@ -154,6 +156,10 @@ class SessionResult:
         Why no design-based interval exists; empty when one does.
     model : Interval or None
         The bank's own projection of the accuracy; shown, never decided on.
+    conformal : Interval or None
+        The same projection with an interval from replayed interviews, where the
+        bank has a table of this policy and budget; it holds for checkpoints like
+        the calibration subjects, so that it is shown, and gates use the draws.
     error : str
         Why the interview is void; empty otherwise.
     notes : tuple of str
@@ -171,6 +177,7 @@ class SessionResult:
     statuses: Mapping[str, int]
     invalid: str = ""
     model: Interval | None = None
+    conformal: Interval | None = None
     error: str = ""
     notes: tuple[str, ...] = ()
     on_verdict: Callable[[Verdict], Verdict] | None = None
@@ -192,6 +199,7 @@ class SessionResult:
             statuses=dict(statuses),
             invalid=session.policy.design_based,
             model=model_based(session) if calibrated and len(log.scores) else None,
+            conformal=_conformal(session) if calibrated and len(log.scores) else None,
             error=error,
             notes=tuple(notes),
         )
@@ -250,6 +258,7 @@ class SessionResult:
             "statuses": dict(self.statuses),
             "invalid": self.invalid,
             "model": self.model.to_json() if self.model else None,
+            "conformal": self.conformal.to_json() if self.conformal else None,
             "error": self.error,
             "notes": list(self.notes),
         }
@@ -267,9 +276,21 @@ class SessionResult:
                 "log": DesignLog(**log),
                 "stop": StopReason[data["stop"]] if data["stop"] else None,
                 "model": Interval(**data["model"]) if data["model"] else None,
+                "conformal": Interval(**data["conformal"]) if data["conformal"] else None,
                 "notes": tuple(data["notes"]),
             }
         )
+
+
+def _conformal(session: Session, confidence: float = 0.95) -> Interval | None:
+    bank = session.bank
+    table = bank.conformal.get(session.policy.key(bank)) if bank.conformal else None
+    if table is None or len(table.errors) < subjects_needed(confidence):
+        return None
+    accuracy, error = project(session)
+    asked = session.stopped_at[0] if session.stop[0] else session.asked
+    scale = conformal_scale(accuracy[:1], error[:1], asked, len(bank))
+    return table.interval(float(accuracy[0]), float(scale[0]), confidence)
 
 
 def _at_least(result: SessionResult, metric: str, target: float, confidence: float) -> Verdict:
@@ -280,9 +301,9 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
         raise ConfigError(f"{result.name}: confidence is {confidence!r}, expected a number in [0.5, 1) such as 0.95")
     if metric == "accuracy" and not 0 <= target <= 1:
         raise ConfigError(f"{result.name}: accuracy.at_least({target!r}): an accuracy lies in [0, 1]")
-    if metric == "ability" and (not bank.calibrated or bank.dimensions != 1):
+    if metric == "ability" and not bank.calibrated:
         raise ConfigError(
-            f"{result.name}: the bank {bank.name!r} has no single ability scale: gate on accuracy or calibrate it"
+            f"{result.name}: the bank {bank.name!r} has no ability scale: gate on accuracy or calibrate it"
         )
     if result.invalid:
         raise ConfigError(f"{result.name}: this interview cannot feed a gate: {result.invalid}")
@@ -293,7 +314,7 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
     bounds = result._bounds(confidence)
     needed = target
     if metric == "ability":  # decided where the error rate is known: on the accuracy that this ability implies
-        needed = float(expected_accuracy(bank, np.array([[target]]))[0])
+        needed = accuracy_at(bank, target)
     outcomes = {_decide(interval, needed) for interval in bounds}
     missing = asked - result.scored
     outcome = outcomes.pop() if len(outcomes) == 1 else Outcome.INCONCLUSIVE

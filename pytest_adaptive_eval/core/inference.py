@@ -8,42 +8,18 @@ variates and can make an interval wide, never wrong.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.session import DesignLog
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["Interval", "design_based", "student_quantile", "with_missing_as"]
+__all__ = ["design_based", "student_quantile", "with_missing_as"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate with its bounds.
-
-    Parameters
-    ----------
-    estimate, low, high : float
-    confidence : float
-        Of each one-sided bound; the two-sided interval has 2 * confidence - 1.
-    method : str
-        ``exact uniform``, ``design-based`` or ``model-based``.
-    """
-
-    estimate: float
-    low: float
-    high: float
-    confidence: float
-    method: str
-
-    def to_json(self) -> dict[str, Any]:
-        """For the record."""
-        return asdict(self)
 
 
 def with_missing_as(log: DesignLog, score: float) -> DesignLog:

@@ -21,6 +21,8 @@ __all__ = ["GRADERS", "Grader", "Item", "Response", "Status"]
 
 Grader = Callable[["Item", str], float]
 
+_canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
+
 #: Answers are graded on at most this many characters, so that a runaway
 #: completion cannot stall a grader.
 GRADED_CHARACTERS = 20_000
@@ -175,8 +177,7 @@ class Item:
     @property
     def content_hash(self) -> str:
         """SHA-256 (first 16 hex digits) of everything that is asked and graded."""
-        text = json.dumps(self.to_json(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(_canonical(self.to_json()).encode("ascii")).hexdigest()[:16]
 
 
 def _normal(text: str) -> str:

@@ -19,19 +19,22 @@ __all__ = ["SCHEMA_VERSION", "Administration", "GateRecord", "InterviewRecord", 
 
 SCHEMA_VERSION = 1
 
+_ATOMS = frozenset((type(None), int, bool))
+
 
 def plain(value: Any) -> Any:
     """`value` as strict JSON data: no NaN, no lone surrogates, no foreign types."""
     kind = type(value)
+    if kind in _ATOMS:
+        return value
     if kind is str:
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if kind is float:
         return value if math.isfinite(value) else None
-    if value is None or kind is int or kind is bool:
-        return value
     if isinstance(value, _Json):
-        known = {name: plain(getattr(value, name)) for name in value.__dataclass_fields__ if name != "extra"}
-        return {**known, **plain(value.extra)}
+        known = {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
+        extra = known.pop("extra")
+        return {**known, **extra}
     if isinstance(value, Mapping):
         return {plain(str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -138,6 +141,8 @@ class InterviewRecord(_Json):
     theta, standard_error : list of float or None
     accuracy : dict or None
         The design-based `Interval`; gates decide on it.
+    accuracy_conformal : dict or None
+        The bank's projection with an interval from replayed interviews; shown only.
     accuracy_model : dict or None
         The bank's own projection; shown only.
     seconds : float
@@ -162,6 +167,7 @@ class InterviewRecord(_Json):
     standard_error: list[float] | None
     accuracy: dict[str, Any] | None
     accuracy_model: dict[str, Any] | None
+    accuracy_conformal: dict[str, Any] | None = None
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = field(default_factory=list)

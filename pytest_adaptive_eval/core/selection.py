@@ -20,23 +20,15 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 
-__all__ = [
-    "SELECTORS",
-    "Information",
-    "MaximumInformation",
-    "Proposal",
-    "Random",
-    "Selector",
-    "Spread",
-    "View",
-    "propose",
-]
+__all__ = ["Proposal", "Selector", "View", "propose"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Items a block of the two-level weighted draw; near the square root of a large bank.
 BLOCK = 128
+#: Criteria whose sum is no more than this tell nothing.
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,64 +74,6 @@ class Selector(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Random:
-    """Every item with the same chance."""
-
-    name: str = "random"
-    mode: Literal["top", "proportional"] = "proportional"
-    needs_calibration: bool = False
-
-    def criterion(self, view: View) -> Array:
-        """Ones."""
-        return np.ones(view.probability.shape)
-
-
-@dataclass(frozen=True, slots=True)
-class MaximumInformation:
-    """The item of most information at the present ability (Lord 1980; D-optimal in more dimensions)."""
-
-    name: str = "maximum-information"
-    mode: Literal["top", "proportional"] = "top"
-    needs_calibration: bool = True
-
-    def criterion(self, view: View) -> Array:
-        """`irt.information` at theta."""
-        bank = view.bank
-        A, squared = bank.discrimination, bank.squared_slope
-        return irt.information(view.probability, A, bank.asymptote, view.covariance, squared)
-
-
-@dataclass(frozen=True, slots=True)
-class Information(MaximumInformation):
-    """Drawn in proportion to the information at the present ability."""
-
-    name: str = "information"
-    mode: Literal["top", "proportional"] = "proportional"
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Drawn in proportion to the predicted standard deviation of the score, sqrt(p(1-p)).
-
-    The allocation of least variance for the importance-weighted difference
-    estimator when the predictions are right (Neyman 1934).
-    """
-
-    name: str = "spread"
-    mode: Literal["top", "proportional"] = "proportional"
-    needs_calibration: bool = True
-
-    def criterion(self, view: View) -> Array:
-        """sqrt(p(1-p))."""
-        spread = irt.weight(view.probability)
-        return np.asarray(np.sqrt(spread, out=spread))
-
-
-#: Selectors by the name used in settings.
-SELECTORS: dict[str, Selector] = {s.name: s for s in (MaximumInformation(), Information(), Spread(), Random())}
-
-
-@dataclass(frozen=True, slots=True)
 class Proposal:
     """The next k items of S subjects, with what a design-based estimate needs.
 
@@ -174,8 +108,10 @@ class Proposal:
 
 def _invert(cumulative: Array, x: float) -> int:
     """First index whose cumulative sum exceeds `x`, and at most the last one that adds to the sum."""
-    last = cumulative.searchsorted(cumulative[-1])  # x may exceed the sum by a rounding
-    return int(min(cumulative.searchsorted(x, side="right"), last))
+    found = int(cumulative.searchsorted(x, side="right"))
+    if found == len(cumulative):  # x may exceed the sum by a rounding
+        found = int(cumulative.searchsorted(cumulative[-1]))
+    return found
 
 
 def _draw(weights: Array, u: float) -> int:
@@ -191,14 +127,17 @@ def _draw(weights: Array, u: float) -> int:
 
 def _chances(criteria: Array, left: int, floor: float, top: bool) -> Array:
     """Chance (S, n) of each item at the next draw; that of items already drawn is of no meaning."""
+    q: Array
     if top:
         q = np.full(criteria.shape, floor / left)
         q[np.arange(len(q)), criteria.argmax(axis=1)] += 1.0 - floor
         return q
-    total = criteria.sum(axis=1, keepdims=True)
-    informed = total > np.finfo(np.float64).tiny  # else every item left has the same chance
-    share = np.where(informed, floor, 1.0)
-    q = criteria * ((1.0 - share) / np.where(informed, total, 1.0))
+    total: Array = criteria.sum(axis=1, keepdims=True)
+    share: Array | float = floor
+    informed = total > TINY
+    if not informed.all():  # then every item left has the same chance
+        share, total = np.where(informed, floor, 1.0), np.where(informed, total, 1.0)
+    q = criteria * ((1.0 - share) / total)
     q += share / left
     return q
 
@@ -207,7 +146,7 @@ def _variance(spread: Array, q: Array, floor: float) -> Array:
     """Sum (S,) of spread / q over the items left: those drawn have spread 0."""
     if floor > 0:
         return np.asarray((spread / q).sum(axis=1))
-    with np.errstate(divide="ignore"):  # infinite where an item without a chance could tell something
+    with np.errstate(divide="ignore", over="ignore"):  # infinite where an item without a chance could tell something
         return np.asarray(np.divide(spread, q, out=np.zeros(q.shape), where=spread > 0).sum(axis=1))
 
 
@@ -243,29 +182,29 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     top = selector.mode == "top"
     randomised = floor > 0 or not top
     drawn = -1.0 if top else 0.0
-    every = np.arange(subjects)
-    rows = every[:, None]
+    # items as places in the flat (S, n) arrays, which numpy reads and writes faster than pairs of row and column
+    start = np.arange(0, subjects * n, n, dtype=np.int64)
     gone = np.empty((subjects, t + k), dtype=np.int64)
-    gone[:, :t] = view.asked
-    criteria[rows, view.asked] = drawn
+    np.add(view.asked, start[:, None], out=gone[:, :t])
+    criteria.put(gone[:, :t], drawn)
     propensities = rest = variance = np.full((subjects, k), np.nan)
     if randomised:
         propensities, rest, variance = np.empty((3, subjects, k))
         spread = irt.weight(p)  # of the score, whatever the guess
-        spread[rows, view.asked] = 0.0
-        sum_left = p.sum(axis=1) - p[rows, view.asked].sum(axis=1)
+        spread.put(gone[:, :t], 0.0)
+        sum_left = p.sum(axis=1) - p.take(gone[:, :t]).sum(axis=1)
     for j in range(k):
         if randomised:
             q = _chances(criteria, n - t - j, floor, top)
             variance[:, j] = _variance(spread, q, floor)
-            q[rows, gone[:, : t + j]] = 0.0
-            chosen = np.array([_draw(q[s], rngs[s].random()) for s in range(subjects)])
-            propensities[:, j], rest[:, j] = q[every, chosen], sum_left
-            sum_left -= p[every, chosen]
-            spread[every, chosen] = 0.0
+            q.put(gone[:, : t + j], 0.0)
+            chosen = start + [_draw(q[s], rngs[s].random()) for s in range(subjects)]
+            propensities[:, j], rest[:, j] = q.take(chosen), sum_left
+            sum_left -= p.take(chosen)
+            spread.put(chosen, 0.0)
         else:
-            chosen = criteria.argmax(axis=1)
-        criteria[every, chosen] = drawn
+            chosen = start + criteria.argmax(axis=1)
+        criteria.put(chosen, drawn)
         gone[:, t + j] = chosen
-    items = gone[:, t:]
-    return Proposal(items, propensities, p[rows, items], rest, variance)
+    new = gone[:, t:]
+    return Proposal(new - start[:, None], propensities, p.take(new), rest, variance)

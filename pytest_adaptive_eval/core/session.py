@@ -15,16 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.estimation import MAP, Estimate, Estimator
-from pytest_adaptive_eval.core.selection import (
-    SELECTORS,
-    MaximumInformation,
-    Proposal,
-    Random,
-    Selector,
-    View,
-    propose,
-)
+from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
+from pytest_adaptive_eval.core.selection import Proposal, Selector, View, propose
+from pytest_adaptive_eval.core.selectors import SELECTORS, Random
 from pytest_adaptive_eval.core.stopping import AnyOf, Budget, StandardError, StoppingRule, StopReason, resolve_budget
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -107,6 +100,13 @@ class Policy:
             raise ConfigError(f"standard_error needs an ability, and the bank {bank.name!r} has no parameters")
         return resolve_budget(self.budget, len(bank))
 
+    def key(self, bank: ItemBank) -> str:
+        """What decides which items are asked on a bank, and when it stops; conformal tables are kept by it."""
+        settings = {**self.to_json(), "budget": self.budget_on(bank)}
+        if SELECTORS.get(self.selector.name) != self.selector:  # of a plugin, or with other constants
+            settings["selector"] = repr(self.selector)
+        return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+
     def rule(self, count: int) -> StoppingRule:
         """The stopping rule with a budget of `count` administrations, see `budget_on`."""
         budget = Budget(count)
@@ -124,10 +124,11 @@ class Policy:
         }
 
 
-#: The two named policies: ``estimate`` ranks and estimates, ``decide`` feeds gates.
+#: The two named policies: ``estimate`` ranks and estimates, one item at a time; ``decide`` feeds gates, and its batches
+#: spare a model seven calls of eight for little: its draws are random, so that each answer steers the next ones less.
 POLICIES: dict[str, Policy] = {
-    "estimate": Policy(selector=MaximumInformation(), floor=0.0),
-    "decide": Policy(),
+    "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"]()),
+    "decide": Policy(batch=8),
 }
 
 
@@ -251,6 +252,8 @@ class Session:
     def tell(self, scores: ArrayLike) -> None:
         """Take the scores (S, k) of the last proposal, in [0, 1], NaN where there is none.
 
+        Where a batch was cut off, those of its first items: the others then count as not drawn.
+
         Raises
         ------
         ValueError
@@ -260,23 +263,24 @@ class Session:
         if proposal is None:
             raise ValueError("tell() without ask(): there is no open proposal")
         given = np.asarray(scores, dtype=np.float64)
-        if given.shape != proposal.items.shape:
+        if given.ndim != 2 or len(given) != self.subjects or not 1 <= given.shape[1] <= proposal.items.shape[1]:
             raise ValueError(f"scores have shape {given.shape}, the proposal {proposal.items.shape}")
         if ((given < 0) | (given > 1)).any():
             raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
         self._pending = None
         k = given.shape[1]
         new = slice(self.asked, self.asked + k)
-        self._items[:, new] = proposal.items
+        items = proposal.items[:, :k]
+        self._items[:, new] = items
         self._scores[:, new] = given
-        self._propensities[:, new] = proposal.propensities
-        self._predictions[:, new] = proposal.predictions
-        self._rest[:, new] = proposal.rest
-        self._variance[:, new] = proposal.variance
-        self._A[:, new] = self.bank.discrimination.take(proposal.items, axis=0)
-        self._d[:, new] = self.bank.intercept.take(proposal.items)
+        self._propensities[:, new] = proposal.propensities[:, :k]
+        self._predictions[:, new] = proposal.predictions[:, :k]
+        self._rest[:, new] = proposal.rest[:, :k]
+        self._variance[:, new] = proposal.variance[:, :k]
+        self._A[:, new] = self.bank.discrimination.take(items, axis=0)
+        self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:
-            self._c[:, new] = self.bank.guess.take(proposal.items)
+            self._c[:, new] = self.bank.guess.take(items)
         self.asked += k
         if self.bank.calibrated:
             self.estimate = self._estimated()
@@ -292,12 +296,22 @@ class Session:
         new = self.policy.estimator.estimate(self._scores[:, :t], self._A[:, :t], self._d[:, :t], c, old)
         if not any(self.stop):
             return new
-        ended = np.array([reason is not None for reason in self.stop])
+        ended = self.stopped
         return Estimate(
             np.where(ended[:, None], old.theta, new.theta),
             np.where(ended[:, None, None], old.covariance, new.covariance),
             np.where(ended, old.converged, new.converged),
         )
+
+    @property
+    def answers(self) -> tuple[Ints, Array]:
+        """Items asked so far and their scores, NaN where there is none, both of shape (S, asked)."""
+        return self._items[:, : self.asked], self._scores[:, : self.asked]
+
+    @property
+    def stopped(self) -> NDArray[np.bool_]:
+        """Whether each subject's interview has ended, shape (S,)."""
+        return np.array([reason is not None for reason in self.stop])
 
     def end(self, reason: StopReason, subject: int = 0) -> None:
         """End a subject's interview now, for a reason from outside; one that has ended keeps its reason."""

@@ -73,7 +73,7 @@ class AnyOf:
         return [next((reason for reason in row if reason), None) for row in zip(*columns, strict=True)]
 
 
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_SHARE = re.compile(r"(\d+)(?:\.(\d+))?\s*%")
 
 
 def resolve_budget(budget: int | str, items: int) -> int:
@@ -87,13 +87,13 @@ def resolve_budget(budget: int | str, items: int) -> int:
     ConfigError
         A float, a share outside (0, 100], or a count outside 1 ... `items`.
     """
-    from fractions import Fraction  # with decimal, a tenth of what importing numpy costs
-
     if isinstance(budget, str) and (match := _SHARE.fullmatch(budget.strip())):
-        share = Fraction(match.group(1)) / 100
-        if not 0 < share <= 1:
+        places = match[2] or ""
+        # in whole numbers, so that half an item is half an item
+        share, whole = int(match[1] + places), int("100" + "0" * len(places))
+        if not 0 < share <= whole:
             raise ConfigError(f"budget {budget!r}: a share lies above 0% and at most at 100%")
-        return max(1, int(share * items + Fraction(1, 2)))
+        return max(1, (2 * share * items + whole) // (2 * whole))
     if isinstance(budget, str) and budget.strip().isdecimal():
         budget = int(budget)
     if isinstance(budget, bool) or not isinstance(budget, int):

@@ -9,6 +9,7 @@ so that module- and session-scoped fixtures (the model) are set up once.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import inspect
 import json
@@ -25,7 +26,7 @@ from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, Sessio
 from pytest_adaptive_eval.core.item import Response, Status
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, plain
 from pytest_adaptive_eval.core.selection import Proposal
-from pytest_adaptive_eval.core.session import Session
+from pytest_adaptive_eval.core.session import Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity
@@ -39,6 +40,7 @@ __all__ = ["WIDE_SCOPES", "Interview"]
 
 #: Fixture scopes that outlive a question.
 WIDE_SCOPES = ("session", "package", "module", "class")
+_sorted = json.JSONEncoder(sort_keys=True).encode
 
 
 class Interview(pytest.Function):
@@ -72,17 +74,20 @@ class Interview(pytest.Function):
         """Ask questions until the session ends."""
         evaluation = self.evaluation
         self._session = Session(evaluation.bank, evaluation.policy, seed=evaluation.stream)
+        self._hook, self._reason = self.ihook, _reason(evaluation.policy)
         self._identity = SubjectIdentity("")
         self._bound = False
         self._answers: list[Administration] = []
         self._statuses: Counter[str] = Counter()
         self._error, self._usage = "", False
         start = time.monotonic()
+        gc.freeze()  # all that is loaded by now stays: looking through it for garbage would only take time
         try:
             self._ask()
         except AdaptiveEvalError as error:
             self.give_up(str(error), usage=isinstance(error, UsageError))
         finally:
+            gc.unfreeze()
             if self._journal is not None:
                 self._journal.close()
         if self.config.getoption("setuponly", False):
@@ -100,8 +105,8 @@ class Interview(pytest.Function):
     def _ask(self) -> None:
         while not self._over and (proposal := self._session.ask()) is not None:
             scores = [response.score for response in self._batch(proposal)]
-            if len(scores) < proposal.items.shape[1] or self.config.getoption("setuponly", False):
-                break  # cut off within a batch, or nothing is asked at all
+            if self.config.getoption("setuponly", False):
+                break  # nothing is asked at all
             self._session.tell(np.array([[np.nan if s is None else s for s in scores]], dtype=float))
             after = plain(self._session.estimate.theta[0]) if self.evaluation.bank.calibrated else None
             for entry in self._answers[-len(scores) :]:
@@ -111,42 +116,51 @@ class Interview(pytest.Function):
         """Run the questions of one proposal, up to the end of the batch or of the interview."""
         bank = self.evaluation.bank
         before = plain(self._session.estimate.theta[0]) if bank.calibrated else None
-        reason = self._reason()
+        first = len(self._answers) + 1
+        columns = (proposal.propensities, proposal.predictions, proposal.rest, proposal.variance)
+        rows = zip(proposal.items[0].tolist(), *(plain(column[0]) for column in columns), strict=True)
         questions: list[Question] = []
-        for j, i in enumerate(proposal.items[0].tolist()):
+        for position, (i, propensity, predicted, rest, variance) in enumerate(rows, first):
             item = bank.items[i]
             made = question(self, item)
             made.interview = self
             made.entry = Administration(
-                position=len(self._answers) + len(questions) + 1,
+                position=position,
                 item=item.id,
                 item_hash=item.content_hash,
                 format=item.formats[0],
-                propensity=plain(float(proposal.propensities[0, j])),
-                predicted=plain(float(proposal.predictions[0, j])) if bank.calibrated else None,
-                rest=plain(float(proposal.rest[0, j])),
-                variance=plain(float(proposal.variance[0, j])),
+                propensity=propensity,
+                predicted=predicted if bank.calibrated else None,
+                rest=rest,
+                variance=variance,
                 theta_before=before,
                 category=list(item.category),
-                reason=reason,
+                reason=self._reason,
             )
             questions.append(made)
         self._pending = questions
         for made in questions:
-            with self.state.in_place_of(self, made):
-                self.ihook.pytest_runtest_protocol(item=made, nextitem=self)
-            yield self._take(made)
-            self._check_errors()
+            self._run(made)
+            response = self._take(made)
+            made.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
+            yield response
+            if response.status.infrastructure:
+                self._check_errors()
             if self._over:
                 return
 
-    def _reason(self) -> str:
-        policy = self.evaluation.policy
-        if policy.selector.mode == "top" and policy.floor == 0:
-            return f"highest {policy.selector.name.removeprefix('maximum-')}"
-        if policy.selector.name == "random":
-            return "drawn uniformly"
-        return f"drawn by {policy.selector.name}, {policy.floor:.0%} uniformly"
+    def _run(self, made: Question) -> None:
+        """Run a question in pytest's own protocol."""
+        # on a worker it stands where its interview does meanwhile: xdist checks reports against that list
+        items = self.session.items
+        at = next((n for n, item in enumerate(items) if item is self), None) if self.state.worker else None
+        if at is not None:
+            items[at] = made
+        try:
+            self._hook.pytest_runtest_protocol(item=made, nextitem=self)
+        finally:
+            if at is not None:
+                items[at] = self
 
     def _take(self, made: Question) -> Response:
         response = made.response or Response(Status.ERROR, detail=made.fault or "the test did not run")
@@ -225,7 +239,9 @@ class Interview(pytest.Function):
         if not made.key:
             item = made.asked.item
             entry = cast(Administration, made.entry)
-            prompt = json.dumps([item.prompt, [dict(m) for m in item.messages], item.images], sort_keys=True)
+            prompt = item.prompt
+            if item.messages or item.images:
+                prompt = _sorted([prompt, [dict(m) for m in item.messages], item.images])
             made.key = answer_key(
                 item_hash=entry.item_hash,
                 format=entry.format,
@@ -278,7 +294,7 @@ class Interview(pytest.Function):
         self.result = SessionResult.of(
             evaluation.name, session, statuses=self._statuses, error=self._error, notes=notes
         )
-        interval, model = self.result.interval(), self.result.model
+        interval, model, conformal = self.result.interval(), self.result.model, self.result.conformal
         self.record = InterviewRecord(
             name=evaluation.name,
             nodeid=self.nodeid,
@@ -304,6 +320,7 @@ class Interview(pytest.Function):
             standard_error=self.result.standard_error,
             accuracy=interval.to_json() if interval else None,
             accuracy_model=model.to_json() if model else None,
+            accuracy_conformal=conformal.to_json() if conformal else None,
             seconds=round(seconds, 3),
             error=self._error,
             administrations=self._answers,
@@ -323,3 +340,12 @@ class Interview(pytest.Function):
             self.user_properties.append((name, str(getattr(self.record, name))))
         if self.record.error:
             pytest.fail(f"ERROR {self.record.name}: {self.record.error}", pytrace=False)
+
+
+def _reason(policy: Policy) -> str:
+    """Why an item is asked."""
+    if policy.selector.mode == "top" and policy.floor == 0:
+        return f"highest {policy.selector.name.removeprefix('maximum-')}"
+    if policy.selector.name == "random":
+        return "drawn uniformly"
+    return f"drawn by {policy.selector.name}, {policy.floor:.0%} uniformly"

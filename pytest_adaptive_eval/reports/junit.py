@@ -165,7 +165,11 @@ def _properties(record: RunRecord, interview: InterviewRecord) -> dict[str, str]
         "stop_reason": interview.stop,
         "stop": words.stop(interview),
     }
-    for prefix, interval in (("accuracy", interview.accuracy), ("model_accuracy", interview.accuracy_model)):
+    for prefix, interval in (
+        ("accuracy", interview.accuracy),
+        ("conformal_accuracy", interview.accuracy_conformal),
+        ("model_accuracy", interview.accuracy_model),
+    ):
         for name, value in (interval or {}).items():
             facts[prefix if name == "estimate" else f"{prefix}_{name}"] = value
     return {clean_xml(name, _NAME): _fact(value) for name, value in facts.items() if value not in (None, "")}

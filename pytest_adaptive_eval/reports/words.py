@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 from pytest_adaptive_eval.core.gates import Outcome, number
+from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
 
 __all__ = [
@@ -34,7 +35,7 @@ def _shown(value: float | None, digits: int) -> str:
 
 def confidence(interview: InterviewRecord) -> float:
     """One-sided confidence of the interview's intervals."""
-    interval = interview.accuracy or interview.accuracy_model or {}
+    interval = interview.accuracy or interview.accuracy_conformal or interview.accuracy_model or {}
     value = interval.get("confidence")
     return value if isinstance(value, float) and 0.5 < value < 1 else _CONFIDENCE
 
@@ -43,7 +44,7 @@ def ability(interview: InterviewRecord) -> str:
     """``1.23 ± .31``: the estimate and half of its two-sided interval; ``-`` without an ability."""
     if not interview.theta:
         return "-"
-    z = NormalDist().inv_cdf(confidence(interview))
+    z = student_quantile(math.inf, confidence(interview))
     errors: Sequence[float | None] = interview.standard_error or (None,) * len(interview.theta)
     pairs = list(zip(interview.theta, errors, strict=False))
     parts = [_shown(t, 2) + ("" if e is None else f" ± {_shown(z * e, 2)}") for t, e in pairs[:_DIMENSIONS]]
@@ -51,10 +52,10 @@ def ability(interview: InterviewRecord) -> str:
 
 
 def accuracy(interview: InterviewRecord) -> str:
-    """``.612 [.551, .671]``; with ``~`` before it when it is the bank's own projection, ``-`` without any."""
+    """``.612 [.551, .671]``; with ``~`` before it when it is a projection by the bank, ``-`` without any."""
     interval, mark = interview.accuracy, ""
     if interval is None:
-        interval, mark = interview.accuracy_model, "~"
+        interval, mark = interview.accuracy_conformal or interview.accuracy_model, "~"
     if interval is None or interval.get("estimate") is None:
         return "-"
     estimate, low, high = (_shown(interval.get(name), 3) for name in ("estimate", "low", "high"))
@@ -126,7 +127,12 @@ def standing_notes(record: RunRecord) -> list[str]:
                 f"{name}: {interview.subject.get('name', 'the subject')} is one of the bank's calibration subjects: "
                 "its ability is estimated from items fitted to its own answers"
             )
-        if interview.accuracy is None and interview.accuracy_model is not None:
+        if interview.accuracy is None and interview.accuracy_conformal is not None:
+            notes.append(
+                f"{name}: ~ is the bank's projection, with an interval from replayed interviews of its calibration "
+                "subjects; it holds for checkpoints like them, and no gate decides on it"
+            )
+        elif interview.accuracy is None and interview.accuracy_model is not None:
             notes.append(f"{name}: ~ is the bank's own projection, which trusts its parameters; no gate decides on it")
         notes += interview.notes
     return list(dict.fromkeys(notes))

@@ -41,7 +41,7 @@ def test_arrays_are_copies_that_cannot_be_written() -> None:
     [
         ({"ids": (), "items": (), "a": (), "d": ()}, "no items"),
         ({"ids": ("x", "y", "x")}, "'x' stands twice"),
-        ({"a": (1.0, -0.1, 1.0)}, "'y' has discrimination .*at least 0; 1 of 3"),
+        ({"a": (1.0, -np.inf, 1.0)}, "'y' has discrimination .*expected finite; 1 of 3"),
         ({"a": (1.0, np.nan, np.inf)}, "'y' has discrimination .*2 of 3"),
         ({"d": (0.0, 0.0, np.inf)}, "'z' has intercept"),
         ({"c": (0.0, 1.0, 0.0)}, "'y' has guess"),
@@ -58,6 +58,7 @@ def test_refused_banks(change: dict[str, object], message: str) -> None:
 
 def test_difficulty() -> None:
     np.testing.assert_allclose(make(a=(1.0, 2.0, 0.0)).difficulty, [0.0, -0.5, np.nan])
+    np.testing.assert_allclose(make(a=(1.0, -2.0, -0.5)).difficulty, [0.0, 0.5, -2.0])  # where the chance is one half
     np.testing.assert_allclose(make(a=[[3.0, 4.0]] * 3).difficulty, [0.0, -0.2, 0.2])
 
 

@@ -11,7 +11,16 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from pytest_adaptive_eval.core import irt
-from pytest_adaptive_eval.core.estimation import EAP, ESTIMATORS, MAP, MLE, Estimate, Estimator, _derivatives
+from pytest_adaptive_eval.core.estimation import (
+    EAP,
+    ESTIMATORS,
+    MAP,
+    MLE,
+    Estimate,
+    Estimator,
+    PseudoItems,
+    _derivatives,
+)
 
 ALL = (MAP(), EAP(), MLE())
 
@@ -188,6 +197,70 @@ def test_mle_is_the_root_of_the_score_equation_and_knows_what_it_cannot_tell() -
     got = MLE().estimate(r[None], only_first, d[None], None, MLE().prior(1, 2))
     assert got.theta[0, 0] == pytest.approx(root, abs=1e-5)
     assert not got.converged.any()
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_pseudo_items_are_the_root_of_the_score_with_them(count: int) -> None:
+    rng = np.random.default_rng(10)
+    for slope in (None, 1.0):  # any slopes, and Rasch
+        a = rng.normal(1, 0.5, 25) if slope is None else np.full(25, slope)  # some negative
+        d, r = rng.normal(size=25), rng.random(25).round(2)
+
+        def score(t: float, a: np.ndarray = a, d: np.ndarray = d, r: np.ndarray = r) -> float:
+            return float((a * (r - expit(a * t + d))).sum() + count * (0.5 - expit(t)))
+
+        got = run(PseudoItems(count), r, a, d)
+        root = brentq(score, -30, 30, xtol=1e-13)
+        assert got.theta[0, 0] == pytest.approx(root, abs=1e-9)
+        p, q = expit(a * root + d), expit(root)
+        information = (a * a * p * (1 - p)).sum() + count * q * (1 - q)
+        assert got.standard_error[0, 0] == pytest.approx(1 / np.sqrt(information), rel=1e-9)
+        assert got.converged.all()
+        # the same as so many answers of one half
+        more = np.full(count, 0.5), np.ones(count), np.zeros(count)
+        mle = run(MLE(), np.r_[r, more[0]], np.r_[a, more[1]], np.r_[d, more[2]])
+        assert got.theta[0, 0] == pytest.approx(mle.theta[0, 0], abs=1e-5)
+
+
+def test_pseudo_items_keep_all_right_and_all_wrong_finite() -> None:
+    for sign, score in ((1, 1.0), (-1, 0.0)):
+        # of ten Rasch items at 0 all right, with five pseudo-items half right: 12.5 of 15
+        got = run(PseudoItems(), np.full(10, score), np.ones(10), np.zeros(10))
+        assert got.theta[0, 0] == pytest.approx(sign * np.log(12.5 / 2.5), abs=1e-9)
+        assert got.converged.all()
+    out = run(PseudoItems(bound=1.0), np.ones(10), np.ones(10), np.zeros(10))
+    assert out.theta[0, 0] == pytest.approx(1.0)
+    assert not out.converged.any()
+
+
+def test_pseudo_items_alone_are_the_prior() -> None:
+    for count in (2, 5):
+        estimator = PseudoItems(count)
+        assert isinstance(estimator, Estimator)
+        assert ESTIMATORS[estimator.name] is PseudoItems
+        nothing, prior = run(estimator, np.full(3, np.nan), np.ones(3), np.zeros(3)), estimator.prior(1, 1)
+        assert nothing.theta[0, 0] == pytest.approx(prior.theta[0, 0], abs=1e-9) == 0
+        assert nothing.standard_error[0, 0] == pytest.approx(prior.standard_error[0, 0], rel=1e-9)
+        assert prior.standard_error[0, 0] == pytest.approx(np.sqrt(4 / count))
+
+
+def test_pseudo_items_take_each_subject_by_itself_and_leave_out_the_unscored() -> None:
+    rng = np.random.default_rng(11)
+    a, d, r = rng.random((30, 12)) * 2, rng.normal(size=(30, 12)), (rng.random((30, 12)) < 0.5).astype(float)
+    r[rng.random(r.shape) < 0.2] = np.nan
+    together = run(PseudoItems(), r, a, d)
+    for s in range(30):
+        kept = ~np.isnan(r[s])
+        alone = run(PseudoItems(), r[s, kept], a[s, kept], d[s, kept])
+        assert alone.theta[0, 0] == pytest.approx(together.theta[s, 0], abs=1e-12)
+        assert alone.covariance[0, 0, 0] == pytest.approx(together.covariance[s, 0, 0], rel=1e-9)
+
+
+def test_pseudo_items_refuse_what_they_do_not_serve() -> None:
+    with pytest.raises(ValueError, match="one dimension without guessing"):
+        run(PseudoItems(), [1.0], [1.0], [0.0], [0.2])
+    with pytest.raises(ValueError, match="one dimension without guessing"):
+        PseudoItems().estimate(np.ones((1, 1)), np.ones((1, 1, 2)), np.zeros((1, 1)), None, PseudoItems().prior(1, 2))
 
 
 def test_mle_leaves_the_flat_lower_bound_when_right_answers_follow() -> None:

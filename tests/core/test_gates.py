@@ -11,7 +11,7 @@ from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.gates import Outcome, SessionResult, number
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.projection import ability_at, expected_accuracy
-from pytest_adaptive_eval.core.selection import SELECTORS
+from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.errors import ConfigError
@@ -143,7 +143,7 @@ def test_a_result_survives_the_way_to_another_process():
         (lambda r: r.accuracy.at_least(True), "expected a number"),
         (lambda r: r.accuracy.at_least(float("nan")), "expected a number"),
         (lambda r: r.accuracy.at_least(0.5, confidence=0.2), "confidence is 0.2"),
-        (lambda r: r.ability.at_least(0.0), "no single ability scale"),
+        (lambda r: r.ability.at_least(0.0), "no ability scale"),
     ],
 )
 def test_gates_refuse_what_has_no_meaning(ask, message):

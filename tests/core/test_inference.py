@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.inference import design_based, student_quantile, with_missing_as
-from pytest_adaptive_eval.core.selection import SELECTORS
+from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import DesignLog, Policy, Session
 from pytest_adaptive_eval.errors import EstimationError
 

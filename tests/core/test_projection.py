@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.projection import expected_accuracy, model_based
+from pytest_adaptive_eval.core.projection import expected_accuracy, model_based, project
+from pytest_adaptive_eval.core.selectors import MaximumInformation
 from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.core.stopping import StopReason
 
 
 def bank_of(n, seed=0):
@@ -46,3 +48,94 @@ def test_a_true_bank_is_projected_within_its_own_interval():
         interval = model_based(session, 0.95, s)
         inside += interval.low <= truth[s].mean() <= interval.high
     assert 0.84 <= inside / subjects <= 0.96  # 90 % nominal, standard error .02
+
+
+def led(session, scores):
+    """The interview with the scores (S, n) at its end."""
+    while (proposal := session.ask()) is not None:
+        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
+    return session
+
+
+def wide_bank(n, *, guess=0.0, dimensions=1):
+    rng = np.random.default_rng(n)
+    slopes = rng.lognormal(0, 0.3, (n, dimensions))
+    slopes[::6] *= -0.5
+    return ItemBank("b", [f"i{i}" for i in range(n)], [None] * n, slopes, rng.normal(size=n), np.full(n, guess))
+
+
+@pytest.mark.parametrize("guess", [0.0, 0.25])
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_many_subjects_are_projected_as_one_at_a_time(guess, dimensions):
+    bank = wide_bank(60, guess=guess, dimensions=dimensions)
+    rng = np.random.default_rng(1)
+    scores = (rng.random((6, 60)) < 0.6).astype(float)
+    scores[rng.random(scores.shape) < 0.1] = np.nan  # asked without a score: predicted
+    policy = Policy(budget=20, batch=3)
+    accuracy, error = project(led(Session(bank, policy, seed=range(6), subjects=6), scores))
+    assert accuracy.shape == error.shape == (6,)
+    for s in range(6):
+        alone = led(Session(bank, policy, seed=s), scores[s : s + 1])
+        got, its_error = project(alone)
+        assert accuracy[s] == pytest.approx(got[0], abs=1e-12)
+        assert error[s] == pytest.approx(its_error[0], rel=1e-10)
+        log = alone.log()
+        known = log.items[~np.isnan(log.scores)]
+        assert len(known) < 20 or s  # some have no score
+        rest = np.setdiff1d(np.arange(60), known)
+        expected = (np.nansum(log.scores) + alone.predicted[0, rest].sum()) / 60
+        assert got[0] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("guess", [0.0, 0.25])
+@pytest.mark.parametrize("dimensions", [1, 2])
+def test_the_error_is_that_of_the_ability_and_of_the_answers_to_come(guess, dimensions):
+    bank = wide_bank(40, guess=guess, dimensions=dimensions)
+    session = led(Session(bank, Policy(budget=15), seed=3), np.arange(40)[None] % 2 * 1.0)
+    rest = np.setdiff1d(np.arange(40), session.log().items)
+
+    def total(theta):
+        z = bank.discrimination[rest] @ theta + bank.intercept[rest]
+        return (guess + (1 - guess) / (1 + np.exp(-z))).sum()
+
+    theta = session.estimate.theta[0]
+    step = 1e-5 * np.eye(dimensions)
+    gradient = np.array([(total(theta + h) - total(theta - h)) / 2e-5 for h in step])
+    p = session.predicted[0, rest]
+    variance = gradient @ session.estimate.covariance[0] @ gradient + (p * (1 - p)).sum()
+    assert project(session)[1][0] == pytest.approx(np.sqrt(variance) / 40, rel=1e-7)
+
+
+def test_when_all_is_asked_the_projection_is_the_accuracy():
+    scores = np.random.default_rng(2).random((3, 30)).round(1)
+    accuracy, error = project(led(Session(wide_bank(30), Policy(budget="100%"), subjects=3), scores))
+    np.testing.assert_allclose(accuracy, scores.mean(axis=1), rtol=1e-12)
+    np.testing.assert_array_equal(error, 0)
+
+
+def test_before_the_first_answer_the_bank_predicts_all():
+    bank = wide_bank(30)
+    accuracy, error = project(Session(bank, Policy(budget=5), subjects=2))
+    np.testing.assert_allclose(accuracy, expected_accuracy(bank, np.zeros((2, 1))), rtol=1e-12)
+    assert (error > 0).all()
+
+
+def test_subjects_that_have_ended_keep_their_projection():
+    bank = bank_of(80, seed=5)
+    scores = np.stack([np.arange(80) % 2, np.ones(80), np.zeros(80)]).astype(float)
+    session = Session(bank, Policy(MaximumInformation(), floor=0.0, budget=40, standard_error=0.45), subjects=3)
+    kept = {}
+    while (proposal := session.ask()) is not None:
+        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
+        if session.asked == 3:
+            session.end(StopReason.INTERRUPTED, 2)
+        accuracy, error = project(session)
+        for s in np.flatnonzero(session.stopped):
+            kept.setdefault(int(s), (accuracy[s], error[s]))
+    assert len(set(session.stopped_at.tolist())) == 3
+    accuracy, error = project(session)
+    for s in range(3):
+        assert (accuracy[s], error[s]) == kept[s]
+        interval = model_based(session, 0.95, s)
+        assert interval.estimate == accuracy[s]
+        assert interval.high - interval.low <= 2 * 1.6449 * error[s]

@@ -16,16 +16,18 @@ from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.selection import (
     BLOCK,
-    SELECTORS,
-    Information,
-    MaximumInformation,
     Proposal,
-    Random,
     Selector,
-    Spread,
     View,
     _draw,
     propose,
+)
+from pytest_adaptive_eval.core.selectors import (
+    SELECTORS,
+    Information,
+    MaximumInformation,
+    Random,
+    Spread,
 )
 
 
@@ -58,11 +60,11 @@ def one(selector: Selector, view: View, k: int, floor: float, *numbers: float) -
     return propose(selector, view, k, floor, [Stub(*numbers)])  # type: ignore[list-item]
 
 
-def chances(selector: Selector, view: View, floor: float) -> np.ndarray:
-    """The chances of the next draw as the module's text defines them."""
+def chances(selector: Selector, view: View, floor: float, drawn: tuple[int, ...] = ()) -> np.ndarray:
+    """The chances of the next draw as the module's text defines them, where a batch has drawn some already."""
     weights = selector.criterion(view)[0]
     left = np.ones(len(weights), dtype=bool)
-    left[view.asked[0]] = False
+    left[[*view.asked[0], *drawn]] = False
     weights = np.where(left, weights, 0.0)
     if selector.mode == "top":
         mode = (np.arange(len(weights)) == np.where(left, weights, -1).argmax()).astype(float)
@@ -126,9 +128,7 @@ def test_logged_quantities_are_their_formulas(name: str, floor: float) -> None:
         got = one(SELECTORS[name], view, 2, floor, first, second)
         gone = asked
         for j in range(2):
-            q = chances(
-                SELECTORS[name], View(bank, view.theta, view.covariance, view.probability, np.array([gone])), floor
-            )
+            q = chances(SELECTORS[name], view, floor, gone[3:])
             i = int(got.items[0, j])
             assert i not in gone
             left = np.setdiff1d(np.arange(300), gone)

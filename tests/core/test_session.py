@@ -12,7 +12,7 @@ from pytest_adaptive_eval.core import session as module
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.estimation import EAP, MAP, MLE
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.selection import SELECTORS, MaximumInformation, Random
+from pytest_adaptive_eval.core.selectors import SELECTORS, MaximumInformation, Random
 from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.errors import ConfigError
@@ -105,6 +105,24 @@ def test_batches_end_with_the_budget() -> None:
     assert session.log().size == 50
 
 
+def test_of_a_batch_that_was_cut_off_the_first_answers_count() -> None:
+    session = Session(make_bank(50), replace(DECIDE, budget=7, batch=3))
+    proposal = session.ask()
+    assert proposal is not None
+    for wrong in (np.ones((1, 0)), np.ones((1, 4)), np.ones((2, 3))):
+        with pytest.raises(ValueError, match="shape"):
+            session.tell(wrong)
+    session.tell([[1.0, 0.0]])
+    log = session.log()
+    np.testing.assert_array_equal(log.items, proposal.items[0, :2])
+    np.testing.assert_array_equal(log.propensities, proposal.propensities[0, :2])
+    assert log.scores.tolist() == [1.0, 0.0]
+    assert session.asked == 2
+    following = session.ask()
+    assert following is not None
+    assert not set(following.items[0]) & set(log.items)
+
+
 def test_ask_for_another_number_and_ask_again() -> None:
     session = Session(make_bank(50), replace(DECIDE, budget=7))
     first = session.ask(5)
@@ -120,7 +138,7 @@ def test_ask_for_another_number_and_ask_again() -> None:
 
 
 def test_log_holds_what_was_proposed_and_told() -> None:
-    session = Session(make_bank(20), replace(DECIDE, budget=4))
+    session = Session(make_bank(20), replace(DECIDE, budget=4, batch=1))
     told = [0.25, np.nan, 1.0, 0.0]
     proposals = []
     for score in told:
@@ -176,7 +194,7 @@ def test_an_ended_interview_stands_still() -> None:
 
 
 def test_end_from_outside_closes_the_open_proposal_and_keeps_the_first_reason() -> None:
-    session = Session(make_bank(20), replace(DECIDE, budget=4))
+    session = Session(make_bank(20), replace(DECIDE, budget=4, batch=1))
     session.ask()
     session.tell([[1.0]])
     session.ask()
@@ -188,7 +206,7 @@ def test_end_from_outside_closes_the_open_proposal_and_keeps_the_first_reason() 
 
 
 def test_tell_refuses_what_is_no_score() -> None:
-    session = Session(make_bank(20), replace(DECIDE, budget=4))
+    session = Session(make_bank(20), replace(DECIDE, budget=4, batch=1))
     with pytest.raises(ValueError, match="without ask"):
         session.tell([[1.0]])
     session.ask()
@@ -253,7 +271,7 @@ def test_policy_as_json() -> None:
         "floor": 0.5,
         "budget": "15%",
         "standard_error": None,
-        "batch": 1,
+        "batch": 8,
         "estimator": "map",
     }
 

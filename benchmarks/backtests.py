@@ -1,0 +1,184 @@
+"""Ranking, and the truth of intervals, on real response matrices.
+
+``python benchmarks/backtests.py paper`` runs the split of the AutoJudger paper once: AutoJudger's IRT baseline with the
+released difficulties and with our converged Rasch bank, and every policy of ``adaptive-eval backtest``.
+
+``python benchmarks/backtests.py splits`` draws splits of 60 calibration and 17 test models, duplicates on one side,
+and prints the mean ranking accuracy of the default policy and bank model, and of uniform draws.  ``--pool others``
+draws from all models but the paper's 17 test models, which is where the defaults were chosen; ``--pool paper`` from the
+paper's 77.
+
+``python benchmarks/backtests.py intervals`` adds the intervals: coverage, in each fifth of the subjects too, and width
+over that of as many uniform draws.  ``--shift`` calibrates on the weakest 70 % of a random 77 and interviews the rest.
+
+The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import numpy as np
+
+from pytest_adaptive_eval.banks.responses import read_responses
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Contender, Split, backtest, splits
+from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
+from pytest_adaptive_eval.calibration.quality import assess
+from pytest_adaptive_eval.calibration.replay import grouped, replay
+from pytest_adaptive_eval.core.ranking import ranking_accuracy
+from pytest_adaptive_eval.core.responses import Responses
+
+DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
+FOLDER = DATA / "autojudger"
+BENCHMARKS = {"AI2D": "AI2D_TEST", "MMMU": "MMMU_DEV_VAL"}
+BUDGETS = ("1%", "2%", "5%")
+TRAIN, TEST = 60, 17
+
+
+def models(which: str) -> list[str]:
+    """The paper's models of a split."""
+    names: list[str] = json.loads((FOLDER / f"{which}_models.json").read_text())
+    return names
+
+
+def read(benchmark: str, pool: str) -> Responses:
+    """Responses of all models, of the paper's, or of all but its test models; duplicates in one family."""
+    found = grouped(read_responses(FOLDER / f"{BENCHMARKS[benchmark]}.csv.gz", orientation="items-by-subjects"))
+    test, paper = set(models("test")), set(models("test") + models("train"))
+    keep = {
+        "all": lambda name: True,  # noqa: ARG005
+        "paper": paper.__contains__,
+        "others": lambda name: name not in test,
+    }[pool]
+    return found.of([s for s, name in enumerate(found.subjects) if keep(name)])
+
+
+def draw(responses: Responses, seed: int, shift: bool) -> Split:
+    """One split of 60 and 17; with a shift, the strongest 30 % of those 77 are the test."""
+    rng = np.random.default_rng(seed)
+    found = next(splits(responses, 1, test=TEST, seed=seed))
+    chosen = Split(np.sort(rng.permutation(found.train)[:TRAIN]), found.test)
+    if not shift:
+        return chosen
+    both = np.concatenate([chosen.train, chosen.test])
+    order = both[np.argsort(np.nanmean(responses.scores[both], axis=1))]
+    cut = round(0.7 * len(order))
+    return Split(order[:cut], order[cut:])
+
+
+def one(task: tuple[str, str, int, bool, bool]) -> Backtest:
+    """One split."""
+    benchmark, pool, seed, intervals, shift = task
+    responses = read(benchmark, pool)
+    names = ("estimate", "random") if intervals else ("estimate", "maximum-information", "variance", "decide", "random")
+    contenders = [CONTENDERS[name] for name in names]
+    return backtest(
+        responses, draw(responses, seed, shift), contenders, BUDGETS, recipe=Recipe(), seed=seed, intervals=intervals
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """The random splits."""
+    intervals = options.command == "intervals"
+    for benchmark in options.benchmark:
+        start = time.perf_counter()
+        tasks = [(benchmark, options.pool, seed, intervals, options.shift) for seed in range(options.splits)]
+        total: Backtest | None = None
+        with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+            for part in pool.map(one, tasks):
+                if total is None:
+                    total = part
+                else:
+                    total.merge(part)
+        assert total is not None
+        kind = "weakest 70 % / strongest 30 % of 77" if options.shift else f"{TRAIN} / {TEST}"
+        print(
+            f"{benchmark}, pool {options.pool}, {total.splits} splits {kind}, model {Recipe().model}, "
+            f"{time.perf_counter() - start:.0f} s"
+        )
+        for (name, budget), cell in total.cells.items():
+            ranking = np.array(cell.ranking)
+            deviation = ranking.std(ddof=1) / len(ranking) ** 0.5
+            print(
+                f"  {name:20} {budget:>3} ranking {ranking.mean():.2f} +- {deviation:.2f}  "
+                f"error {np.mean(cell.error):.4f}",
+                end="",
+            )
+            for method in cell.intervals:
+                fifths = min(cell.fifths(method))
+                print(
+                    f"  {method} {cell.coverage(method):.3f} (least fifth {fifths:.3f}) at {cell.width(method):.2f}x",
+                    end="",
+                )
+            print()
+        gap = np.array(total.cells["estimate", "1%"].ranking) - np.array(total.cells["random", "5%"].ranking)
+        print(
+            f"  estimate at 1% less uniform at 5%: {gap.mean():+.2f} +- {gap.std(ddof=1) / len(gap) ** 0.5:.2f}",
+            flush=True,
+        )
+
+
+def paper(options: argparse.Namespace) -> None:
+    """The paper's split, once."""
+    for benchmark in options.benchmark:
+        responses = read(benchmark, "all")
+        place = {name: s for s, name in enumerate(responses.subjects)}
+        split = Split(np.array([place[m] for m in models("train")]), np.array([place[m] for m in models("test")]))
+        train, scores = responses.scores[split.train], responses.scores[split.test]
+        truth = scores.mean(axis=1)
+        released = read_parameters(FOLDER / f"{BENCHMARKS[benchmark]}_released_difficulty.jsonl.gz", responses.items)
+        print(f"{benchmark}: the released difficulties")
+        for sentence in assess(train, released, None, responses.items).problems:
+            print(f"  REFUSED: {sentence}")
+        nearest: Contender = CONTENDERS["nearest-difficulty"]
+        assert nearest.policy is not None
+        for label, fitted in (("released", released), ("converged Rasch", Recipe("1pl")(train))):
+            session = replay(fitted.bank("b", responses.items), replace(nearest.policy, budget="5%"), scores, seed=0)
+            theta = session.estimate.theta[:, 0]
+            theirs = ranking_accuracy(theta, truth, ties="autojudger")
+            print(
+                f"  nearest difficulty, {label:15} 5% of items: {theirs:.2f} as "
+                f"the authors count ties, {ranking_accuracy(theta, truth):.2f} with ties as half"
+            )
+        start = time.perf_counter()
+        found = backtest(responses, split, list(CONTENDERS.values()), ["1%", "5%"], recipe=Recipe())
+        for (name, budget), cell in found.cells.items():
+            print(f"  {name:20} {budget:>3} ranking {cell.ranking[0]:.2f} error {cell.error[0]:.4f}")
+        print(f"  {time.perf_counter() - start:.0f} s, calibration included", flush=True)
+        banks = {m: Recipe(m)(train) for m in ("1pl", "2pl", "mirt")}
+        start = time.perf_counter()
+        for contender in CONTENDERS.values():
+            if contender.policy is not None:
+                model = {"bank": "2pl", "none": "2pl"}.get(contender.model, contender.model)
+                replay(banks[model].bank("b", responses.items), replace(contender.policy, budget="5%"), scores, seed=0)
+        print(f"  all selectors, 17 models, 5% of items: {time.perf_counter() - start:.1f} s", flush=True)
+
+
+def main() -> None:
+    """Parse and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("paper", "splits", "intervals"))
+    parser.add_argument("--benchmark", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
+    parser.add_argument("--pool", choices=("others", "paper", "all"), default="others")
+    parser.add_argument("--splits", type=int, default=100)
+    parser.add_argument("--shift", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    if options.command == "paper":
+        paper(options)
+    else:
+        run(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""Logs of Inspect: ``.eval`` archives, and logs written or dumped as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.banks.responses.files import LIMIT, Collected, choose, files_of, head, load_json, named, score
+from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.errors import ResponsesError
+
+__all__ = ["is_log", "read_inspect"]
+
+#: Grades that Inspect's own metrics know.
+_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+
+_ZSTANDARD = 93  # the method's number in zip archives
+
+#: Compressed bytes become at most some thousand times as many, so that a small piece keeps a hostile archive small.
+_PIECE = 4096
+
+_BEGINNING = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"(?:status|eval)"\s*:')
+
+
+def is_log(path: Path) -> bool:
+    """Whether a file's name and beginning are those of a log."""
+    return path.suffix == ".eval" or (path.suffix == ".json" and _BEGINNING.match(head(path)) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    path: Path
+    model: str
+    task: str
+    arguments: Mapping[str, Any]
+    created: float
+    samples: Sequence[tuple[str, str, Mapping[str, Any]]]
+    """Where, item id, and value by scorer; no value when the sample has an error."""
+
+
+def _need_zstandard(path: Path) -> None:
+    if sys.version_info < (3, 14):
+        try:
+            import zipfile_zstd  # noqa: F401 -- teaches zipfile the method
+        except ImportError:
+            raise ResponsesError(
+                f"{path}: compressed with zstandard, which Python reads from 3.14 on; install it with: pip install "
+                f"'pytest-adaptive-eval[inspect]', or dump the log: inspect log dump {path.name} > {path.stem}.json"
+            ) from None
+
+
+def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
+    info = archive.getinfo(name)
+    if info.file_size > LIMIT:
+        raise ResponsesError(f"{path}: {name} claims {info.file_size} bytes, at most {LIMIT} are read; split the log")
+    if info.compress_type == _ZSTANDARD:
+        _need_zstandard(path)
+    content = bytearray()
+    try:
+        with archive.open(info) as file:
+            while piece := file.read(_PIECE):
+                content += piece
+    except Exception as error:  # each decompressor raises errors of its own
+        raise ResponsesError(f"{path}: {name} cannot be unpacked ({error}); copy the log anew") from None
+    return load_json(bytes(content), f"{path}: {name}")
+
+
+def _read(path: Path) -> _Log:
+    if path.suffix == ".json":
+        if (size := path.stat().st_size) > LIMIT:
+            raise ResponsesError(f"{path}: {size} bytes, at most {LIMIT} are read; write it as .eval")
+        header = load_json(path.read_bytes(), str(path))
+        samples = header.get("samples") if isinstance(header, dict) else None
+    else:
+        header, samples = _unpack(path)
+    about = header.get("eval") if isinstance(header, dict) else None
+    if not isinstance(about, dict) or "model" not in about or "task" not in about:
+        raise ResponsesError(f"{path}: no eval.model and eval.task; expected a log of Inspect")
+    if not isinstance(samples, list) or not samples:
+        raise ResponsesError(f"{path}: no samples, only a header; give the log with its samples")
+    arguments = about.get("model_args")
+    return _Log(
+        path,
+        named(about["model"], "eval.model", str(path)),
+        named(about["task"], "eval.task", str(path)),
+        arguments if isinstance(arguments, dict) else {},
+        _time(about.get("created")),
+        [_sample(f"{path}: sample {number}", sample) for number, sample in enumerate(samples, 1)],
+    )
+
+
+def _unpack(path: Path) -> tuple[Any, Any]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        raise ResponsesError(f"{path}: not a zip archive, as logs of Inspect are ({error}); copy it anew") from None
+    with archive:
+        names = set(archive.namelist())
+        if "_journal/start.json" in names and not {"header.json", "summaries.json"} <= names:
+            raise ResponsesError(
+                f"{path}: the run has not ended; finish it with: inspect eval-retry {path.name}, or move it elsewhere"
+            )
+        if missing := {"header.json", "summaries.json"} - names:
+            raise ResponsesError(f"{path}: no {min(missing)} in it; expected a log of Inspect")
+        return _member(archive, path, "header.json"), _member(archive, path, "summaries.json")
+
+
+def _time(created: object) -> float:
+    try:
+        moment = datetime.fromisoformat(str(created))
+    except ValueError:
+        return -math.inf
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _sample(where: str, sample: object) -> tuple[str, str, Mapping[str, Any]]:
+    if not isinstance(sample, dict):
+        raise ResponsesError(f"{where}: found {type(sample).__name__}, expected an object with id and scores")
+    item = named(sample.get("id"), "id", where)
+    where = f"{where} (id {item!r}, epoch {sample.get('epoch')})"
+    scores = sample.get("scores") or {}
+    if not isinstance(scores, dict):
+        raise ResponsesError(f"{where}: scores is {scores!r:.80}, expected an object by scorer")
+    values: dict[str, Any] = {}
+    for scorer, given in scores.items():
+        value = given.get("value") if isinstance(given, dict) else given
+        if isinstance(value, dict):  # a scorer of several values
+            values |= {f"{scorer}/{part}": each for part, each in value.items()}
+        else:
+            values[scorer] = value
+    return where, item, dict.fromkeys(values) if sample.get("error") else values
+
+
+def _value(value: Any, where: str) -> float:
+    return _GRADES[value] if isinstance(value, str) and value in _GRADES else score(value, where)
+
+
+def _subjects(logs: Sequence[_Log]) -> list[str]:
+    """Name of each log's subject: the model, with those arguments in which logs of one model differ.
+
+    Local checkpoints all run as ``hf/local``, and only ``model_path`` tells them apart.
+    """
+    names = []
+    for log in logs:
+        others = [other.arguments for other in logs if other.model == log.model]
+        keys = sorted({key for arguments in others for key in arguments})
+        differ = [key for key in keys if any(other.get(key) != log.arguments.get(key) for other in others)]
+        about = ",".join(f"{key}={_plain(log.arguments[key])}" for key in differ if key in log.arguments)
+        names.append(f"{log.model}({about})" if differ else log.model)
+    return names
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def read_inspect(path: Path, metric: str | None, note: Callable[[str], object]) -> Responses:
+    """A folder of logs, or one log.
+
+    An item's id is ``TASK:ID``.  Epochs count as their mean over those with a
+    score.  Of several logs of one subject and task the newest that has a score
+    for an item counts for it.  A sample with an error is missing; one that a
+    limit stopped counts as it was scored.
+
+    Parameters
+    ----------
+    path : Path
+    metric : str or None
+        The scorer, ``SCORER/PART`` for one that gives several values; needed for
+        a task with several.  Several with commas are tried in order.
+    note : callable
+        Takes sentences about what was left out.
+
+    Raises
+    ------
+    ResponsesError
+        Names the log and the sample.
+    """
+    found = [file for file in files_of(path) if is_log(file)] if path.is_dir() else [path]
+    logs = [_read(file) for file in found]
+    if not logs:
+        raise ResponsesError(f"{path}: no log; expected .eval archives or JSON logs of Inspect")
+    collected = Collected(str(path))
+    subjects = _subjects(logs)
+    for task in sorted({log.task for log in logs}):
+        of_task = [(subject, log) for subject, log in zip(subjects, logs, strict=True) if log.task == task]
+        scorers = {name for _, log in of_task for _, _, values in log.samples for name in values}
+        where = f"{path}: task {task!r}"
+        if not scorers:
+            raise ResponsesError(f"{where}: no sample has a score; score the logs first: inspect score")
+        counted = choose("metric", scorers, metric, f"{where}, scorers")
+        for subject in sorted({subject for subject, _ in of_task}):
+            taken = sorted((log for name, log in of_task if name == subject), key=lambda log: -log.created)
+            if not any(counted in values for log in taken for _, _, values in log.samples):
+                raise ResponsesError(f"{taken[0].path}: scorer {counted!r} is missing; score the log: inspect score")
+            if len(taken) > 1:
+                note(f"{path.name}: {len(taken)} logs of {subject} on {task!r}; for each item the newest score counts")
+            _collect(collected, subject, task, counted, taken)
+    return collected.responses()
+
+
+def _collect(collected: Collected, subject: str, task: str, scorer: str, newest_first: Iterable[_Log]) -> None:
+    done: set[str] = set()
+    for log in newest_first:
+        scored: set[str] = set()
+        for where, item, values in log.samples:
+            value = _value(values.get(scorer), f"{where}, scorer {scorer!r}")
+            if item not in done:
+                collected.add(subject, f"{task}:{item}", value)
+                if not math.isnan(value):
+                    scored.add(item)
+        done |= scored

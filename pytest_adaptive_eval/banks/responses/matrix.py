@@ -1,0 +1,218 @@
+"""Matrices in CSV, gzipped or not, and the families of their subjects."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.banks.responses.files import lines
+from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.errors import ResponsesError
+
+__all__ = ["ITEM_WORDS", "ORIENTATIONS", "SUBJECT_WORDS", "read_matrix", "with_families"]
+
+ORIENTATIONS = ("items-by-subjects", "subjects-by-items")
+
+#: First header cells that say what the rows are.
+ITEM_WORDS = ("item", "items", "item_id", "question", "question_id")
+SUBJECT_WORDS = ("subject", "subjects", "subject_id", "model", "models")
+
+#: Columns that may stand between ``subject`` and the items, as in files for replaying: the run is the family.
+_ABOUT = ("run", "step")
+
+#: Cells that are no numbers, in lower case; "nan" is a number to Python.
+_WORDS = {**dict.fromkeys(("", "na", "n/a", "none", "null"), math.nan), "true": 1.0, "false": 0.0}
+
+
+class _Cells(dict[str, float]):
+    """Text of a cell -> score.  Tables have few different cells, so that most need only a look-up."""
+
+    def __missing__(self, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = _WORDS.get(text.strip().lower(), -1.0)
+        if not (0.0 <= value <= 1.0 or math.isnan(value)) or "_" in text:  # Python reads "1_0" as ten
+            raise ValueError(text)
+        if len(self) < 10_000:
+            self[text] = value
+        return value
+
+    def row(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Scores of a row.
+
+        Raises
+        ------
+        ValueError
+            One of the cells is no score.
+        """
+        together = "".join(texts)
+        # The common case, four times faster: every cell is one character, 0 or 1.
+        if len(together) == len(texts) and "" not in texts and not together.strip("01"):
+            return np.frombuffer(together.encode("ascii"), np.uint8).astype(np.float64) - 48.0
+        return np.fromiter(map(self.__getitem__, texts), np.float64, len(texts))
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not empty, with their line numbers."""
+    rows = csv.reader(lines(path), strict=True)
+    try:
+        for row in rows:
+            if any(row):
+                yield rows.line_num, row
+    except csv.Error as error:
+        raise ResponsesError(f"{path}, line {rows.line_num}: {error}; expected comma-separated values") from None
+
+
+def _header(path: Path, header: list[str]) -> list[str]:
+    """Names of the columns, the empty ones included."""
+    if len(header) == 1:
+        other = next((mark for mark in ("\t", ";", "|") if mark in header[0]), None)
+        raise ResponsesError(
+            f"{path}, line 1: one column, {header[0]!r:.80}; expected ids in the first and scores in more, separated "
+            f"by commas{f', not by {other!r}: write the file with commas' if other else ''}"
+        )
+    names = [name.strip() for name in header]
+    first: dict[str, int] = {}
+    for position, name in enumerate(names[1:], 2):
+        if name and first.setdefault(name, position) != position:
+            raise ResponsesError(
+                f"{path}, line 1: {name!r} heads columns {first[name]} and {position}; give each a name of its own"
+            )
+    return names
+
+
+def _oriented(path: Path, orientation: str | None, corner: str, shape: tuple[int, int]) -> str:
+    if orientation is not None:
+        return orientation
+    word = corner.lower()
+    if word in ITEM_WORDS or word in SUBJECT_WORDS:
+        return ORIENTATIONS[word in SUBJECT_WORDS]
+    rows, columns = shape
+    raise ResponsesError(
+        f"{path}: {rows} rows and {columns} columns, and the first header cell, {corner!r}, does not say which are the "
+        f"items. Give orientation 'items-by-subjects' ({columns} subjects, {rows} items) or 'subjects-by-items' "
+        f"({rows} subjects, {columns} items), or head the first column 'item' or 'subject'"
+    )
+
+
+def read_matrix(path: Path, orientation: str | None, note: Callable[[str], object]) -> Responses:
+    """A table of scores with ids in its first row and column.
+
+    Parameters
+    ----------
+    path : Path
+        ``.csv`` or ``.csv.gz``; a byte-order mark is allowed.
+    orientation : {'items-by-subjects', 'subjects-by-items'} or None
+        What the rows and the columns are; None leaves it to the first header cell.
+    note : callable
+        Takes sentences about what was left out.
+
+    Raises
+    ------
+    ResponsesError
+        Names the line and the column.
+    """
+    rows = _rows(path)
+    _, header = next(rows, (0, []))
+    if not header:
+        raise ResponsesError(f"{path}: empty; expected a header with ids and a row for each item or subject")
+    names = _header(path, header)
+    about: tuple[str, ...] = ()
+    if names[0].lower() == "subject" and orientation != "items-by-subjects":
+        about = tuple(takewhile(_ABOUT.__contains__, names[1:]))
+    blank = [j for j, name in enumerate(names) if j > len(about) and not name]
+    kept = [j for j, name in enumerate(names) if j > len(about) and name]
+    if not kept:
+        raise ResponsesError(f"{path}, line 1: no column of scores after {names[0]!r}; expected at least one id")
+    run = 1 + about.index("run") if "run" in about else 0
+    cells, seen, scores, families = _Cells(), dict[str, int](), list[NDArray[np.float64]](), list[str]()
+    for number, row in rows:
+        if len(row) == len(names) + 1 and not row[-1].strip():
+            row.pop()  # rows that end with a comma
+        identity = row[0].strip()
+        where = f"{path}, line {number}"
+        if len(row) != len(names):
+            raise ResponsesError(f"{where} ({identity!r}): {len(row)} cells, expected {len(names)} as in the header")
+        if not identity:
+            raise ResponsesError(f"{where}: the first cell is empty, expected an id")
+        if seen.setdefault(identity, number) != number:
+            raise ResponsesError(f"{where}: {identity!r} stands in line {seen[identity]} already; rename or drop one")
+        for j in blank:
+            if row[j].strip():
+                raise ResponsesError(f"{where}, column {j + 1}: {row[j]!r} under an empty header; name the column")
+        values = [row[j] for j in kept] if blank else row[1 + len(about) :]
+        try:
+            scores.append(cells.row(values))
+        except ValueError:
+            raise _bad_cell(where, [names[j] for j in kept], values, cells) from None
+        families.append(row[run].strip() or identity)
+    if not scores:
+        raise ResponsesError(f"{path}: a header and no rows; expected a row for each item or subject")
+    if blank:
+        note(f"{path.name}: {len(blank)} columns without a name and without values are left out")
+    columns = tuple(names[j] for j in kept)
+    table = np.stack(scores)
+    scores.clear()  # a second copy of what may be hundreds of megabytes
+    if _oriented(path, orientation, names[0], table.shape) == "items-by-subjects":
+        return Responses(columns, tuple(seen), np.ascontiguousarray(table.T), source=str(path))
+    return Responses(tuple(seen), columns, table, tuple(families), str(path))
+
+
+def _bad_cell(where: str, names: Sequence[str], values: Sequence[str], cells: _Cells) -> ResponsesError:
+    """Search for the cell only now: rows without a fault are converted as a whole."""
+    found = "", ""
+    for found in zip(names, values, strict=True):
+        try:
+            cells[found[1]]
+        except ValueError:
+            break
+    return ResponsesError(
+        f"{where}, column {found[0]!r}: found {found[1]!r:.80}, expected a score in [0, 1], or for a missing one an "
+        "empty cell, NA, nan, None or null"
+    )
+
+
+def with_families(responses: Responses, path: Path) -> Responses:
+    """The same responses, with the families that a two-column CSV gives.
+
+    Parameters
+    ----------
+    responses : Responses
+    path : Path
+        Headed ``subject,family``, a row for each subject; an empty family is the
+        subject's own.  Subjects that are not among the responses are passed over.
+
+    Raises
+    ------
+    ResponsesError
+        Another shape, a subject there twice, or one of the responses' that is not there.
+    """
+    rows = _rows(path)
+    _, header = next(rows, (0, []))
+    words = [word.strip().lower() for word in header]
+    if len(words) != 2 or words[0] not in SUBJECT_WORDS or words[1] not in ("family", "families", "run"):
+        raise ResponsesError(f"{path}, line 1: found {','.join(header)!r:.80}, expected 'subject,family'")
+    families: dict[str, str] = {}
+    for number, row in rows:
+        if len(row) != 2 or not row[0].strip():
+            raise ResponsesError(
+                f"{path}, line {number}: found {','.join(row)!r:.80}, expected a subject and its family"
+            )
+        subject = row[0].strip()
+        if subject in families:
+            raise ResponsesError(f"{path}, line {number}: the subject {subject!r} stands twice; keep one row")
+        families[subject] = row[1].strip() or subject
+    if missing := [subject for subject in responses.subjects if subject not in families]:
+        raise ResponsesError(
+            f"{path}: no family for {len(missing)} of {len(responses.subjects)} subjects of {responses.source}, the "
+            f"first {missing[0]!r}; add a row for each, with an empty family where it stands alone"
+        )
+    return replace(responses, families=tuple(families[subject] for subject in responses.subjects))

@@ -1,0 +1,202 @@
+"""From responses to a bank on disk: fit, check, replay, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from pytest_adaptive_eval.calibration.engines import Calibration, Recipe
+from pytest_adaptive_eval.calibration.quality import Quality, assess
+from pytest_adaptive_eval.calibration.replay import conformal_tables, grouped
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.conformal import Conformal, subjects_needed
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.core.responses import Responses, counted
+from pytest_adaptive_eval.core.session import Policy
+from pytest_adaptive_eval.errors import ResponsesError
+
+__all__ = ["Built", "calibrate", "matched"]
+
+#: Families of subjects for two-sided conformal intervals at 80 % and at 90 %, which is what gates at 95 % show.
+FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Built:
+    """A calibrated bank that is not yet written.
+
+    Parameters
+    ----------
+    responses : Responses
+        What it was calibrated from, near-duplicates in one family.
+    items : sequence of Item
+        In the order of the responses' items.
+    fit : Calibration
+    quality : Quality
+    conformal : list of Conformal
+    """
+
+    responses: Responses
+    items: Sequence[Item]
+    fit: Calibration
+    quality: Quality
+    conformal: list[Conformal]
+
+    def write(self, write_bank: Callable[..., ItemBank], path: Path, *, replace: bool = False) -> ItemBank:
+        """Write the folder by the writer of `banks`."""
+        report: dict[str, Any] = self.quality.to_json()
+        report["textless"] = any(item.meta.get("textless") for item in self.items)
+        return write_bank(
+            path,
+            self.items,
+            discrimination=self.fit.discrimination,
+            intercept=self.fit.intercept,
+            guess=self.fit.guess,
+            model=self.fit.model,
+            subjects=self.responses.subjects,
+            report=report,
+            conformal=self.conformal,
+            replace=replace,
+        )
+
+
+def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[str], None]) -> Responses:
+    """Responses to items whose texts there are.
+
+    Parameters
+    ----------
+    responses : Responses
+    items : sequence of Item, optional
+        All texts; None takes every item of the responses.
+    note : callable
+        Takes a sentence about what was left out.
+
+    Raises
+    ------
+    ResponsesError
+        Fewer than two subjects with responses, or no item in common.
+    """
+    if len(responses.subjects) < 2:
+        raise ResponsesError(
+            f"{responses.source}: one subject, {responses.subjects[0]!r}: a bank is calibrated from the differences "
+            "between subjects; give the responses of at least two, better of twenty or more"
+        )
+    keep = np.asarray(~np.isnan(responses.scores).all(axis=0))
+    if not keep.all():
+        note(f"left out: {counted(int((~keep).sum()), 'item')} without a response")
+    if items is not None:
+        known = {item.id for item in items}
+        have = np.array([name in known for name in responses.items])
+        if not have.any():
+            raise ResponsesError(
+                f"{responses.source}: none of its items, such as {responses.items[0]!r}, has a text; the texts have "
+                f"ids such as {items[0].id!r}: the ids of both files must agree"
+            )
+        if not have.all():
+            note(f"left out: {counted(int((~have).sum()), 'item')} with responses and without a text")
+        if lacking := len(known) - int((have & keep).sum()):
+            note(f"left out: {counted(lacking, 'item')} with a text and without responses")
+        keep &= have
+    if not keep.any():
+        raise ResponsesError(f"{responses.source}: no item has a response: there is nothing to calibrate")
+    rows = np.asarray(~np.isnan(responses.scores[:, keep]).all(axis=1))
+    if not rows.all():
+        note(f"left out: {counted(int((~rows).sum()), 'subject')} without a response")
+    if rows.sum() < 2:
+        raise ResponsesError(f"{responses.source}: fewer than two subjects with a response to these items")
+    return Responses(
+        tuple(s for s, k in zip(responses.subjects, rows.tolist(), strict=True) if k),
+        tuple(i for i, k in zip(responses.items, keep.tolist(), strict=True) if k),
+        responses.scores[np.ix_(rows, keep)],
+        tuple(f for f, k in zip(responses.families, rows.tolist(), strict=True) if k),
+        responses.source,
+    )
+
+
+def calibrate(
+    responses: Responses,
+    recipe: Recipe,
+    *,
+    items: Sequence[Item] | None = None,
+    given: Calibration | None = None,
+    policies: Sequence[Policy] = (),
+    seed: int = 0,
+    force: bool = False,
+    note: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Built:
+    """Fit the items, check the fit, and replay interviews for conformal intervals.
+
+    Parameters
+    ----------
+    responses : Responses
+        See `matched`.
+    recipe : Recipe
+    items : sequence of Item, optional
+        Texts, in any order; without them the bank can be backtested, not asked.
+    given : Calibration, optional
+        Published parameters of these items, to be checked in place of a fit;
+        nothing is replayed for them, since nobody knows whose responses they are from.
+    policies : sequence of Policy
+        What conformal tables are made for.
+    seed : int
+        Of folds and replayed draws.
+    force : bool
+        Whether a refused bank is to be written, and therefore replayed.
+    note, progress : callable
+        Take sentences: what was decided, what is being done.
+
+    Raises
+    ------
+    EstimationError
+        No fit follows from the responses.
+    KeyboardInterrupt
+        Ctrl-C came after the fit: what is unchecked is not for keeping.  During
+        the fit it gives a bank that is marked as interrupted.
+    """
+    together = grouped(responses)
+    merged = len(set(responses.families)) - len(set(together.families))
+    if merged:
+        note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
+
+    def tick(iteration: int, change: float) -> None:
+        progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
+
+    fit = given or recipe(together.scores, tick)
+    quality = assess(together.scores, fit, None if given else recipe, together.items, progress)
+    tables: list[Conformal] = []
+    if policies and given is not None:
+        note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
+    elif policies and not fit.interrupted and (quality.trusted or force):
+        families = len(set(together.families))
+        if families < FEWEST:
+            note(
+                f"no conformal intervals: {FEWEST} families of subjects are needed for 80 %, {ENOUGH} for 90 %, and "
+                f"these are of {families}; gates use design-based intervals, which need none"
+            )
+        elif families < ENOUGH:
+            note(
+                f"conformal intervals up to {100 * families / (families + 1):.0f} % only: {ENOUGH} families of "
+                f"subjects are needed for 90 %, and these are of {families}"
+            )
+        if families >= FEWEST:
+            tables = conformal_tables(
+                together,
+                lambda scores: recipe.finished(scores).bank("bank", together.items),
+                policies,
+                bank=fit.bank("bank", together.items),
+                seed=seed,
+                progress=progress,
+            )
+    if items is None:
+        textless = MappingProxyType({"textless": True})
+        texts = [Item(id=name, meta=textless) for name in together.items]
+    else:
+        by_id = {item.id: item for item in items}
+        texts = [by_id[name] for name in together.items]
+    return Built(together, texts, fit, quality, tables)

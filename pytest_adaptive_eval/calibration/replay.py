@@ -1,0 +1,140 @@
+"""Replaying interviews of known subjects: for conformal tables and backtests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.conformal import SIDE, Conformal, conformal_scale
+from pytest_adaptive_eval.core.projection import project
+from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.core.session import Policy, Session
+
+__all__ = ["conformal_tables", "folds", "grouped", "replay"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Subjects whose answers agree so far beyond chance (Cohen's kappa) are taken for one model under two names.
+SAME_MODEL = 0.75
+#: Items that two subjects must have in common before that is judged: with fewer, strangers may agree by luck.
+FEWEST_COMMON = 30
+#: To see how far strength can be extrapolated, items are calibrated on this share of the subjects, the weakest or
+#: the strongest, and asked of the rest.
+EXTRAPOLATED = 0.6
+
+
+def grouped(responses: Responses, kappa: float = SAME_MODEL) -> Responses:
+    """The responses with near-duplicate subjects put into one family.
+
+    Two names of one model, one to learn from and one to be tested on, make
+    every backtest look better than it is.  Subjects are compared on the items
+    that both have answered, `FEWEST_COMMON` or more.
+    """
+    seen = (~np.isnan(responses.scores)).astype(np.float64)
+    right = np.nan_to_num(responses.scores)
+    wrong = seen - right
+    common = np.maximum(seen @ seen.T, 1.0)
+    mean = right @ seen.T / common  # [i, j]: of i on the items that j has answered too
+    agree = (right @ right.T + wrong @ wrong.T) / common
+    chance = mean * mean.T + (1.0 - mean) * (1.0 - mean.T)
+    same = ((agree - chance) > kappa * np.maximum(1.0 - chance, 1e-9)) & (common >= FEWEST_COMMON)
+    families = list(responses.families)
+    for i, j in zip(*np.nonzero(np.triu(same, 1)), strict=True):
+        old, new = families[j], families[i]
+        families = [new if family == old else family for family in families]
+    return Responses(responses.subjects, responses.items, responses.scores, tuple(families), responses.source)
+
+
+def folds(families: Sequence[str], count: int, rng: np.random.Generator) -> Ints:
+    """The fold of each subject, shape (S,): families whole, folds of nearly equal size."""
+    _, codes, sizes = np.unique(list(families), return_inverse=True, return_counts=True)
+    order = rng.permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]  # large families first, so that folds come out even
+    load = np.zeros(count, dtype=np.int64)
+    fold_of = np.empty(len(sizes), dtype=np.int64)
+    for family in order:
+        fold_of[family] = load.argmin()
+        load[load.argmin()] += sizes[family]
+    return fold_of[codes]
+
+
+def replay(bank: ItemBank, policy: Policy, scores: Array, *, seed: int | Sequence[int]) -> Session:
+    """Interview S subjects from their recorded scores (S, n), NaN where missing, to the end."""
+    session = Session(bank, policy, seed=seed, subjects=len(scores))
+    while (proposal := session.ask()) is not None:
+        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
+    return session
+
+
+def conformal_tables(
+    responses: Responses,
+    recipe: Callable[[Array], ItemBank],
+    policies: Sequence[Policy],
+    *,
+    bank: ItemBank,
+    count: int = 5,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> list[Conformal]:
+    """Replay each policy, with its stopping rule, on subjects that the items were not calibrated on.
+
+    Parameters
+    ----------
+    responses : Responses
+        Of the calibration subjects; families stay together.  Missing scores
+        are skipped as in an interview, and the truth is the mean of those there are.
+    recipe : callable
+        Makes a bank from scores (S, n).
+    policies : sequence of Policy
+    bank : ItemBank
+        Calibrated on everybody: what the tables are for.
+    count : int
+        Folds.
+    seed : int
+        Of folds and draws.
+    progress : callable, optional
+        Takes what is being done.
+
+    Returns
+    -------
+    list of Conformal, one a policy
+    """
+    say = progress or (lambda _: None)
+    scores, n = responses.scores, len(bank)
+    truth = np.nanmean(scores, axis=1)
+    fold = folds(responses.families, min(count, len(set(responses.families))), np.random.default_rng(seed))
+    errors, projected = np.empty((2, len(policies), len(truth)))
+
+    def missed(learn: NDArray[np.bool_], ask: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Scaled errors, and projections, (policies, subjects asked) with items calibrated on others."""
+        fitted = recipe(scores[learn])
+        out, seen = np.empty((2, len(policies), int(ask.sum())))
+        for row, policy in enumerate(policies):
+            session = replay(fitted, policy, scores[ask], seed=[seed + int(s) for s in np.flatnonzero(ask)])
+            accuracy, error = project(session)
+            scale = conformal_scale(accuracy, error, session.stopped_at, n)
+            out[row], seen[row] = (truth[ask] - accuracy) / np.maximum(scale, 1e-9), accuracy
+        return out, seen
+
+    for f in range(fold.max() + 1):
+        say(f"replaying interviews, fold {f + 1} of {fold.max() + 1}")
+        errors[:, fold == f], projected[:, fold == f] = missed(fold != f, fold == f)
+    weak, strong = np.quantile(truth, [1.0 - EXTRAPOLATED, EXTRAPOLATED])
+    say("replaying interviews of subjects stronger, and weaker, than those calibrated on")
+    none = np.empty((len(policies), 0))  # where too many are equally strong
+    above = missed(truth <= strong, truth > strong)[0] if (truth > strong).any() else none
+    below = missed(truth >= weak, truth < weak)[0] if (truth < weak).any() else none
+    return [
+        Conformal(
+            policy.key(bank),
+            tuple(np.sort(errors[row]).tolist()),
+            float(below[row].min(initial=0.0)),
+            float(above[row].max(initial=0.0)),
+            *np.quantile(projected[row], [1.0 - SIDE, SIDE]).tolist(),
+        )
+        for row, policy in enumerate(policies)
+    ]

@@ -1,0 +1,386 @@
+"""The fast engine: item parameters by penalised marginal likelihood.
+
+The logistic likelihood is bounded from below by a Gaussian (Jaakkola & Jordan
+2000), abilities are integrated out under that bound (Tipping 1999 for binary
+factors), and every block of the bound has its maximum in closed form.  The
+normal prior of the items' parameters is learned with them (empirical Bayes), so
+that an item which everybody got right, or a dimension which explains nothing,
+stays finite without a constant to tune.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.errors import EstimationError
+
+__all__ = ["MODELS", "Fit", "Model", "checked", "fit_map"]
+
+Array = NDArray[np.float64]
+Model = Literal["1pl", "2pl", "3pl", "mirt"]
+
+#: Item response models by the name used in settings.
+MODELS: tuple[Model, ...] = ("1pl", "2pl", "3pl", "mirt")
+
+#: Beta prior of a 3PL item's guess floor: mean .2, as of five choices, worth twenty responses.
+GUESS_PRIOR = (5.0, 17.0)
+#: Variance that no direction of the items' prior falls below, in squared logits.
+VARIANCE_FLOOR = 1e-4
+#: Below three times this change, or the tolerance, abilities are no longer standardised: with the variance floor that
+#: comes to rest a little beside the maximum, and turns the dimensions there without end.
+FAR = 1e-4
+#: Iterations with the starting prior, before it is learned.
+WARM_UP = 5
+#: Above so many responses 32-bit numbers are used.
+LARGE = 20_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """Fitted items and subjects: p = c + (1 - c) expit(A . theta + d).
+
+    Parameters
+    ----------
+    model : str
+    discrimination : array, shape (n, D)
+        A, in logits per standard deviation of ability.  Dimensions are
+        uncorrelated, ordered by what they explain, with A of positive mean.
+    intercept, guess : array, shape (n,)
+        d in logits, and c in [0, 1).
+    covariance : array, shape (n, D + 1, D + 1)
+        Posterior covariance of each item's (A, d).
+    theta : array, shape (S, D)
+        Posterior means of the calibration subjects; their prior is standard normal.
+    converged : bool
+        Whether the change and the gradient fell below the tolerance.
+    interrupted : bool
+        Whether Ctrl-C ended it; the state is the last complete one.
+    iterations : int
+    change : float
+        Largest change of an item's parameter in the last iteration, in logits.
+    gradient : float
+        Root mean square of the objective's derivative by the items' parameters, per response.
+    """
+
+    model: str
+    discrimination: Array
+    intercept: Array
+    guess: Array
+    covariance: Array
+    theta: Array
+    converged: bool
+    interrupted: bool
+    iterations: int
+    change: float
+    gradient: float
+
+    def probability(self) -> Array:
+        """Predicted scores of the calibration subjects, shape (S, n)."""
+        z = self.theta @ self.discrimination.T + self.intercept
+        return np.asarray(self.guess + (1.0 - self.guess) / (1.0 + np.exp(-z)))
+
+
+def checked(responses: ArrayLike) -> Array:
+    """Responses (S, n) as numbers, NaN where missing.
+
+    Raises
+    ------
+    EstimationError
+        Fewer than two subjects, a value outside [0, 1], or a subject or item without a response.
+    """
+    scores = np.asarray(responses, dtype=np.float64)
+    if scores.ndim != 2 or len(scores) < 2:
+        raise EstimationError(f"responses have shape {scores.shape}; at least two subjects (rows) are needed")
+    seen = ~np.isnan(scores)
+    if not ((scores[seen] >= 0) & (scores[seen] <= 1)).all():
+        raise EstimationError("responses lie in [0, 1], with NaN where missing")
+    for axis, what in ((1, "subject"), (0, "item")):
+        if not (some := seen.any(axis=axis)).all():
+            raise EstimationError(f"{what} number {int(some.argmin())} has no response at all; leave it out")
+    return scores
+
+
+def fit_map(
+    responses: ArrayLike,
+    *,
+    model: Model = "2pl",
+    dimensions: int | None = None,
+    tolerance: float = 1e-3,
+    limit: int = 2000,
+    device: str | None = None,
+    start: Fit | None = None,
+    progress: Callable[[int, float], None] | None = None,
+) -> Fit:
+    """Fit items to responses.
+
+    Parameters
+    ----------
+    responses : array_like, shape (S, n)
+        Scores in [0, 1]; NaN where missing.  A fraction r counts as r right and 1 - r wrong.
+    model : {"1pl", "2pl", "3pl", "mirt"}
+        ``1pl`` has one slope for all items.  The bound draws the guess floors
+        of ``3pl`` down, by a quarter to a half with thousands of subjects.
+    dimensions : int, optional
+        D, for ``mirt`` (default 4); the others have one.  Too many are no
+        harm: the prior of a dimension that explains nothing shrinks.
+    tolerance : float
+        On the largest change of a parameter in one iteration, in logits, and,
+        half of it, on the gradient per response.
+    limit : int
+        Largest number of iterations; when it ends the fit, `Fit.converged` is False.
+    device : str, optional
+        A torch device such as ``cuda``; numpy when omitted.
+    start : Fit, optional
+        A fit of the same items to begin from.
+    progress : callable, optional
+        Takes the iteration and the change.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    EstimationError
+        See `checked`; or an unknown model, dimensions that do not go with it,
+        or a start of other items or dimensions.
+    """
+    scores = checked(responses)
+    if model not in MODELS:
+        raise EstimationError(f"model is {model!r}, expected one of {', '.join(MODELS)}")
+    D = (4 if model == "mirt" else 1) if dimensions is None else dimensions
+    if D < 1 or (model != "mirt" and D != 1) or len(scores) <= D:
+        raise EstimationError(
+            f"{D} dimensions with model {model!r} and {len(scores)} subjects: only mirt has more than one dimension, "
+            "and there must be more subjects than dimensions"
+        )
+    shape = (scores.shape[1], D)
+    if start is not None and start.discrimination.shape != shape:
+        raise EstimationError(f"the start has slopes of shape {start.discrimination.shape}, this fit {shape}")
+    state = _State(scores, model, D, device, start)
+    complete = vars(state).copy()
+    interrupted, far = False, True
+    change = gradient = np.inf
+    iteration = 0
+    try:
+        while iteration < limit:
+            far = far and change > 3 * max(tolerance, FAR)
+            change, gradient = state.step(learn=start is not None or iteration >= WARM_UP, standardise=far)
+            complete = vars(state).copy()
+            iteration += 1
+            if progress is not None:
+                progress(iteration, change)
+            if change < tolerance and gradient < tolerance / 2:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+        vars(state).update(complete)  # half a step may have turned abilities and not yet items
+    return state.result(change < tolerance and gradient < tolerance / 2, interrupted, iteration, change, gradient)
+
+
+def _starting_abilities(scores: Array, D: int) -> Array:
+    """Standardised log-odds of the mean score, then principal components of what they leave, shape (S, D)."""
+    mean = np.nanmean(scores, axis=1)
+    first = np.log((mean + 0.02) / (1.02 - mean))
+    theta = np.zeros((len(scores), D))
+    theta[:, 0] = (first - first.mean()) / max(float(first.std()), 1e-9)
+    if D > 1:
+        rest = scores - mean[:, None] - np.nanmean(scores, axis=0) + np.nanmean(scores)
+        rest = np.nan_to_num(rest)
+        # the components of the subjects' Gram matrix: small, and sure, where a decomposition of the matrix is neither
+        _, vectors = np.linalg.eigh(rest @ rest.T)
+        parts = vectors[:, ::-1][:, : D - 1]
+        signs = np.sign(parts[np.abs(parts).argmax(axis=0), np.arange(D - 1)])
+        theta[:, 1:] = parts * signs * len(scores) ** 0.5
+    return theta
+
+
+class _State:
+    """The blocks of the bound, on numpy or torch, which share the names used here."""
+
+    def __init__(self, scores: Array, model: Model, D: int, device: str | None, start: Fit | None) -> None:
+        self.model, self.D = model, D
+        xp: Any = np
+        real: Any = np.float32 if scores.size > LARGE else np.float64
+        make: Callable[[Any], Any] = lambda a: np.asarray(a, dtype=real)  # noqa: E731
+        if device is not None:
+            import torch
+
+            xp = torch
+            real = torch.float32 if scores.size > LARGE else torch.float64
+            make = lambda a: torch.as_tensor(np.ascontiguousarray(a), dtype=real, device=device)  # noqa: E731
+        self.xp = xp
+        seen = ~np.isnan(scores)
+        S, n = scores.shape
+        mean = np.clip(np.nanmean(scores, axis=0), 0.03, 0.97)
+        level = np.log(mean / (1.0 - mean))
+        self.seen = None if seen.all() else make(seen)
+        self.responses = int(seen.sum())
+        self.score = make(np.nan_to_num(scores))
+        self.half = 0.5 if self.seen is None else 0.5 * self.seen
+        self.guess = make(np.full(n, 0.2) if model == "3pl" else np.zeros(n))
+        B = np.zeros((n, D + 1))
+        B[:, 0], B[:, D] = 0.7, level
+        C = np.zeros((n, D + 1, D + 1))
+        theta = _starting_abilities(scores, D)
+        mean0, cov0 = np.r_[0.7, np.zeros(D - 1), level.mean()], np.diag(np.r_[np.full(D, 0.5), 2.0])
+        if start is not None:
+            B[:, :D], B[:, D], C = start.discrimination, start.intercept, start.covariance
+            self.guess = make(start.guess)
+            mean0 = B.mean(axis=0)
+            cov0 = np.cov(B.T, bias=True) + C.mean(axis=0) + VARIANCE_FLOOR * np.eye(D + 1)
+        self.B, self.C, self.theta = make(B), make(C), make(theta)
+        self.V = make(np.broadcast_to(0.05 * np.eye(D), (S, D, D)).copy())
+        self.mean, self.cov = make(mean0), make(cov0)
+        self.eye = make(np.eye(D + 1))
+        self.ones = make(np.ones((S, 1)))
+        self.xi = 1.0 + 0.0 * self.score
+        self.EB, self.Ephi = self._item_moments(), self._subject_moments()
+        self.target = self._target()
+        if start is not None:  # of other subjects, perhaps: theirs follow from its items
+            self._abilities(self._curvature())
+            self._tighten()
+
+    def _item_moments(self) -> Any:
+        return self.B[:, :, None] * self.B[:, None] + self.C
+
+    def _subject_moments(self) -> Any:
+        phi = self.xp.concatenate([self.theta, self.ones], 1)
+        moments = phi[:, :, None] * phi[:, None]
+        moments[:, : self.D, : self.D] += self.V
+        return moments
+
+    def _curvature(self) -> Any:
+        """Twice lambda(xi), the curvature of the bound, 0 where nothing was observed; shape (S, n)."""
+        curvature = self.xp.tanh(0.5 * self.xi) / (2.0 * self.xi)
+        return curvature if self.seen is None else curvature * self.seen
+
+    def _tighten(self) -> None:
+        """Set every xi to the root mean square of its logit, where the bound is tight."""
+        square = self.Ephi.reshape(len(self.Ephi), -1) @ self.EB.reshape(len(self.EB), -1).T
+        self.xi = self.xp.sqrt(self.xp.clip(square, 1e-8, None))
+
+    def _target(self) -> Any:
+        """Score less one half; with guessing, the chance that it was known and not guessed."""
+        if self.model != "3pl":
+            return self.score - self.half
+        z = self.theta @ self.B[:, :-1].T + self.B[:, -1]
+        known = 1.0 / (1.0 + self.guess * self.xp.exp(-self.xp.clip(z, -30.0, 30.0)))
+        # of p = c + (1 - c) s, with s = expit(z), the share s / p was known: 1 / (1 + c (1 - s) / s)
+        right = self.score * known
+        a, b = GUESS_PRIOR
+        chances = (2.0 * self.half - right).sum(0)
+        self.guess = ((self.score - right).sum(0) + a - 1.0) / (chances + a + b - 2.0)
+        return right - self.half
+
+    def _abilities(self, curvature: Any) -> None:
+        xp, D = self.xp, self.D
+        n = len(self.B)
+        precision = (curvature @ self.EB[:, :D, :D].reshape(n, -1)).reshape(-1, D, D) + self.eye[:D, :D]
+        self.V = xp.linalg.inv(precision)
+        right = self.target @ self.B[:, :D] - curvature @ self.EB[:, :D, D]
+        self.theta = (self.V @ right[:, :, None])[:, :, 0]
+        self.Ephi = self._subject_moments()
+
+    def _items(self, curvature: Any) -> Any:
+        """New (A, d) of every item; returns the derivative at the old ones."""
+        xp, F = self.xp, self.D + 1
+        S = len(self.theta)
+        phi = xp.concatenate([self.theta, self.ones], 1)
+        right = self.target.T @ phi
+        data = (curvature.T @ self.Ephi.reshape(S, -1)).reshape(-1, F, F)
+        if self.model == "1pl":
+            return self._one_slope(right, data)
+        prior = xp.linalg.inv(self.cov)
+        precision = data + prior
+        right = right + prior @ self.mean
+        derivative = right - (precision @ self.B[:, :, None])[:, :, 0]
+        self.C = xp.linalg.inv(precision)
+        self.B = (self.C @ right[:, :, None])[:, :, 0]
+        return derivative
+
+    def _one_slope(self, right: Any, data: Any) -> Any:
+        """The Rasch model's step: intercepts given the slope, then the slope they share."""
+        weight = 1.0 / self.cov[1, 1]
+        precision = data[:, 1, 1] + weight
+        slope = self.B[0, 0]
+        derivative = self.xp.stack(
+            [
+                right[:, 0] - data[:, 0, 0] * slope - data[:, 0, 1] * self.B[:, 1],
+                right[:, 1] + weight * self.mean[1] - data[:, 0, 1] * slope - precision * self.B[:, 1],
+            ],
+            1,
+        )
+        derivative[:, 0] = derivative[:, 0].mean()  # one parameter, so the mean is what has to vanish
+        d = (right[:, 1] + weight * self.mean[1] - data[:, 0, 1] * slope) / precision
+        slope = (right[:, 0] - data[:, 0, 1] * d).sum() / data[:, 0, 0].sum()
+        self.B = self.xp.stack([0.0 * d + slope, d], 1)
+        self.C = 0.0 * self.C
+        self.C[:, 1, 1] = 1.0 / precision
+        return derivative
+
+    def _standardise(self) -> None:
+        """Give abilities mean 0 and covariance 1 and turn the items against it: no logit changes, and EM hastens."""
+        xp, D = self.xp, self.D
+        mean = self.theta.mean(0)
+        around = self.theta - mean
+        root = xp.linalg.cholesky(around.T @ around / len(around) + self.V.mean(0))
+        inverse = xp.linalg.inv(root)
+        self.theta = around @ inverse.T
+        self.V = inverse @ self.V @ inverse.T
+        turn = 1.0 * self.eye
+        turn[:D, :D] = root.T
+        turn[D, :D] = mean
+        self.B = self.B @ turn.T
+        self.C = turn @ self.C @ turn.T
+
+    def step(self, learn: bool, standardise: bool) -> tuple[float, float]:
+        """One round over all blocks; returns the largest change and the gradient, see `Fit`."""
+        xp = self.xp
+        old = self.B
+        curvature = self._curvature()
+        derivative = self._items(curvature)
+        self.EB = self._item_moments()
+        self._abilities(curvature)
+        if standardise:
+            self._standardise()
+            self.EB, self.Ephi = self._item_moments(), self._subject_moments()
+        if learn:
+            self.mean = self.B.mean(0)
+            self.cov = self.EB.mean(0) - self.mean[:, None] * self.mean + VARIANCE_FLOOR * self.eye
+        self._tighten()
+        self.target = self._target()
+        per_item = self.responses / len(self.B)
+        return float(xp.abs(self.B - old).max()), float(xp.sqrt((derivative**2).mean())) / per_item
+
+    def result(self, converged: bool, interrupted: bool, iterations: int, change: float, gradient: float) -> Fit:
+        """The state as a `Fit`, its dimensions turned to principal ones."""
+
+        def plain(array: Any) -> Array:
+            return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=np.float64)
+
+        D = self.D
+        B, C, theta = plain(self.B), plain(self.C), plain(self.theta)
+        _, turn = np.linalg.eigh(B[:, :D].T @ B[:, :D])
+        turn = turn[:, ::-1]
+        turn = turn * np.where((B[:, :D] @ turn).mean(axis=0) < 0, -1.0, 1.0)
+        whole = np.eye(D + 1)
+        whole[:D, :D] = turn
+        return Fit(
+            self.model,
+            B[:, :D] @ turn,
+            B[:, D],
+            plain(self.guess),
+            whole.T @ C @ whole,
+            theta @ turn,
+            converged,
+            interrupted,
+            iterations,
+            change,
+            gradient,
+        )

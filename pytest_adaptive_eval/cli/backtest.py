@@ -1,0 +1,263 @@
+"""``adaptive-eval backtest``: which policy and which budget."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.cli.options import (
+    PASSED,
+    budgets_of,
+    names_of,
+    read,
+    recipe_of,
+    screen,
+    width,
+    with_dimensions,
+    writable,
+)
+from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.calibration.backtest import Backtest, Split
+    from pytest_adaptive_eval.core.bank import ItemBank
+    from pytest_adaptive_eval.core.item import Item
+    from pytest_adaptive_eval.core.responses import Responses
+
+__all__ = ["backtest_command"]
+
+
+def _sizes(path: Path, responses: Responses) -> list[float]:
+    """Parameters of each subject from a CSV with models, params and unit; NaN where unknown."""
+    import csv
+    import math
+
+    units = {"B": 1e9, "M": 1e6, "K": 1e3, "": 1.0}
+    sizes: dict[str, float] = {}
+    line = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for row in csv.DictReader(file):
+                line += 1
+                value = (row["params"] or "").strip()
+                unit = (row.get("unit") or "").strip().upper()
+                sizes[row["models"]] = float(value) * units[unit] if value else math.nan
+    except (KeyError, ValueError, TypeError, csv.Error):
+        raise ResponsesError(
+            f"--stratify {path}, line {line}: expected the columns models, params (a number) and unit (B, M, K)"
+        ) from None
+    found = [sizes.get(subject, math.nan) for subject in responses.subjects]
+    if all(map(math.isnan, found)):
+        raise ResponsesError(f"--stratify {path}: no subject, such as {responses.subjects[0]!r}, has a size there")
+    return found
+
+
+def _of_bank(options: argparse.Namespace) -> tuple[ItemBank, Responses]:
+    """The bank, and responses to its items by subjects that it has not seen."""
+    import numpy as np
+
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.core.responses import Responses
+
+    if options.responses is None:
+        raise ConfigError(f"{options.source} is a bank: give --responses with the answers of subjects to interview")
+    if flag := next((flag for flag in ("test", "stratify") if getattr(options, flag) is not None), None):
+        raise ConfigError(f"--{flag} is for splits of responses; with a bank all other subjects are interviewed")
+    bank = read_bank(options.source)
+    found = read(options, options.responses)
+    place = {name: i for i, name in enumerate(found.items)}
+    ids = tuple(bank.ids)
+    if lacking := [name for name in ids if name not in place]:
+        raise ResponsesError(
+            f"{options.responses}: no responses to {len(lacking)} of the bank's {len(ids)} items, the first "
+            f"{lacking[0]!r}"
+        )
+    scores = found.scores[:, [place[name] for name in ids]]
+    seen = set(bank.subjects)
+    rows = [s for s, name in enumerate(found.subjects) if name not in seen and not np.isnan(scores[s]).all()]
+    if len(rows) < 2:
+        raise ResponsesError(f"{options.responses}: fewer than two subjects that the bank was not calibrated on")
+    if len(rows) < len(found.subjects):
+        screen.note(f"{len(rows)} of {len(found.subjects)} subjects are interviewed: the bank has not seen them")
+    some = found.of(rows)
+    return replace(bank, items=(), ids=ids), Responses(some.subjects, ids, scores[rows], some.families, some.source)
+
+
+def _categories(options: argparse.Namespace, bank: ItemBank | None, ids: Sequence[str]) -> list[str]:
+    """The category of each item, empty where it has none; nothing where no item has one."""
+    from pytest_adaptive_eval.banks.reader import read_bank
+
+    if options.items is None:
+        found = list(bank.categories) if bank is not None else []
+    else:
+        items: Sequence[Item] = read_bank(options.items).items
+        by_id = {item.id: item.category[0] if item.category else "" for item in items}
+        if not any(name in by_id for name in ids):
+            raise ConfigError(f"--items {options.items}: no text for any item, such as {ids[0]!r}")
+        found = [by_id.get(name, "") for name in ids]
+    return found if any(found) else []
+
+
+def _chosen(options: argparse.Namespace, bank: ItemBank | None, categories: Sequence[str]) -> list[str]:
+    """The policies to compare; of ``all`` those that can be."""
+    from pytest_adaptive_eval.calibration.backtest import CONTENDERS
+
+    lacking = {}
+    if not categories:
+        lacking["stratified"] = "the items have no categories; give --items with texts that have some"
+    if bank is not None:
+        lacking["cluster"] = "clusters are made of the calibration subjects' responses, which a bank does not hold"
+        if bank.dimensions > 1:
+            lacking["nearest-difficulty"] = f"the bank has {bank.dimensions} dimensions, and it needs one"
+    if options.policy == "all":
+        for name, why in lacking.items():
+            screen.note(f"left out: {name}: {why}")
+        return [name for name in CONTENDERS if name not in lacking]
+    names = names_of(options, "policy")
+    for name in names:
+        if name not in CONTENDERS:
+            raise ConfigError(f"--policy {name}: known are {', '.join(CONTENDERS)}, and all")
+        if name in lacking:
+            raise ConfigError(f"--policy {name}: {lacking[name]}")
+    return names
+
+
+def backtest_command(options: argparse.Namespace) -> int:
+    """Interview subjects that are held out, print the tables; returns the exit code."""
+    import numpy as np
+
+    from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, conformal_possible, splits
+    from pytest_adaptive_eval.calibration.build import matched
+    from pytest_adaptive_eval.calibration.replay import grouped
+    from pytest_adaptive_eval.core.responses import counted
+    from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg
+
+    if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(CONTENDERS)):
+        raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(CONTENDERS)}, and all")
+    if not 0.5 < options.confidence < 1:
+        raise ConfigError(f"--confidence {options.confidence}: expected a number above 0.5 and below 1")
+    if options.plot is not None and options.plot.suffix != ".svg":
+        raise ConfigError(f"--plot {options.plot}: the picture is an SVG; name a file that ends with .svg")
+    for flag in ("json", "plot"):
+        if (path := getattr(options, flag)) is not None:
+            writable(f"--{flag}", path)
+    recipe = recipe_of(options)
+    bank = None
+    if (options.source / "bank.json").is_file():
+        bank, responses = _of_bank(options)
+        everybody = np.arange(len(responses.subjects))
+        work = [Split(everybody[:0], everybody)]
+        screen.note("every policy is on the bank's own parameters")
+    else:
+        if options.responses is not None:
+            raise ConfigError(f"--responses goes with a bank, and {options.source} is none")
+        given = matched(read(options, options.source), None, screen.note)
+        responses = grouped(given)
+        if merged := len(set(given.families)) - len(set(responses.families)):
+            screen.note(f"near-duplicates: {counted(merged, 'subject')} on the same side as another")
+        test = options.test if options.test is not None else max(2, round(len(responses.subjects) / 5))
+        strata = None if options.stratify is None else _sizes(options.stratify, responses)
+        work = list(splits(responses, options.splits, test=test, seed=options.seed, strata=strata))
+        if options.intervals and not conformal_possible(responses.of(work[0].train), options.confidence):
+            screen.note(f"left out: conformal intervals, for which {len(work[0].train)} subjects are too few")
+    budgets = budgets_of(options, len(responses.items))
+    categories = _categories(options, bank, responses.items)
+    names = _chosen(options, bank, categories)
+    settings = {
+        "contenders": names,
+        "budgets": budgets,
+        "recipe": recipe if bank is not None else with_dimensions(options, recipe, responses),
+        "seed": options.seed,
+        "confidence": options.confidence,
+        "intervals": options.intervals,
+        "bank": bank,
+        "categories": categories,
+    }
+    result = _spread_out(responses, work, settings, options.jobs).to_json()
+    sys.stdout.write("\n".join(backtest_lines(result, width())) + "\n")
+    if options.json is not None:
+        options.json.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    if options.plot is not None:
+        options.plot.write_text(backtest_svg(result), encoding="utf-8")
+    return PASSED
+
+
+def _spread_out(responses: Responses, work: Sequence[Split], settings: dict[str, Any], jobs: int) -> Backtest:
+    """Run the splits on several processes; the same whatever their number."""
+    total: Backtest | None = None
+    parts = _in_processes if min(jobs, len(work)) > 1 else _in_place
+    screen.progress(f"interviewing, split 1 of {len(work)}")
+    for number, part in enumerate(parts(responses, work, settings, min(jobs, len(work))), 2):
+        screen.progress(f"interviewing, split {min(number, len(work))} of {len(work)}")
+        if total is None:
+            total = part
+        else:
+            total.merge(part)
+    screen.progress("")
+    assert total is not None  # there is at least one split
+    return total
+
+
+def _in_place(
+    responses: Responses,
+    work: Sequence[Split],
+    settings: dict[str, Any],
+    jobs: int,  # noqa: ARG001
+) -> Iterator[Backtest]:
+    return (_one_split(responses, settings, numbered) for numbered in enumerate(work))
+
+
+def _in_processes(
+    responses: Responses, work: Sequence[Split], settings: dict[str, Any], jobs: int
+) -> Iterator[Backtest]:
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import active_children, get_context
+
+    before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    others = set(active_children())
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start, (responses, settings))
+    try:
+        for name in before:
+            os.environ.setdefault(name, "1")  # of the processes to come: one thread each
+        yield from pool.map(_shared_split, enumerate(work))
+    except BrokenProcessPool:
+        raise ConfigError(f"--jobs {jobs}: a process died, of too little memory perhaps: use fewer") from None
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+        for child in set(active_children()) - others:  # after Ctrl-C, or an error in one, they would go on
+            child.terminate()
+        pool.shutdown(cancel_futures=True)
+
+
+_shared: list[Any] = []
+
+
+def _start(responses: Responses, settings: dict[str, Any]) -> None:
+    """In a process of the pool: Ctrl-C is for the main one, which ends the others."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _shared[:] = responses, settings
+
+
+def _shared_split(numbered: tuple[int, Split]) -> Backtest:
+    responses, settings = _shared
+    return _one_split(responses, settings, numbered)
+
+
+def _one_split(responses: Responses, settings: dict[str, Any], numbered: tuple[int, Split]) -> Backtest:
+    from pytest_adaptive_eval.calibration.backtest import CONTENDERS, backtest
+
+    number, split = numbered
+    given = {**settings, "seed": 1000 * settings["seed"] + number}
+    contenders = [CONTENDERS[name] for name in given.pop("contenders")]
+    return backtest(responses, split, contenders, given.pop("budgets"), **given)

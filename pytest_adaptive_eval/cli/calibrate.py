@@ -1,0 +1,100 @@
+"""``adaptive-eval calibrate``: responses in, a checked bank out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.cli.options import (
+    INTERRUPTED,
+    NOT_PASSED,
+    PASSED,
+    budgets_of,
+    names_of,
+    read,
+    recipe_of,
+    screen,
+    width,
+    with_dimensions,
+    writable,
+)
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.responses import Responses
+
+__all__ = ["calibrate_command"]
+
+
+def calibrate_command(options: argparse.Namespace) -> int:
+    """Fit, check, replay, write; returns the exit code."""
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.banks.writer import write_bank
+    from pytest_adaptive_eval.calibration.build import calibrate, matched
+    from pytest_adaptive_eval.calibration.engines import read_parameters
+    from pytest_adaptive_eval.core.session import POLICIES
+    from pytest_adaptive_eval.core.stopping import resolve_budget
+    from pytest_adaptive_eval.reports.calibration import calibration_lines
+
+    output: Path | None = options.output
+    if output is not None:
+        if output.suffix != ".bank":
+            raise ConfigError(f"-o {output}: a bank folder's name ends with .bank")
+        if output.exists() and not options.replace:
+            raise ConfigError(f"-o {output} exists: choose another name, or give --replace")
+        writable("-o", output)
+    names = [] if options.policy == "none" else names_of(options, "policy")
+    if unknown := [name for name in names if name not in POLICIES]:
+        raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(POLICIES)}, and none")
+    recipe = recipe_of(options)
+    items = None if options.items is None else list(read_bank(options.items).items)
+    responses = matched(read(options, options.source), items, screen.note)
+    n = len(responses.items)
+    counts = {resolve_budget(budget, n): budget for budget in budgets_of(options, n)}
+    if output is None:
+        names = []  # tables are for a bank
+    elif items is None:
+        _check_ids(responses)
+    given = read_parameters(options.parameters, responses.items) if options.parameters else None
+    if given is None:
+        recipe = with_dimensions(options, recipe, responses)
+    built = calibrate(
+        responses,
+        recipe,
+        items=items,
+        given=given,
+        policies=[replace(POLICIES[name], budget=budget) for name in names for budget in counts.values()],
+        seed=options.seed,
+        force=options.force,
+        note=screen.note,
+        progress=screen.progress,
+    )
+    screen.progress("")
+    quality, interrupted = built.quality, built.fit.interrupted
+    lines = calibration_lines(quality.to_json(), len(built.conformal), width())
+    # what was left half-way is kept, but takes nobody's place
+    wanted = quality.trusted or options.force or (interrupted and output is not None and not output.exists())
+    if output is not None and wanted:
+        bank = built.write(write_bank, output, replace=options.replace)
+        untrusted = "" if quality.trusted else ", marked untrusted"
+        lines.append(f"wrote {output}: {len(bank)} items, scale {bank.scale}{untrusted}")
+        if items is None:
+            lines.append("it has no texts and cannot be asked: give --items for that")
+    elif output is not None:
+        lines.append("nothing was written; --force writes it all the same, marked untrusted")
+    sys.stdout.write("\n".join(lines) + "\n")
+    if interrupted:
+        return INTERRUPTED
+    return PASSED if quality.trusted else NOT_PASSED
+
+
+def _check_ids(responses: Responses) -> None:
+    """Refuse ids that no bank can have, before the work is done."""
+    from pytest_adaptive_eval.banks.reader import parse_item
+
+    for name in responses.items:
+        parse_item(json.dumps({"id": name, "meta": {"textless": True}}), responses.source)

@@ -1,0 +1,153 @@
+"""The command line: its verbs, their options, and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.cli.backtest import backtest_command
+from pytest_adaptive_eval.cli.calibrate import calibrate_command
+from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, PASSED, USAGE, screen
+from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+
+__all__ = ["main"]
+
+BUDGETS = "1%,2%,5%,10%,15%,20%"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code.
+
+    0 passed, 1 not passed (a refused bank), 2 interrupted, 4 a mistake of use.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except UsageError as error:
+        screen.say(f"adaptive-eval: error: {error}")
+        return USAGE
+    except AdaptiveEvalError as error:
+        screen.say(f"adaptive-eval: {error}")
+        return NOT_PASSED
+    except KeyboardInterrupt:
+        screen.say("adaptive-eval: interrupted; nothing was written")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as in `... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return PASSED
+    except OSError as error:
+        screen.say(f"adaptive-eval: error: {error.filename or 'a file'}: {error.strerror or error}; check the path")
+        return USAGE
+    return code
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        self.exit(USAGE, f"{self.prog}: error: {message}\nadaptive-eval COMMAND --help lists the options\n")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of at least 1")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of at least 0")
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="adaptive-eval", description="Banks of items for adaptive evaluation of model checkpoints.")
+    verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    calibrate = verbs.add_parser(
+        "calibrate",
+        help="fit a bank to recorded responses, check it, and write it",
+        description="Fit item parameters to recorded responses, check them on held-out responses, replay interviews "
+        "for honest intervals, and write a bank folder. A bank that fails its checks is refused (exit code 1).",
+    )
+    _responses_arguments(
+        calibrate, "responses: CSV, py-irt JSONL, lm-eval samples, Inspect logs, VLMEvalKit tables, runs"
+    )
+    add = calibrate.add_argument
+    add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; only fit and check when omitted")
+    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; without it the bank cannot be asked")
+    add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
+    add("--replace", action="store_true", help="replace a bank that is in place")
+    add("--parameters", metavar="FILE", type=Path, help="check these published parameters (JSONL) instead of a fit")
+    text = "policies to replay for conformal intervals, or none (%(default)s)"
+    add("--policy", metavar="NAMES", default="estimate,decide", help=text)
+    add("--budget", metavar="BUDGETS", default=BUDGETS, help="budgets to replay them at (%(default)s)")
+    _recipe_arguments(calibrate)
+    calibrate.set_defaults(run=calibrate_command)
+
+    backtest = verbs.add_parser(
+        "backtest",
+        help="replay interviews of known subjects to choose a policy and a budget",
+        description="Interview held-out subjects whose every answer is recorded, by several policies\nand budgets, and "
+        "tell how well each ranks and estimates them. Subjects of one\nfamily, and near-duplicates, stay on one side.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_contenders_text(),
+    )
+    _responses_arguments(
+        backtest, "what to interview: responses (banks are calibrated in each split), or a bank with --responses"
+    )
+    add = backtest.add_argument
+    add("--responses", metavar="FILE", type=Path, help="responses of held-out subjects, where the first is a bank")
+    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts, whose categories stratified needs")
+    text = "policies to compare, or all (%(default)s)"
+    add("--policy", metavar="NAMES", default="estimate,random,maximum-information", help=text)
+    add("--budget", metavar="BUDGETS", default="1%,2%,5%", help="budgets (%(default)s)")
+    add("--splits", metavar="N", type=_count, default=20, help="random splits of the subjects (%(default)s)")
+    add("--test", metavar="N", type=_count, help="subjects to interview in each split (a fifth of them)")
+    text = "split evenly by model size: a CSV with models, params and unit"
+    add("--stratify", metavar="CSV", type=Path, help=text)
+    text = "coverage and width of all intervals; calibrates several times as often"
+    add("--intervals", action="store_true", help=text)
+    text = "of each one-sided bound (%(default)s: a 95 %% interval)"
+    add("--confidence", metavar="C", type=float, default=0.975, help=text)
+    add("--json", metavar="FILE", type=Path, help="write the table as JSON")
+    add("--plot", metavar="FILE.svg", type=Path, help="draw ranking accuracy by budget")
+    add("--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
+    _recipe_arguments(backtest)
+    backtest.set_defaults(run=backtest_command)
+    return parser
+
+
+def _contenders_text() -> str:
+    from pytest_adaptive_eval.calibration.backtest import CONTENDERS
+
+    return "policies:\n" + "\n".join(f"  {name:20} {c.says}" for name, c in CONTENDERS.items())
+
+
+def _responses_arguments(parser: argparse.ArgumentParser, text: str) -> None:
+    from pytest_adaptive_eval.banks.responses import FORMATS
+
+    parser.add_argument("source", metavar="RESPONSES", type=Path, help=text)
+    add = parser.add_argument_group("reading responses").add_argument
+    add("--format", choices=list(FORMATS), help="format of the responses; recognised when omitted")
+    add("--orientation", choices=("items-by-subjects", "subjects-by-items"), help="what a CSV's rows and columns are")
+    add("--metric", metavar="NAME", help="metric or scorer, where a log has several")
+    add("--filter", metavar="NAME", help="answer filter, data set or bank, where there are several")
+    add("--families", metavar="CSV", type=Path, help="family or training run of each subject")
+
+
+def _recipe_arguments(parser: argparse.ArgumentParser) -> None:
+    from pytest_adaptive_eval.calibration.engines import DIMENSIONS, ENGINES, Recipe
+    from pytest_adaptive_eval.calibration.variational import MODELS
+
+    add = parser.add_argument_group("calibration").add_argument
+    add("--model", choices=MODELS, default=Recipe().model, help="item response model (%(default)s)")
+    text = f"of mirt: a number, or auto by held-out likelihood ({DIMENSIONS})"
+    add("--dimensions", metavar="D", help=text)
+    text = "map is fast; svi is AutoJudger's, by Pyro (%(default)s)"
+    add("--engine", choices=ENGINES, default="map", help=text)
+    add("--device", help="torch device such as cuda (numpy on the processor when omitted)")
+    add("--limit", metavar="N", type=_count, help="largest number of iterations")
+    add("--seed", metavar="N", type=_seed, default=0, help="of splits, folds and draws (%(default)s)")

@@ -1,0 +1,153 @@
+"""Conformal intervals: how far replayed interviews of known subjects missed.
+
+The whole interview, its policy and stopping rule, is replayed on subjects whose
+accuracy over the bank is known, with items calibrated on others.  Each leaves
+one number, its error over a scale that is known at the end of any interview.
+For one more subject of the same population the k-th largest of N such numbers
+is exceeded with probability (N + 1 - k) / (N + 1) at most, whatever the bank's
+quality (Vovk et al. 2005; Lei et al. 2018 for scaled errors).
+
+A new checkpoint may be stronger than every calibration subject.  So the replay
+is done once more with items calibrated on the weakest subjects alone, asked of
+the strongest, and the other way round.  The upper bound of a subject that seems
+stronger than `SIDE` of the calibration subjects is no nearer than the largest
+error met there, and so is the lower bound of one that seems weaker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.core.interval import Interval
+from pytest_adaptive_eval.errors import EstimationError
+
+__all__ = ["SIDE", "Conformal", "combined", "conformal_scale", "subjects_needed"]
+
+Array = NDArray[np.float64]
+
+#: Share of the calibration subjects beyond which a subject counts as of one side.  Most subjects are of both: where a
+#: projection errs by extrapolation it errs towards the middle, so that a strong subject seems hardly above it.
+SIDE = 0.3
+_SIDES = ("below", "above", "weak", "strong")
+
+
+def conformal_scale(accuracy: ArrayLike, standard_error: ArrayLike, asked: ArrayLike, size: int) -> Array:
+    """What errors are measured in: the larger of the bank's own standard error and half that of as many uniform draws.
+
+    The bank's claim alone shrinks to nothing where it is most wrong, at many
+    items and at the ends of the scale.
+
+    Parameters
+    ----------
+    accuracy, standard_error : array_like, shape (S,)
+        The projection, see `projection.project`.
+    asked : array_like, shape (S,)
+        Items administered.
+    size : int
+        Items in the bank.
+    """
+    e = np.clip(np.asarray(accuracy, dtype=np.float64), 0.0, 1.0)
+    t = np.maximum(np.asarray(asked, dtype=np.float64), 1.0)
+    spread = np.maximum(e * (1.0 - e), 0.25 / (t + 1.0))
+    uniform = np.sqrt(spread / t * np.maximum(1.0 - t / size, 0.0))
+    return np.maximum(np.asarray(standard_error, dtype=np.float64), 0.5 * uniform)
+
+
+def subjects_needed(confidence: float) -> int:
+    """Fewest calibration subjects that give an interval at a confidence, of each one-sided bound."""
+    return math.ceil((_both(confidence) - 1e-9) / (1.0 - _both(confidence)))
+
+
+def _both(confidence: float) -> float:
+    """Confidence of the two-sided interval whose bounds have `confidence` each."""
+    return 2.0 * confidence - 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Conformal:
+    """Replayed errors of one policy at one budget, each (true - projected accuracy) / scale.
+
+    Parameters
+    ----------
+    policy : str
+        Key of the policy, with its stopping rule and budget, see `Policy.key`.
+    errors : tuple of float, length N, ascending
+        Of the calibration subjects, by cross-fitting.
+    below, above : float
+        Smallest and largest error where strength was extrapolated, see the module.
+    weak, strong : float
+        Projected accuracies at and below which `below` counts, and at and above which `above` does.
+    """
+
+    policy: str
+    errors: tuple[float, ...]
+    below: float = 0.0
+    above: float = 0.0
+    weak: float = 1.0
+    strong: float = 0.0
+
+    def interval(self, accuracy: float, scale: float, confidence: float = 0.95) -> Interval:
+        """Two-sided interval of the accuracy over the bank.
+
+        Parameters
+        ----------
+        accuracy : float
+            The projection of the new subject.
+        scale : float
+            See `conformal_scale`.
+        confidence : float
+            Of each one-sided bound, in (0.5, 1): the interval covers with 2 confidence - 1.
+
+        Raises
+        ------
+        EstimationError
+            There are too few calibration subjects for this confidence.
+        """
+        n = len(self.errors)
+        k = math.ceil((n + 1) * _both(confidence) - 1e-9)
+        if k > n:
+            raise EstimationError(
+                f"{n} calibration subjects cannot give an interval at {100 * _both(confidence):.4g} %: at least "
+                f"{subjects_needed(confidence)} are needed; calibrate with more, or lower the confidence"
+            )
+        reach = sorted(map(abs, self.errors))[k - 1]
+        low = accuracy + scale * min(self.below if accuracy <= self.weak else 0.0, -reach)
+        high = accuracy + scale * max(self.above if accuracy >= self.strong else 0.0, reach)
+        middle = min(max(accuracy, 0.0), 1.0)
+        return Interval(middle, min(max(low, 0.0), middle), max(min(high, 1.0), middle), confidence, "conformal")
+
+    def to_json(self) -> dict[str, Any]:
+        """For the bank's file."""
+        return {
+            "policy": self.policy,
+            "errors": [float(f"{e:.6g}") for e in self.errors],
+            **{name: float(f"{getattr(self, name):.6g}") for name in _SIDES},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Conformal:
+        """Read back what `to_json` gave."""
+        errors = tuple(sorted(float(e) for e in data["errors"]))
+        return cls(str(data["policy"]), errors, *(float(data[name]) for name in _SIDES))
+
+
+def combined(first: Interval, second: Interval) -> Interval | None:
+    """What two intervals agree on, or None where they contradict each other.
+
+    Give each half of the error that the result may have: where both have
+    confidence 1 - a / 2, the result has 1 - a by the union bound.  It is no
+    wider than either of them; against the narrower one at 1 - a alone that costs
+    a factor of 1.19 at 95 % and 1.14 at 97.5 %, as for the normal.
+    """
+    low, high = max(first.low, second.low), min(first.high, second.high)
+    if low > high:
+        return None
+    confidence = first.confidence + second.confidence - 1.0
+    narrower = min(first, second, key=lambda i: i.high - i.low)
+    return Interval(min(max(narrower.estimate, low), high), low, high, confidence, "combined")

@@ -1,0 +1,33 @@
+"""An estimate with its bounds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["Interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its bounds.
+
+    Parameters
+    ----------
+    estimate, low, high : float
+    confidence : float
+        Of each one-sided bound; the two-sided interval has 2 * confidence - 1.
+    method : str
+        ``exact uniform``, ``design-based``, ``conformal``, ``combined`` or
+        ``model-based``.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    method: str
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record."""
+        return asdict(self)

@@ -1,0 +1,54 @@
+"""How well estimates rank subjects."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["rank_correlation", "ranking_accuracy"]
+
+
+def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["half", "autojudger"] = "half") -> float:
+    """Share of pairs of subjects in the right order, in percent.
+
+    Parameters
+    ----------
+    estimate, truth : array_like, shape (S,)
+        At least two subjects.
+    ties : {"half", "autojudger"}
+        ``half``: a pair that only one of the two holds equal counts one half,
+        one that the truth holds equal is left out.  ``autojudger``: 100 (1 -
+        inversions / pairs), where an inversion is a pair in strictly opposite
+        order, as in that paper's section 4.1.
+
+    Raises
+    ------
+    ValueError
+        Shapes differ, or no pair can be judged.
+    """
+    e, t = np.asarray(estimate, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    if e.shape != t.shape or e.ndim != 1:
+        raise ValueError(
+            f"estimates of shape {e.shape} for truths of shape {t.shape}; expected two lists of one length"
+        )
+    i, j = np.triu_indices(len(e), 1)
+    product = np.sign(e[i] - e[j]) * np.sign(t[i] - t[j])
+    if ties == "half":
+        product = product[t[i] != t[j]]
+    if not len(product):
+        raise ValueError("no two subjects of different truth: there is no order to find")
+    if ties == "autojudger":
+        return float(100.0 * (1.0 - (product < 0).mean()))
+    return float(100.0 * (0.5 + 0.5 * product.mean()))
+
+
+def rank_correlation(estimate: ArrayLike, truth: ArrayLike) -> float:
+    """Spearman's rho, ties at their mean rank; NaN where either is constant."""
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(np.asarray(values, dtype=np.float64)) for values in (estimate, truth)]
+    around = [r - r.mean() for r in ranks]
+    norm = float(np.sqrt((around[0] ** 2).sum() * (around[1] ** 2).sum()))
+    return float((around[0] * around[1]).sum()) / norm if norm > 0 else float("nan")

@@ -1,0 +1,285 @@
+"""Splits, what a cell of the table says, and that nothing of the test subjects reaches the bank."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pytest_adaptive_eval.calibration.backtest as module
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
+from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
+from pytest_adaptive_eval.calibration.replay import replay
+from pytest_adaptive_eval.core.ranking import ranking_accuracy
+from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.errors import ResponsesError
+
+
+def named(scores, families=()):
+    scores = np.asarray(scores)
+    return Responses([f"m{s}" for s in range(len(scores))], [f"q{i}" for i in range(scores.shape[1])], scores, families)
+
+
+def single(n):
+    return named(np.zeros((n, 2)))
+
+
+# Splits
+
+
+def test_splits_are_of_the_size_wanted_and_the_same_every_time():
+    found = list(splits(single(30), 20, test=7, seed=3))
+    assert len(found) == 20
+    for split in found:
+        assert len(split.test) == 7
+        assert sorted([*split.train, *split.test]) == list(range(30))
+    again = list(splits(single(30), 20, test=7, seed=3))
+    assert [s.test.tolist() for s in found] == [s.test.tolist() for s in again]
+    assert len({tuple(s.test) for s in found}) > 15
+    assert next(splits(single(30), 1, test=7, seed=4)).test.tolist() != found[0].test.tolist()
+    counts = np.bincount(np.concatenate([s.test for s in splits(single(10), 400, test=3, seed=1)]))
+    assert counts.min() > 80  # 120 are expected, with a standard deviation of 9
+
+
+def test_splits_keep_families_whole():
+    families = [f"f{s // 3}" for s in range(30)]
+    for split in splits(named(np.zeros((30, 2)), families), 20, test=8, seed=1):
+        assert len(split.test) == 6  # two families of three; a third does not fit
+        assert not {families[s] for s in split.train} & {families[s] for s in split.test}
+
+
+def test_strata_have_their_share():
+    sizes = np.r_[np.arange(40.0), np.full(10, np.nan)]
+    rng = np.random.default_rng(1)
+    order = rng.permutation(50)
+    for split in splits(single(50), 20, test=12, seed=2, strata=sizes[order].tolist()):
+        chosen = sizes[order][split.test]
+        per_fifth = np.histogram(chosen[~np.isnan(chosen)], [0, 8, 16, 24, 32, 40])[0]
+        assert per_fifth.min() >= 1
+        assert per_fifth.max() <= 3
+        assert 2 <= np.isnan(chosen).sum() <= 3  # unknown sizes are a stratum of their own
+    assert len(list(splits(single(5), 2, test=2, seed=1, strata=[np.nan] * 5))) == 2
+
+
+@pytest.mark.parametrize(
+    ("families", "test", "message"),
+    [
+        ((), 1, "10 subjects cannot give 1 to interview"),
+        ((), 9, "10 subjects cannot give 9 to interview, two or more, and leave two or more to calibrate"),
+        (["a"] * 5 + ["b"] * 5, 4, "of 2 families, which stay together and are too large for 4 to interview"),
+    ],
+)
+def test_splits_that_cannot_be(families, test, message):
+    with pytest.raises(ResponsesError, match=message):
+        list(splits(named(np.zeros((10, 2)), families), 1, test=test, seed=0))
+
+
+# Cells and tables
+
+
+def cell(ranking=(), **more):
+    return Cell(ranking=list(ranking), correlation=[0.5] * len(ranking), error=[0.1] * len(ranking), **more)
+
+
+def test_coverage_width_and_fifths():
+    truth = [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
+    pairs = [(t - 0.1, t + 0.1) for t in truth[:8]] + [(0.0, 0.1), (0.0, 0.95)]  # the ninth misses, the last just holds
+    made = Cell(truth=truth, intervals={"m": pairs}, uniform=[0.2] * 8 + [0.1, 0.0])
+    assert made.coverage("m") == pytest.approx(0.9)
+    assert made.coverage("m", np.array([False] * 8 + [True, True])) == 0.5
+    assert made.fifths("m") == [1.0, 1.0, 1.0, 1.0, 0.5]
+    assert made.width("m") == pytest.approx((8 * 0.5 + 0.5) / 9)  # no uniform draw errs on the last: left out
+    made.uniform = [0.0] * 10
+    assert np.isnan(made.width("m"))
+
+
+def test_parts_are_joined_in_step():
+    first = cell([80.0], truth=[0.1], intervals={"m": [(0.0, 0.2)]}, uniform=[0.1])
+    first.extend(cell([90.0], truth=[0.9], intervals={"m": [(0.0, 0.2)], "other": [(0.8, 1.0)]}, uniform=[0.1]))
+    assert first.ranking == [80.0, 90.0]
+    assert first.coverage("m") == 0.5
+    whole = Backtest(100, {"1%": 1}, {("a", "1%"): cell([80.0])}, 1)
+    whole.merge(Backtest(100, {"1%": 1}, {("a", "1%"): cell([90.0]), ("b", "1%"): cell([70.0])}, 1))
+    assert whole.splits == 2
+    rows = whole.to_json()["rows"]
+    assert [(row["policy"], row["ranking_accuracy"]) for row in rows] == [("a", 85.0), ("b", 70.0)]
+    assert rows[0]["ranking_accuracy_se"] == pytest.approx(5.0)
+    assert rows[1]["ranking_accuracy_se"] is None
+
+
+def test_the_smallest_budget_is_by_items_not_by_order():
+    table = {("a", "20"): cell([92.0]), ("a", "5%"): cell([84.0, 87.0]), ("a", "1%"): cell([60.0])}
+    found = Backtest(100, {"1%": 1, "5%": 5, "20": 20}, {**table, ("b", "1%"): cell([70.0])}, 1)
+    assert found.smallest() == {"a": {"85": "5%", "90": "20"}, "b": {"85": None, "90": None}}
+
+
+def test_what_is_no_number_is_null():
+    data = Backtest(10, {"1": 1}, {("a", "1"): cell([float("nan")])}, 1).to_json()
+    assert data["rows"][0]["ranking_accuracy"] is None
+    json.dumps(data, allow_nan=False)
+
+
+# Interviews
+
+
+def run(made, names, budgets=("10%",), **more):
+    S = len(made.responses.subjects)
+    split = Split(np.arange(S - 10), np.arange(S - 10, S))
+    given = {"recipe": Recipe("2pl"), **more}
+    return backtest(made.responses, split, [CONTENDERS[name] for name in names], budgets, **given)
+
+
+def test_all_items_rank_everybody_rightly(planted):
+    made = planted(40, 30, 1)
+    found = run(made, [name for name in CONTENDERS if name != "stratified"], ("100%",))
+    assert found.budgets == {"100%": 30}
+    truth = made.scores[30:].mean(axis=1)
+    for (name, _), one in found.cells.items():
+        assert one.truth == pytest.approx(truth.tolist())
+        assert one.error[0] == pytest.approx(0, abs=1e-9) or CONTENDERS[name].estimate == "ability"
+        assert one.ranking[0] > 99 or CONTENDERS[name].estimate == "ability"
+        assert one.ranking[0] > 90
+
+
+def test_closed_forms_of_uniform_draws(planted):
+    made = planted(40, 50, 2)
+    one = run(made, ["random"], ("20%",)).cells["random", "20%"]
+    truth = made.scores[30:].mean(axis=1)
+    expected = 1.96 * np.sqrt(truth * (1 - truth) / 10 * (1 - 10 / 50))
+    np.testing.assert_allclose(one.uniform, expected)
+    assert one.intervals == {}
+    assert run(made, ["random"], ("20%",), intervals=True).cells["random", "20%"].intervals.keys() == {"design-based"}
+
+
+def test_intervals_of_every_kind(planted):
+    found = run(planted(50, 40, 3), ["spread", "estimate"], ("25%",), intervals=True, confidence=0.95)
+    assert list(found.cells["spread", "25%"].intervals) == ["model-based", "design-based", "conformal", "combined"]
+    assert list(found.cells["estimate", "25%"].intervals) == ["model-based", "conformal"]
+    for one in found.cells.values():
+        for pairs in one.intervals.values():
+            assert len(pairs) == len(one.truth) == len(one.uniform) == 10
+            assert all(low <= high for low, high in pairs)
+    few = run(planted(24, 40, 3), ["estimate"], ("25%",), intervals=True)
+    assert list(few.cells["estimate", "25%"].intervals) == ["model-based"]  # fourteen are too few for 95 %
+
+
+def test_intervals_where_scores_are_missing(planted):
+    made = planted(40, 40, 4)
+    scores = made.scores.copy()
+    scores[np.random.default_rng(1).random(scores.shape) < 0.2] = np.nan
+    scores[35, 1:] = np.nan  # so that most draws give nothing at all
+    made.responses = named(scores)
+    found = run(made, ["random", "cluster", "spread"], ("10%",), intervals=True, confidence=0.95)
+    for (name, _), one in found.cells.items():
+        assert np.isfinite(one.ranking).all()
+        if name != "cluster":
+            assert one.coverage("design-based") >= 0.9
+    low, high = found.cells["random", "10%"].intervals["design-based"][5]
+    assert high - low > 0.6  # what was not answered may have been anything
+
+
+def test_families_of_contenders(planted):
+    made = planted(40, 30, 5)
+    categories = ["a", "b", "c"] * 10
+    split = Split(np.arange(30), np.arange(30, 40))
+    seen = []
+
+    def spy(bank, policy, scores, *, seed):
+        session = replay(bank, policy, scores, seed=seed)
+        seen.append(session.answers[0])
+        return session
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "replay", spy)
+        contenders = [CONTENDERS["stratified"], CONTENDERS["cluster"]]
+        backtest(made.responses, split, contenders, [6], recipe=Recipe("2pl"), categories=categories)
+    for row in seen[0]:
+        assert np.bincount(row % 3).tolist() == [2, 2, 2]
+    assert (seen[1] == seen[1][0]).all()  # one form for everybody
+    assert len(set(seen[1][0].tolist())) == 6
+
+
+def test_a_cluster_form_is_of_items_that_differ():
+    """Ten kinds of items with answers that are all alike, ten of each: one of each kind is asked."""
+    rng = np.random.default_rng(1)
+    kinds = rng.integers(0, 2, size=(40, 10)).astype(float)
+    policy = module._clusters(np.repeat(kinds, 10, axis=1), None, 10, 0)
+    chosen = list(policy.selector.order)
+    assert len({i // 10 for i in chosen}) == len(chosen) == 10
+    near = module._clusters(kinds, np.repeat(np.arange(10.0), 10)[:, None], 10, 0)
+    assert len({i // 10 for i in near.selector.order}) == 10  # of embeddings, the same
+    assert len(set(module._clusters(np.ones((8, 6)), None, 4, 0).selector.order)) == 4  # nothing to tell them apart
+
+
+def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
+    made = planted(30, 25, 6)
+    banks = []
+
+    def spy(bank, policy, scores, *, seed):
+        banks.append((bank.discrimination.tolist(), bank.intercept.tolist(), bank.guess.tolist(), repr(policy)))
+        return replay(bank, policy, scores, seed=seed)
+
+    monkeypatch.setattr(module, "replay", spy)
+    names = [name for name in CONTENDERS if name != "stratified"]
+    run(made, names)
+    poisoned = made.scores.copy()
+    poisoned[20:] = np.random.default_rng(1).integers(0, 2, (10, 25))
+    made.responses = named(poisoned)
+    run(made, names)
+    half = len(banks) // 2
+    assert half == len(names)
+    assert banks[:half] == banks[half:]
+
+
+def test_one_bank_serves_all_contenders_of_its_recipe(planted, monkeypatch):
+    calls = []
+    call = Recipe.__call__
+    monkeypatch.setattr(Recipe, "__call__", lambda self, *given: calls.append(self.model) or call(self, *given))
+    run(planted(30, 25, 7), ["estimate", "decide", "maximum-information", "spread", "random"], ("10%", "20%"))
+    assert calls == ["2pl"]
+    run(planted(30, 25, 7), ["estimate", "variance", "nearest-difficulty"])
+    assert calls == ["2pl", "2pl", "mirt", "1pl"]
+
+
+def test_a_bank_that_is_given_is_used_with_its_tables(planted):
+    from pytest_adaptive_eval.calibration.replay import conformal_tables
+
+    made = planted(50, 40, 8)
+    known = made.responses.of(range(40))
+    bank = Recipe("2pl")(known.scores).bank("b", known.items)
+    policy = replace(CONTENDERS["estimate"].policy, budget="25%")
+    tables = conformal_tables(known, lambda scores: bank, [policy], bank=bank)
+    bank = replace(bank, conformal={table.policy: table for table in tables})
+    everybody = np.arange(10)
+    found = backtest(
+        made.responses.of(range(40, 50)),
+        Split(everybody[:0], everybody),
+        [CONTENDERS["estimate"], CONTENDERS["random"]],
+        ["25%", "10%"],
+        recipe=Recipe(),
+        bank=bank,
+        intervals=True,
+    )
+    assert "conformal" in found.cells["estimate", "25%"].intervals
+    assert "conformal" not in found.cells["estimate", "10%"].intervals
+    assert found.cells["random", "25%"].intervals.keys() == {"design-based"}
+
+
+def test_strangers_of_engines_get_the_one_that_fits():
+    assert module._recipe("none", Recipe()) is None
+    assert module._recipe("mirt", Recipe("1pl", engine="svi", seed=3)) == Recipe("mirt", seed=3)
+    assert module._recipe("2pl", Recipe("1pl", engine="svi", seed=3)) == Recipe("2pl", engine="svi", seed=3)
+    assert module._recipe("bank", Recipe("mirt", 2)) == module._recipe("mirt", Recipe("mirt", 2)) == Recipe("mirt", 2)
+
+
+def test_the_published_baseline_is_reproduced(published):
+    """AutoJudger's row of nearest difficulties, from its released difficulties, to the digit."""
+    name, responses, _, test, path = published
+    policy = replace(CONTENDERS["nearest-difficulty"].policy, budget="5%")
+    bank = read_parameters(path, responses.items).bank(name, responses.items)
+    session = replay(bank, policy, responses.scores[test], seed=0)
+    truth = responses.scores[test].mean(axis=1)
+    found = ranking_accuracy(session.estimate.theta[:, 0], truth, ties="autojudger")
+    assert round(found, 2) == {"AI2D": 89.71, "MMMU": 82.35}[name]

@@ -1,0 +1,302 @@
+"""Which banks are refused, and by which sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.calibration.engines import Calibration, Recipe, read_parameters
+from pytest_adaptive_eval.calibration.quality import (
+    FEWEST_SUBJECTS,
+    INFIT,
+    RASCH_MARGIN,
+    _loss,
+    _masked,
+    _predicted,
+    _problems,
+    _spread,
+    assess,
+    choose_dimensions,
+)
+from pytest_adaptive_eval.errors import ResponsesError
+
+FINE = {"bank": 0.5, "mean accuracy": 0.6, "rasch": 0.5}
+TELLING = {"negative": 0.0, "tiny": 0.0}
+COUNT = np.full(20, 50)
+
+
+def bank(**change):
+    """Twenty items with difficulties from -2 to 2 that are known to a tenth of a logit."""
+    b = np.linspace(-2, 2, 20)
+    given = {
+        "model": "1pl",
+        "discrimination": np.ones((20, 1)),
+        "intercept": -b,
+        "guess": np.zeros(20),
+        "difficulty_sd": np.full(20, 0.1),
+        "converged": True,
+        "about": {"engine": "map", "iterations": 7},
+    }
+    return Calibration(**{**given, **change})
+
+
+def problems(loss=FINE, slopes=TELLING, count=COUNT, **change):
+    return _problems(bank(**change), dict(loss), slopes, count)
+
+
+# Each rule by itself
+
+
+def test_nothing_to_refuse():
+    assert problems() == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"converged": False}, "did not converge in 7 iterations: raise --limit"),
+        ({"converged": False, "interrupted": True, "loss": {}}, "interrupted before it converged: run it again"),
+        ({"loss": {}}, "too few responses to hold some out"),
+        ({"loss": {**FINE, "mean accuracy": 0.4999}}, r"worse \(.5000 nats each\) than .* \(.4999\): its difficulties"),
+        (
+            {"loss": {**FINE, "rasch": 0.4499}},
+            r".050 nats worse than a converged Rasch fit .* \(.500 against .450; .05",
+        ),
+        ({"difficulty_sd": np.full(20, 40.0)}, "not known: .* deviation is 40.00 logits, and their spread 1.48"),
+        ({"slopes": {"negative": 0.3, "tiny": 0.21}}, "51 % of the items do not tell strong subjects from weak"),
+        ({"count": np.full(20, FEWEST_SUBJECTS - 1)}, "half of the items have fewer than 5 subjects"),
+    ],
+)
+def test_each_rule_refuses_alone(change, sentence):
+    found = problems(**change)
+    assert len(found) == 1
+    assert re.search(sentence, found[0]), found[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"loss": {**FINE, "mean accuracy": 0.5}},
+        {"loss": {**FINE, "rasch": 0.5 - RASCH_MARGIN}},
+        {"loss": {**FINE, "rasch": 0.1, "bank": 0.15}},
+        {"difficulty_sd": np.full(20, 4.4)},  # three times the spread is 4.45
+        {"difficulty_sd": np.full(20, np.nan)},
+        {"difficulty_sd": np.where(np.arange(20) < 9, 1e3, 0.1)},  # nine items that all had right, say
+        {"slopes": {"negative": 0.3, "tiny": 0.2}},
+        {"count": np.r_[np.full(9, 1), np.full(11, FEWEST_SUBJECTS)]},
+    ],
+)
+def test_what_is_just_allowed(change):
+    assert problems(**change) == ()
+
+
+def test_difficulties_that_are_all_alike_are_no_division_by_zero():
+    [sentence] = problems(intercept=np.zeros(20))
+    assert "spread .00" in sentence
+    assert problems(intercept=np.zeros(20), discrimination=np.zeros((20, 1))) == ()  # another rule's matter
+
+
+def test_the_spread_of_many_dimensions_is_along_the_slope():
+    assert problems(discrimination=np.full((20, 4), 0.5)) == ()
+    assert len(problems(discrimination=np.full((20, 4), 0.5), difficulty_sd=np.full(20, 4.5))) == 1
+
+
+# What they are computed from
+
+
+def test_the_loss_is_that_of_bernoulli():
+    scores, p = np.array([[1.0, 0.0, 0.5]]), np.array([[0.8, 0.3, 0.6]])
+    expected = -(np.log(0.8) + np.log(0.7) + 0.5 * np.log(0.6) + 0.5 * np.log(0.4))
+    assert _loss(scores, p, np.ones((1, 3), bool)) == pytest.approx(expected / 3)
+    assert _loss(scores, p, np.array([[True, False, False]])) == pytest.approx(-np.log(0.8))
+    assert np.isfinite(_loss(scores, np.array([[0.0, 1.0, 0.5]]), np.ones((1, 3), bool)))
+
+
+def test_the_spread_is_the_standard_deviation_of_a_normal_whatever_its_outliers():
+    values = np.random.default_rng(1).normal(3.0, 2.0, 10_000)
+    assert _spread(values) == pytest.approx(2.0, rel=0.05)
+    assert _spread(np.r_[values, np.full(500, 1e6)]) == pytest.approx(2.0, rel=0.1)
+
+
+def test_a_tenth_is_held_out_and_nobody_loses_all(planted):
+    scores = planted(60, 80, 1).scores
+    kept, held = _masked(scores)
+    assert held.mean() == pytest.approx(0.1, abs=0.01)
+    np.testing.assert_array_equal(np.isnan(kept), held)
+    np.testing.assert_array_equal(_masked(scores)[1], held)
+    for shape in ((2, 1), (1, 300), (300, 1)):
+        kept, _ = _masked(np.ones(shape))
+        assert (~np.isnan(kept)).any(axis=0).all()
+        assert (~np.isnan(kept)).any(axis=1).all()
+
+
+def test_predictions_are_the_models_at_the_posterior_mode(planted):
+    scores = planted(9, 30, 2).scores.copy()
+    scores[2, 3:] = np.nan
+    fitted = Recipe("2pl")(scores)
+    p = _predicted(scores, fitted)
+    found = fitted.bank("b", [str(i) for i in range(30)])
+    theta = (np.log(p / (1 - p)) - found.intercept) / found.discrimination[:, 0]
+    np.testing.assert_allclose(theta, np.broadcast_to(theta[:, :1], theta.shape), atol=1e-6)
+    seen = ~np.isnan(scores)
+    slope = (np.where(seen, np.nan_to_num(scores) - p, 0.0) * found.discrimination[:, 0]).sum(axis=1)
+    np.testing.assert_allclose(slope, theta[:, 0], atol=1e-3)  # of the likelihood, and of the prior
+
+
+# Whole assessments
+
+
+@pytest.mark.parametrize("model", ["1pl", "2pl", "mirt"])
+def test_a_good_fit_passes(planted, model):
+    responses = planted(80, 40, 3).responses
+    recipe = Recipe(model)
+    quality = assess(responses.scores, recipe(responses.scores), recipe, responses.items)
+    assert quality.problems == quality.warnings == ()
+    assert quality.trusted
+    assert quality.to_json()["trusted"] is True
+    assert json.loads(json.dumps(quality.to_json()))["details"]["model"] == model
+    assert (quality.subjects, quality.items, quality.observed, quality.extreme) == (80, 40, 1.0, 0)
+    assert quality.log_loss["bank"] < quality.log_loss["mean accuracy"]
+    assert quality.log_loss["bank"] == pytest.approx(quality.log_loss["rasch"], abs=0.03)
+
+
+def test_an_interrupted_fit_is_refused_and_nothing_more_is_fitted(planted, monkeypatch):
+    responses = planted(40, 20, 4).responses
+    fit = Recipe("2pl")(responses.scores)
+    monkeypatch.setattr(Recipe, "__call__", lambda *_: pytest.fail("fitted"))
+    fit = replace(fit, interrupted=True, converged=False)
+    quality = assess(responses.scores, fit, Recipe("2pl"), responses.items)
+    assert quality.problems == ("the fit was interrupted before it converged: run it again to the end",)
+    assert quality.log_loss == {}
+
+
+def test_ctrl_c_during_a_check_is_no_finished_check(planted, monkeypatch):
+    responses = planted(40, 20, 4).responses
+    fit = Recipe("2pl")(responses.scores)
+    call = Recipe.__call__
+    monkeypatch.setattr(Recipe, "__call__", lambda *given: replace(call(*given), interrupted=True))
+    with pytest.raises(KeyboardInterrupt):
+        assess(responses.scores, fit, Recipe("2pl"), responses.items)
+
+
+def test_shuffled_difficulties_are_refused(planted):
+    responses = planted(80, 40, 5).responses
+    fit = Recipe("1pl")(responses.scores)
+    wrong = replace(fit, intercept=fit.intercept[::-1].copy())
+    sentences = assess(responses.scores, wrong, None, responses.items).problems
+    assert "difficulties say nothing" in sentences[0]
+    assert "than a converged Rasch fit" in sentences[1]
+    assert assess(responses.scores, fit, None, responses.items).trusted
+
+
+def test_wrong_keys_extreme_items_and_noise_are_told(planted):
+    scores = planted(200, 40, 6, slope=3.0).scores.copy()
+    scores[:, 0] = 1.0 - scores[:, 0]  # a wrong key
+    scores[:, 1], scores[:, 2] = 1.0, 0.0
+    scores[:, 3] = np.random.default_rng(1).integers(0, 2, 200)
+    scores[15:, 4] = np.nan
+    items = [f"q{i}" for i in range(40)]
+    recipe = Recipe("2pl")
+    quality = assess(scores, recipe(scores), recipe, items)
+    assert quality.extreme == 2
+    assert quality.slopes["negative"] == pytest.approx(1 / 40)
+    text = "; ".join(quality.warnings)
+    assert "1 of 40 items: stronger subjects answer worse; look for wrong keys" in text
+    assert "2 of 40 items: right for everybody, or wrong for everybody; kept, and tell little" in text
+    assert "1 of 40 items: fewer than 20 subjects" in text
+    one_slope = assess(scores, Recipe("1pl")(scores), Recipe("1pl"), items)
+    assert {"q0", "q3"} < set(one_slope.misfit)
+    assert one_slope.misfits >= 2
+    assert INFIT == (0.7, 1.3)
+
+
+def test_too_few_responses_to_check_anything_are_no_pass():
+    scores = np.array([[1.0], [0.0], [1.0], [0.0], [1.0], [1.0]])
+    quality = assess(scores, Recipe("1pl")(scores), Recipe("1pl"), ["q"])
+    assert quality.log_loss == {}
+    assert any("too few responses to hold some out" in text for text in quality.problems)
+
+
+def test_the_dimensions_that_predict_best_are_chosen():
+    rng = np.random.default_rng(1)
+    theta, A = rng.normal(size=(150, 2)), np.zeros((40, 2))
+    A[:20, 0] = A[20:, 1] = 2.5
+    scores = (rng.random((150, 40)) < 1 / (1 + np.exp(-theta @ A.T))).astype(float)
+    told = []
+    D, losses = choose_dimensions(scores, lambda D: Recipe("mirt", D), (1, 2), told.append)
+    assert D == 2
+    assert losses[2] < losses[1] - 0.05
+    assert len(told) == 2
+    with pytest.raises(ResponsesError, match="too few responses"):
+        choose_dimensions(np.ones((3, 1)), lambda D: Recipe("mirt", D))
+
+
+# Recipes
+
+
+def test_items_that_nobody_here_answered_get_the_mean(planted):
+    scores = planted(30, 12, 7).scores.copy()
+    scores[:, 4] = np.nan
+    whole, part = Recipe("2pl")(scores), Recipe("2pl")(np.delete(scores, 4, axis=1))
+    np.testing.assert_allclose(np.delete(whole.intercept, 4), part.intercept, atol=1e-9)
+    assert whole.intercept[4] == pytest.approx(part.intercept.mean())
+    assert whole.discrimination[4, 0] == pytest.approx(part.discrimination.mean())
+    assert np.isnan(whole.difficulty_sd[4])
+
+
+def test_few_subjects_have_few_dimensions(planted):
+    assert [Recipe("mirt")(planted(S, 15, 8).scores).discrimination.shape[1] for S in (2, 3, 12)] == [1, 2, 4]
+
+
+def test_parameters_are_read_under_their_several_names(tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"item_id": "x", "loc_diff": 2, "a": 2}\n\n{"id": 7, "difficulty": -1, "c": 0.2}\n')
+    found = read_parameters(path, ["7", "x"])
+    assert found.model == "3pl"
+    np.testing.assert_allclose(found.intercept, [1.0, -4.0])
+    np.testing.assert_allclose(found.discrimination[:, 0], [1.0, 2.0])
+    np.testing.assert_allclose(found.guess, [0.2, 0.0])
+    assert np.isnan(found.difficulty_sd).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[1]", "line 1: expected an object with id"),
+        ('\n{"id": "x", "difficulty": null}', "line 2: expected an object with id"),
+        ('{"id": "x", "difficulty": NaN}', "line 1: the item 'x' has difficulty nan, expected a finite number"),
+        ('{"id": "x", "b": 1, "a": Infinity}', "has discrimination inf"),
+        ('{"id": "x", "b": 1, "c": 1}', r"has guess 1.0, expected a number in \[0, 1\)"),
+        ('{"id": "x", "b": 1}\n{"id": "x", "b": 2}', "line 2: the item 'x' stands twice"),
+        ('{"id": "y", "b": 1}', "no parameters for 1 of 1 item, the first 'x'"),
+        ("{", "p.jsonl, line 1: not a readable JSONL"),
+        ("\xff", "not a readable JSONL"),
+    ],
+)
+def test_what_are_no_parameters(tmp_path, text, message):
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ResponsesError, match=message):
+        read_parameters(path, ["x"])
+
+
+def test_a_broken_archive_of_parameters(tmp_path):
+    path = tmp_path / "p.jsonl.gz"
+    path.write_bytes(b"\x1f\x8b\x08\x00garbage")
+    with pytest.raises(ResponsesError, match="not a readable JSONL"):
+        read_parameters(path, ["x"])
+
+
+def test_released_difficulties_that_are_not_converged_are_refused(published):
+    name, responses, train, _, path = published
+    released = read_parameters(path, responses.items)
+    assert np.median(released.difficulty_sd) > 30
+    quality = assess(responses.scores[train], released, None, responses.items)
+    text = "\n".join(quality.problems)
+    assert "difficulties say nothing" in text or name == "AI2D"
+    assert "than a converged Rasch fit" in text
+    assert "its difficulties are not known" in text

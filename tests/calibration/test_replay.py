@@ -1,0 +1,229 @@
+"""Families, folds, and conformal tables whose intervals cover as often as they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.calibration.engines import Recipe
+from pytest_adaptive_eval.calibration.replay import FEWEST_COMMON, conformal_tables, folds, grouped, replay
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.conformal import conformal_scale
+from pytest_adaptive_eval.core.projection import project
+from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.core.selectors import Information, MaximumInformation, Random
+from pytest_adaptive_eval.core.session import POLICIES, Policy
+
+
+def named(scores, families=()):
+    scores = np.asarray(scores)
+    return Responses([f"m{s}" for s in range(len(scores))], [f"q{i}" for i in range(scores.shape[1])], scores, families)
+
+
+def changed(row, share, seed):
+    """The row with a share of its answers turned."""
+    return np.where(np.random.default_rng(seed).random(len(row)) < share, 1.0 - row, row)
+
+
+# Near-duplicates
+
+
+def test_near_duplicates_are_one_family_and_strangers_are_not(planted):
+    scores = planted(40, 200, 1).scores
+    scores = np.vstack([scores, scores[3], changed(scores[3], 0.05, 1), changed(scores[7], 0.05, 2)])
+    families = grouped(named(scores)).families
+    assert families[40] == families[41] == families[3] == "m3"
+    assert families[42] == families[7] == "m7"
+    assert len(set(families)) == 40
+
+
+def test_a_family_that_was_given_is_joined_whole(planted):
+    scores = planted(6, 200, 2).scores
+    scores = np.vstack([scores, changed(scores[0], 0.02, 1)])
+    families = ["a", "a", "b", "b", "c", "c", "b"]
+    found = grouped(named(scores, families)).families
+    assert found == ("a", "a", "a", "a", "c", "c", "a")
+
+
+def test_constant_subjects_are_no_duplicates(planted):
+    scores = np.vstack([planted(5, 60, 3).scores, np.ones((3, 60)), np.zeros((2, 60))])
+    assert len(set(grouped(named(scores)).families)) == 10
+
+
+def test_duplicates_are_found_on_the_items_they_share(planted):
+    scores = planted(20, 400, 4).scores
+    twin = scores[5].copy()
+    twin[FEWEST_COMMON + 40 :] = np.nan
+    short = scores[6].copy()
+    short[FEWEST_COMMON - 1 :] = np.nan
+    families = grouped(named(np.vstack([scores, twin, short]))).families
+    assert families[20] == "m5"
+    assert families[21] == "m21"  # too few in common to tell
+    assert len(set(families)) == 21
+
+
+def test_nothing_else_changes(planted):
+    given = planted(5, 40, 5).responses
+    found = grouped(given)
+    assert (found.subjects, found.items, found.source) == (given.subjects, given.items, given.source)
+    np.testing.assert_array_equal(found.scores, given.scores)
+
+
+# Folds
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_folds_keep_families_whole_and_even(seed):
+    rng = np.random.default_rng(seed)
+    families = [f"f{i}" for i in rng.integers(0, 15, 60)]
+    found = folds(families, 5, np.random.default_rng(seed))
+    for family in set(families):
+        assert len({fold for fold, name in zip(found.tolist(), families, strict=True) if name == family}) == 1
+    sizes = np.bincount(found, minlength=5)
+    assert sizes.max() - sizes.min() <= 2
+    np.testing.assert_array_equal(found, folds(families, 5, np.random.default_rng(seed)))
+
+
+def test_folds_of_single_subjects_differ_by_one_at_most():
+    sizes = np.bincount(folds([str(i) for i in range(53)], 5, np.random.default_rng(1)))
+    assert sorted(sizes.tolist()) == [10, 10, 11, 11, 11]
+
+
+def test_a_large_family_has_a_fold_to_itself():
+    found = folds(["big"] * 10 + list("abcdefghij"), 2, np.random.default_rng(1))
+    assert set(found[:10].tolist()) != set(found[10:].tolist())
+    assert np.bincount(found).tolist() == [10, 10]
+
+
+# Replays
+
+
+def test_a_replay_asks_each_subject_as_if_it_were_alone(planted):
+    made = planted(6, 40, 6)
+    bank = Recipe("2pl")(made.scores).bank("b", made.responses.items)
+    policy = Policy(Information(), 0.25, budget=8)
+    together = replay(bank, policy, made.scores, seed=[9, 8, 7, 6, 5, 4])
+    alone = replay(bank, policy, made.scores[2:3], seed=[7])
+    np.testing.assert_array_equal(together.answers[0][2], alone.answers[0][0])
+    np.testing.assert_array_equal(together.answers[1][2], made.scores[2, together.answers[0][2]])
+    assert together.stopped_at.tolist() == [8] * 6
+
+
+# Conformal tables
+
+
+def fixed(bank):
+    """A recipe that gives one bank whatever the responses."""
+    return lambda scores: bank
+
+
+def wrong_bank(made, seed, misfit):
+    """The planted items, with errors in their difficulties."""
+    b = made.b + misfit * np.random.default_rng(seed).normal(size=len(made.b))
+    return ItemBank("b", made.responses.items, (), np.full(len(b), 1.5), -1.5 * b)
+
+
+@pytest.mark.parametrize("misfit", [0.0, 1.5])
+@pytest.mark.parametrize(
+    "policy", [Policy(MaximumInformation(), 0.0, budget=10), Policy(Information(), 0.25, budget=10)]
+)
+def test_intervals_cover_new_subjects_whatever_the_bank(planted, policy, misfit):
+    """For N exchangeable errors the chance to cover is at least .9, over tables and new subjects together."""
+    covered = []
+    for seed in range(30):
+        made = planted(139, 60, 100 + seed)
+        bank = wrong_bank(made, seed, misfit)
+        [table] = conformal_tables(named(made.scores[:39]), fixed(bank), [policy], bank=bank, seed=seed)
+        plain = replace(table, below=0.0, above=0.0)  # without what extrapolation adds
+        session = replay(bank, policy, made.scores[39:], seed=[10_000 + s for s in range(100)])
+        accuracy, error = project(session)
+        scale = conformal_scale(accuracy, error, session.stopped_at, 60)
+        truth = made.scores[39:].mean(axis=1)
+        inside = [
+            (i := plain.interval(a, s, 0.95)).low - 1e-12 <= t <= i.high + 1e-12
+            for a, s, t in zip(accuracy, scale, truth, strict=True)
+        ]
+        covered.append(np.mean(inside))
+    spread = np.std(covered, ddof=1) / len(covered) ** 0.5
+    assert np.mean(covered) > 0.9 - 2 * spread
+    assert np.mean(covered) < 0.98  # and not by being wide
+
+
+def test_calibration_in_folds_covers_too(planted):
+    covered = []
+    policy = Policy(MaximumInformation(), 0.0, budget=8)
+    for seed in range(4):
+        made = planted(140, 40, 50 + seed)
+        known = named(made.scores[:40])
+        bank = Recipe("2pl")(known.scores).bank("b", known.items)
+        [table] = conformal_tables(
+            known, lambda scores, ids=known.items: Recipe("2pl")(scores).bank("b", ids), [policy], bank=bank, seed=seed
+        )
+        session = replay(bank, policy, made.scores[40:], seed=seed)
+        accuracy, error = project(session)
+        scale = conformal_scale(accuracy, error, session.stopped_at, 40)
+        for a, s, t in zip(accuracy, scale, made.scores[40:].mean(axis=1), strict=True):
+            interval = table.interval(a, s, 0.95)
+            covered.append(interval.low <= t <= interval.high)
+    assert np.mean(covered) > 0.88
+
+
+def test_the_key_is_the_policys_and_so_is_the_number_of_subjects(planted):
+    made = planted(30, 40, 8)
+    bank = wrong_bank(made, 1, 0.3)
+    policies = [replace(POLICIES["estimate"], budget="10%"), replace(POLICIES["decide"], budget=8)]
+    tables = conformal_tables(made.responses, fixed(bank), policies, bank=bank)
+    assert [table.policy for table in tables] == [policy.key(bank) for policy in policies]
+    for table in tables:
+        assert len(table.errors) == 30
+        assert list(table.errors) == sorted(table.errors)
+        assert table.below <= 0 <= table.above
+    again = conformal_tables(made.responses, fixed(bank), policies, bank=bank)
+    assert tables == again
+
+
+def test_nobody_is_asked_with_items_calibrated_on_its_family(planted):
+    made = planted(24, 30, 9)
+    families = [f"f{s % 6}" for s in range(24)]
+    learned = []
+
+    def recipe(scores):
+        learned.append({s for s in range(24) for row in scores if (row == made.scores[s]).all()})
+        return wrong_bank(made, 1, 0.0)
+
+    told = []
+    conformal_tables(
+        named(made.scores, families),
+        recipe,
+        [Policy(Random(), 1.0, budget=3)],
+        bank=wrong_bank(made, 1, 0.0),
+        progress=told.append,
+    )
+    assert len(told) == 6
+    for some in learned[:5]:
+        assert all(
+            (s in some) == (other in some) for s in some for other in range(24) if families[s] == families[other]
+        )
+    truth = made.scores.mean(axis=1)
+    below, above = learned[5], learned[6]  # calibrated on the weakest, and on the strongest
+    assert max(truth[s] for s in below) < min(truth[s] for s in range(24) if s not in below)
+    assert min(truth[s] for s in above) > max(truth[s] for s in range(24) if s not in above)
+    assert 14 <= len(below) < 24  # sixty per cent, and whoever is as strong as the last
+    assert 14 <= len(above) < 24
+
+
+def test_subjects_that_are_all_alike_leave_nothing_to_extrapolate():
+    scores = np.tile([1.0, 0.0, 1.0, 0.0, 1.0, 1.0], (12, 1))
+    bank = ItemBank("b", [f"q{i}" for i in range(6)], (), np.ones(6), np.linspace(-1, 1, 6))
+    [table] = conformal_tables(named(scores), fixed(bank), [Policy(Random(), 1.0, budget=3)], bank=bank)
+    assert (table.below, table.above) == (0.0, 0.0)
+
+
+def test_missing_scores_are_skipped_as_in_an_interview(planted):
+    scores = planted(30, 40, 10).scores.copy()
+    scores[np.random.default_rng(1).random(scores.shape) < 0.3] = np.nan
+    bank = wrong_bank(planted(30, 40, 10), 1, 0.0)
+    [table] = conformal_tables(named(scores), fixed(bank), [replace(POLICIES["estimate"], budget=10)], bank=bank)
+    assert np.isfinite(table.errors).all()
