@@ -1,19 +1,23 @@
-"""What the plugin costs: whole pytest processes, user and system CPU seconds, median of 5.
+"""What the plugin costs: whole pytest processes, user and system CPU seconds, medians of 5.
 
 Run with ``python benchmarks/pytest_overhead.py``.  Three comparisons:
 
-1. questions: 500 questions with the body ``assert True``, journal on, against the
-   same test parametrized 500 times; the CPU of a collect-only run is subtracted
-   from both.
+1. questions: 500 questions with the body ``assert True``, journal on, at the default settings and one by one,
+   against the same test parametrized 500 times.  From each run the CPU of the collect-only run next to it is
+   subtracted, of the same folder with the same options; it is one line long, as listing 500 tests is no part of
+   collecting them.
 2. collection: a calibrated bank of 100 000 items against bare pytest
    collecting one test; CPU and peak memory.
 3. plain pytest: one test with and without the plugin installed, and what it imports.
 
 Each is done twice: with the other plugins of the environment, as users have them, and with no other plugin at all.
+The runs take turns, a difference is taken between neighbours, and the median of the 5 differences is what is compared:
+a machine with other work to do changes its speed from second to second.  ``--repeats`` gives more than 5.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import statistics
@@ -26,7 +30,6 @@ import numpy as np
 
 from pytest_adaptive_eval import Item, write_bank
 
-REPEATS = 5
 QUESTIONS = 500
 
 ADAPTIVE = f"""
@@ -40,7 +43,7 @@ class Model:
 def model():
     return Model()
 
-@pytest.mark.adaptive_eval(bank="b.bank", budget={QUESTIONS}, batch=BATCH)
+@pytest.mark.adaptive_eval(bank="b.bank", budget={QUESTIONS})
 def test_question(item, model):
     assert True
 """
@@ -92,18 +95,23 @@ def run(folder: Path, alone: bool, *args: str) -> tuple[float, int]:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, peak
 
 
-def medians(jobs: dict[str, tuple[Path, tuple[str, ...]]], alone: bool) -> dict[str, tuple[float, float]]:
-    """Median CPU seconds and peak MiB by job; the jobs are interleaved, after one run each to warm up."""
-    seen: dict[str, list[tuple[float, int]]] = {name: [] for name in jobs}
-    for repeat in range(REPEATS + 1):
+Result = dict[str, list[tuple[float, int]]]
+
+
+def measure(jobs: dict[str, tuple[Path, tuple[str, ...]]], alone: bool, repeats: int) -> Result:
+    """CPU seconds and peak KiB of each run by job; the jobs take turns, after one run each to warm up."""
+    seen: Result = {name: [] for name in jobs}
+    for repeat in range(repeats + 1):
         for name, (folder, args) in jobs.items():
             result = run(folder, alone, *args)
             if repeat:
                 seen[name].append(result)
-    return {
-        name: (statistics.median(cpu for cpu, _ in rows), statistics.median(peak for _, peak in rows) / 1024)
-        for name, rows in seen.items()
-    }
+    return seen
+
+
+def more(seen: Result, one: str, other: str) -> float:
+    """Median over the turns of the CPU that `one` took more than `other`."""
+    return statistics.median(a - b for (a, _), (b, _) in zip(seen[one], seen[other], strict=True))
 
 
 def make_bank(folder: Path, size: int) -> None:
@@ -119,56 +127,59 @@ def make_bank(folder: Path, size: int) -> None:
 
 def main() -> None:
     """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    repeats = parser.parse_args().repeats
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         folders = {kind: root / kind for kind in ("adaptive", "single", "parametrized", "large", "plain")}
         for folder in folders.values():
             folder.mkdir()
             (folder / "pytest.ini").write_text("[pytest]\n")
-        (folders["adaptive"] / "test_it.py").write_text(ADAPTIVE.replace("BATCH", "8"))
-        (folders["single"] / "test_it.py").write_text(ADAPTIVE.replace("BATCH", "1"))
-        make_bank(folders["single"], 2000)
-        make_bank(folders["adaptive"], 2000)
+        for kind, size in (("adaptive", 2000), ("single", 2000), ("large", 100_000)):
+            (folders[kind] / "test_it.py").write_text(ADAPTIVE)
+            make_bank(folders[kind], size)
+        (folders["single"] / "test_it.py").write_text(ADAPTIVE.replace("budget=", "batch=1, budget="))
         (folders["parametrized"] / "test_it.py").write_text(PARAMETRIZED)
-        (folders["large"] / "test_it.py").write_text(ADAPTIVE.replace("BATCH", "1"))
-        make_bank(folders["large"], 100_000)
         (folders["plain"] / "test_it.py").write_text("def test_it():\n    assert True\n")
         for alone in (False, True):
-            report(folders, alone)
+            report(folders, alone, repeats)
         check = "import sys, pytest_adaptive_eval.plugin.entry; print(sorted({'numpy', 'torch'} & set(sys.modules)))"
         imported = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
     print(f"of numpy and torch, plain pytest imports: {imported.strip()}")
 
 
-def report(folders: dict[str, Path], alone: bool) -> None:
+def report(folders: dict[str, Path], alone: bool, repeats: int) -> None:
     """Measure with the other plugins that are installed, or `alone`, and print."""
     off, on = ((), ("-p", "pytest_adaptive_eval.plugin.entry")) if alone else (("-p", "no:adaptive_eval"), ())
-    active = (*on, "--adaptive-eval")
-    fresh = (*active, "--adaptive-eval-fresh")
-    m = medians(
+    active, collect = (*on, "--adaptive-eval", "--adaptive-eval-fresh"), ("-q", "--collect-only")
+    seen = measure(
         {
-            "questions, batches of 8": (folders["adaptive"], fresh),
-            "questions, one by one": (folders["single"], fresh),
-            "questions, collection": (folders["adaptive"], (*active, "--collect-only")),
+            "questions": (folders["adaptive"], active),
+            "questions, collection": (folders["adaptive"], (*active, *collect)),
+            "questions, one by one": (folders["single"], active),
             "parametrized": (folders["parametrized"], off),
-            "parametrized, collection": (folders["parametrized"], (*off, "--collect-only")),
-            "100 000 items, collection": (folders["large"], (*active, "--collect-only")),
-            "one test, collection": (folders["plain"], (*off, "--collect-only")),
+            "parametrized, collection": (folders["parametrized"], (*off, *collect)),
+            "100 000 items, collection": (folders["large"], (*active, *collect)),
+            "one test, collection": (folders["plain"], (*off, *collect)),
             "one test, without the plugin": (folders["plain"], off),
             "one test, with the plugin": (folders["plain"], on),
         },
         alone,
+        repeats,
     )
-    print("\nno other plugin loaded" if alone else "with the other plugins of this environment")
-    for label, (cpu, peak) in m.items():
-        print(f"{label:32} {cpu:7.3f} s CPU {peak:8.1f} MiB")
-    theirs = m["parametrized"][0] - m["parametrized, collection"][0]
-    for label in ("questions, batches of 8", "questions, one by one"):
-        ours = m[label][0] - m["questions, collection"][0]
-        print(f"{QUESTIONS} {label}: {ours / theirs:.2f}x the parametrized test, collection excluded (bar: 1.5x)")
-    large, bare = m["100 000 items, collection"], m["one test, collection"]
-    print(f"100 000 items: {large[0] / bare[0]:.2f}x CPU (bar: 2x), {large[1] - bare[1]:+.1f} MiB (bar: +30)")
-    plain = m["one test, with the plugin"][0] - m["one test, without the plugin"][0]
+    print("\nno other plugin loaded" if alone else "\nwith the other plugins of this environment")
+    cpu = {name: statistics.median(seconds for seconds, _ in rows) for name, rows in seen.items()}
+    peak = {name: statistics.median(kib for _, kib in rows) / 1024 for name, rows in seen.items()}
+    for name in seen:
+        print(f"{name:32} {cpu[name]:7.3f} s CPU {peak[name]:8.1f} MiB")
+    theirs = more(seen, "parametrized", "parametrized, collection")
+    for name in ("questions", "questions, one by one"):
+        ours = more(seen, name, "questions, collection")
+        print(f"{QUESTIONS} {name}: {ours / theirs:.2f}x the parametrized test, collection excluded (bar: 1.5x)")
+    large, bare = "100 000 items, collection", "one test, collection"
+    print(f"100 000 items: {cpu[large] / cpu[bare]:.2f}x CPU (bar: 2x), {peak[large] - peak[bare]:+.1f} MiB (bar: +30)")
+    plain = more(seen, "one test, with the plugin", "one test, without the plugin")
     print(f"plain pytest: {1000 * plain:+.1f} ms (bar: +20)")
 
 

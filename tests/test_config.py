@@ -80,7 +80,10 @@ def test_a_bank_is_looked_up_beside_the_file_and_then_at_the_root(banks: Path) -
         ({"bank": "good.bank", "selector": "best"}, "selector 'best' is not known; use maximum-information"),
         ({"bank": "plain.items.jsonl", "selector": "spread"}, "needs a calibrated bank"),
         ({"bank": "good.bank", "policy": "guess"}, "policy 'guess' is not known"),
-        ({"bank": "good.bank", "estimator": "ols"}, "estimator 'ols' is not known; use map, eap, mle"),
+        (
+            {"bank": "good.bank", "estimator": "ols"},
+            "estimator 'ols' is not known; use map, map-wide, eap, mle, pseudo-items",
+        ),
         ({"bank": "good.bank", "floor": 2.0}, "floor is 2.0"),
         ({"bank": "good.bank", "batch": 0}, "batch is 0"),
         ({"bank": "good.bank", "standard_error": -1.0}, "standard_error is -1.0"),
@@ -102,7 +105,7 @@ def test_a_broken_bank_names_itself(banks: Path) -> None:
 def test_a_custom_selector_is_taken_from_whoever_provides_it(banks: Path) -> None:
     from dataclasses import replace
 
-    from pytest_adaptive_eval.core.selection import SELECTORS, Spread
+    from pytest_adaptive_eval.core.selectors import SELECTORS, Spread
 
     mine = replace(SELECTORS["spread"], name="mine")
     assert isinstance(mine, Spread)

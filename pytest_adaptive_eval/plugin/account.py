@@ -76,7 +76,9 @@ class Account:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep records as reports come in."""
-        attached: dict[str, Any] = getattr(report, ATTACHED, None) or {}
+        attached: dict[str, Any] | None = getattr(report, ATTACHED, None)
+        if not attached:
+            return
         if record := attached.get("interview"):
             interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
             self.run.interviews.append(interview)
@@ -92,12 +94,12 @@ class Account:
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show answers as + and -, apart from tests that pass and fail."""
+        if report.when != "call" or not report.passed:
+            return None
         properties = getattr(report, "user_properties", ())
         score = next((value for name, value in properties if name == PROPERTY), None)
-        if score is None or not report.passed:
+        if score is None:
             return None
-        if report.when != "call":
-            return "", "", ""
         if score == "unscored":
             return "", "?", ("UNSCORED", {"yellow": True})
         if float(score) in (0.0, 1.0):
@@ -163,8 +165,11 @@ class Account:
             self._written["JUnit report"] = self.settings.junit
 
     def _call_reporters(self) -> None:
+        hook = self.config.hook.pytest_adaptive_eval_report
+        if not hook.get_hookimpls():
+            return  # the record as JSON is a copy of every answer
         try:
-            self.config.hook.pytest_adaptive_eval_report(record=self.run.to_json(), config=self.config)
+            hook(record=self.run.to_json(), config=self.config)
         except Exception as error:  # a plugin's fault must not hide what the run found
             self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
 

@@ -6,6 +6,9 @@ since plain ``pytest`` loads it.
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +81,30 @@ def pytest_configure(config: pytest.Config) -> None:
         "seed): ask the items of a bank adaptively, one test a question; needs --adaptive-eval",
     )
     if config.getoption("adaptive_eval"):
-        from pytest_adaptive_eval.plugin.run import activate
+        with _idle_threads_asleep():
+            from pytest_adaptive_eval.plugin.run import activate
 
         activate(config)
     else:
         config.pluginmanager.register(_Inactive(config), "adaptive-eval-inactive")
+
+
+@contextlib.contextmanager
+def _idle_threads_asleep() -> Iterator[None]:
+    """Import numpy, within, so that its BLAS starts its threads (one a core) asleep.
+
+    They would wait for work in a busy loop first, for as long as importing numpy takes.  The setting is read when the
+    library is loaded, so that nothing of it needs to stay; one of the user's own is left alone.
+    """
+    name = "OPENBLAS_THREAD_TIMEOUT"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "4"  # the least: 2^4 ticks of the processor's clock
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def refuse(config: pytest.Config, items: list[pytest.Item], message: str) -> None:

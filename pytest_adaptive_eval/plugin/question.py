@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from typing import TYPE_CHECKING, Any, cast
 
@@ -89,13 +90,13 @@ def question(template: pytest.Function, item: Item) -> Question:
         fixtureinfo=template._fixtureinfo,
         originalname=template.originalname,
     )
-    path, line, _ = template.location
-    made.location = (path, line, made.getmodpath())  # pytest would look for the same lines anew each time
+    path, line, domain = template.location  # pytest would look for the same lines anew each time
+    made.location = (path, line, domain.removesuffix(template.name) + made.name)
     for mark in template.own_markers:  # marks added late, by hooks
         if mark not in made.own_markers and mark is not getattr(template, "untimed", None):
             made.own_markers.append(mark)
             made.keywords[mark.name] = mark
-    made.asked = asked
+    made.asked = made.funcargs["item"] = asked  # known already: pytest need not set up a fixture that gives it
     return made
 
 
@@ -111,6 +112,11 @@ class Question(pytest.Function):
     key = ""
     #: What a report said that did not pass.
     fault = ""
+
+    @functools.cached_property
+    def ihook(self) -> Any:
+        """The hooks of its file, which pytest would look up anew seven times a test."""
+        return super().ihook
 
     def runtest(self) -> None:
         """Run the test, or take the answer that the journal already has."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -137,25 +136,12 @@ class AdaptiveEval:
         session.testscollected += sum(i.evaluation.budget for i in session.items if isinstance(i, Interview))
         return (yield)
 
-    @contextlib.contextmanager
-    def in_place_of(self, interview: Interview, made: Question) -> Iterator[None]:
-        """Let a question stand where its interview does: xdist checks reports against that list."""
-        items = interview.session.items
-        at = next((n for n, item in enumerate(items) if item is interview), None) if self.worker else None
-        if at is not None:
-            items[at] = made
-        try:
-            yield
-        finally:
-            if at is not None:
-                items[at] = interview
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
         """Hold the interview, then let pytest run its placeholder."""
         if isinstance(item, Interview):
             item.administer()
-            if item.result is not None:
+            if item.result is not None and self.worker:
                 self.exchange.publish(item.nodeid, item.result.to_json())
         elif item in self.wants and self.worker:
             self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
@@ -166,20 +152,17 @@ class AdaptiveEval:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach records to reports, for whoever keeps the account."""
         report = yield
-        final = report.when == "call" or (report.when == "setup" and not report.passed)
-        attached: dict[str, Any] = {}
-        if isinstance(item, Question) and item.interview is not None:
-            attached["question_of"] = item.interview.nodeid
-            if not report.passed:
+        if isinstance(item, Question):
+            if not report.passed and item.interview is not None:
                 item.note(report, call.excinfo.value if call.excinfo else None)
-        elif isinstance(item, Interview) and final and item.record is not None:
-            # plain data where it travels between processes
-            attached["interview"] = item.record.to_json() if self.worker else item.record
-        elif item in self.wants and final:
-            attached["gates"] = [gate.to_json() for gate in self._judged(item, report)]
-        if attached:
-            setattr(report, ATTACHED, attached)
-        if any(name not in KNOWN for name, _ in report.user_properties):
+                setattr(report, ATTACHED, {"question_of": item.interview.nodeid})
+        elif report.when == "call" or (report.when == "setup" and not report.passed):
+            if isinstance(item, Interview) and item.record is not None:
+                # plain data where it travels between processes
+                setattr(report, ATTACHED, {"interview": item.record.to_json() if self.worker else item.record})
+            elif item in self.wants:
+                setattr(report, ATTACHED, {"gates": [gate.to_json() for gate in self._judged(item, report)]})
+        if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
             from pytest_adaptive_eval.reports.text import clean_xml
 
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]

@@ -36,11 +36,11 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _START = re.compile(rb'[0-9a-f]{8} \{"key":')
 _FRESH = "or begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+_sorted = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True).encode
 
 
 def _digest(parts: list[Any]) -> str:
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:24]
+    return hashlib.sha256(_sorted(parts).encode("ascii")).hexdigest()[:24]
 
 
 def answer_key(*, item_hash: str, format: str, sample: int, prompt_hash: str, checkpoint: str, decoding: str) -> str:

@@ -97,7 +97,9 @@ def test_missing_files_and_other_formats(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(MATRIX.encode())[:-12], b"subject,q1", gzip.compress(b"subject\xff")]
+    "content",
+    [gzip.compress(MATRIX.encode())[:-12], b"subject,q1", gzip.compress(b"subject\xff")],
+    ids=["cut off", "not gzip", "not text"],  # the bytes tell the time, and workers must name tests alike
 )
 def test_broken_gzip_and_text(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "r.csv.gz").write_bytes(content)

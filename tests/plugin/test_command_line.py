@@ -306,3 +306,26 @@ def test_reruns_by_another_plugin(lab: Any) -> None:
     assert interview["statuses"] == {"ok": 30}
     assert len(lab.asked) == 31
     assert (lab.path / "out.xml").read_text().count('name="status"') == 31
+
+
+@pytest.mark.parametrize("own", [None, "20"])
+def test_threads_of_numpy_start_asleep_and_no_setting_stays(
+    project: Any, monkeypatch: pytest.MonkeyPatch, own: str | None
+) -> None:
+    name = "OPENBLAS_THREAD_TIMEOUT"
+    monkeypatch.delenv(name, raising=False)
+    if own is not None:
+        monkeypatch.setenv(name, own)
+    project.toy(
+        more=f"""
+        import sys
+        class Watch:
+            def find_spec(module, path=None, target=None):
+                if module == "numpy":
+                    Path("seen").write_text(str(os.environ.get({name!r})))
+        sys.meta_path.insert(0, Watch)
+        """,
+        fault=f"if os.environ.get({name!r}) != {own!r}: raise OSError",
+    )
+    assert project.spawn().ret == 0
+    assert (project.path / "seen").read_text() == (own or "4")

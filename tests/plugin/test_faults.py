@@ -185,7 +185,7 @@ def test_an_error_in_the_plugin(project: Any) -> None:
     project.toy(
         more="""
         from pytest_adaptive_eval.plugin.interview import Interview
-        Interview._check_errors = lambda self: 1 / 0
+        Interview._take = lambda self, made: 1 / 0
         """
     )
     result = project.spawn("--adaptive-eval-record=record.json")
@@ -200,7 +200,7 @@ def test_a_bank_edited_during_the_run(lab: Any) -> None:
     lab.tests(
         """
         import pytest
-        @pytest.mark.adaptive_eval("toy.bank", budget=30)
+        @pytest.mark.adaptive_eval("toy.bank", budget=30, batch=1)
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
         """

@@ -107,7 +107,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "an error in the plugin": {
         "more": """
         from pytest_adaptive_eval.plugin.interview import Interview
-        Interview._check_errors = lambda self: 1 / 0
+        Interview._take = lambda self, made: 1 / 0
         """
     },
     "an error where results are published": {
