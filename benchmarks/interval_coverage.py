@@ -94,7 +94,7 @@ def main() -> None:
             greedy.tell(np.take_along_axis(responses, proposal.items, axis=1))
         model = [model_based(greedy, subject=s) for s in range(len(truth))]
         inside = np.mean([i.low <= t <= i.high for i, t in zip(model, truth, strict=True)])
-        print(f"{name.split('_')[0]:5} model-based, maximum information, 15 %: its 90 % interval covers {inside:.2f}")
+        print(f"{name.split('_')[0]:5} model-based, policy estimate, 15 %: its 90 % interval covers {inside:.2f}")
 
 
 if __name__ == "__main__":
