@@ -17,7 +17,7 @@ from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import Conformal, combined, conformal_scale, subjects_needed
 from pytest_adaptive_eval.core.estimation import PseudoItems
-from pytest_adaptive_eval.core.inference import design_based, student_quantile, with_missing_as
+from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.projection import project
 from pytest_adaptive_eval.core.ranking import rank_correlation, ranking_accuracy
@@ -431,12 +431,8 @@ def _judge(
 
 
 def _design(session: Session, subject: int, confidence: float) -> Interval:
-    """The design-based interval as gates have it: a missing score as wrong below and as right above."""
-    log = session.log(subject)
-    if not np.isnan(log.scores).any():
-        return design_based(log, confidence)
-    wrong, right = (design_based(with_missing_as(log, score), confidence) for score in (0.0, 1.0))
-    return replace(wrong, estimate=(wrong.estimate + right.estimate) / 2.0, high=right.high)
+    """The design-based interval as gates have it."""
+    return hull(*with_missing_bounded(session.log(subject), confidence))
 
 
 def _combined(session: Session, table: Conformal, accuracy: Array, scale: Array, confidence: float) -> list[Interval]:

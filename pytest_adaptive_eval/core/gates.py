@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import conformal_scale, subjects_needed
-from pytest_adaptive_eval.core.inference import design_based, with_missing_as
+from pytest_adaptive_eval.core.inference import hull, with_missing_bounded
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.projection import ability_at, accuracy_at, model_based, project
 from pytest_adaptive_eval.core.session import DesignLog, Session
@@ -238,14 +238,7 @@ class SessionResult:
         """Accuracy interval that gates use, or None where there is none; answers without a score widen it."""
         if self.invalid or self.fault:
             return None
-        return _hull(*self._bounds(confidence))
-
-    def _bounds(self, confidence: float) -> tuple[Interval, Interval]:
-        """The interval with every missing answer counted as wrong, and as right."""
-        wrong = design_based(with_missing_as(self.log, 0.0), confidence)
-        if self.scored == self.asked:
-            return wrong, wrong
-        return wrong, design_based(with_missing_as(self.log, 1.0), confidence)
+        return hull(*with_missing_bounded(self.log, confidence))
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the bank, as plain data; `from_json` takes it back."""
@@ -311,7 +304,7 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
     notes = result.notes
     if fault := result.fault:
         return Verdict(Outcome.ERROR, metric, requirement, None, confidence, asked, len(bank), (fault, *notes))
-    bounds = result._bounds(confidence)
+    bounds = with_missing_bounded(result.log, confidence)
     needed = target
     if metric == "ability":  # decided where the error rate is known: on the accuracy that this ability implies
         needed = accuracy_at(bank, target)
@@ -321,16 +314,11 @@ def _at_least(result: SessionResult, metric: str, target: float, confidence: flo
     if missing:
         have = "answer has no score and is" if missing == 1 else "answers have no score and are"
         notes = (*notes, f"{missing} {have} counted as wrong in the lower bound and as right in the upper")
-    shown = _hull(*bounds)
+    shown = hull(*bounds)
     if metric == "ability":
         estimate, low, high = (ability_at(bank, value) for value in (shown.estimate, shown.low, shown.high))
         shown = Interval(estimate, low, high, confidence, shown.method)
     return Verdict(outcome, metric, requirement, shown, confidence, asked, len(bank), notes)
-
-
-def _hull(wrong: Interval, right: Interval) -> Interval:
-    middle = (wrong.estimate + right.estimate) / 2
-    return Interval(middle, wrong.low, right.high, wrong.confidence, wrong.method)
 
 
 def _decide(interval: Interval, target: float) -> Outcome:

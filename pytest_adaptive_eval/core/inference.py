@@ -17,7 +17,7 @@ from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.session import DesignLog
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["design_based", "student_quantile", "with_missing_as"]
+__all__ = ["design_based", "hull", "student_quantile", "with_missing_as", "with_missing_bounded"]
 
 Array = NDArray[np.float64]
 
@@ -25,6 +25,20 @@ Array = NDArray[np.float64]
 def with_missing_as(log: DesignLog, score: float) -> DesignLog:
     """The log with every missing score replaced: 0 and 1 bound what the missing could have been."""
     return replace(log, scores=np.where(np.isnan(log.scores), score, log.scores))
+
+
+def with_missing_bounded(log: DesignLog, confidence: float = 0.95) -> tuple[Interval, Interval]:
+    """The design-based interval with every missing score counted as wrong, and as right; twice one where none is."""
+    if not np.isnan(log.scores).any():
+        whole = design_based(log, confidence)
+        return whole, whole
+    return design_based(with_missing_as(log, 0.0), confidence), design_based(with_missing_as(log, 1.0), confidence)
+
+
+def hull(wrong: Interval, right: Interval) -> Interval:
+    """The interval that holds both, see `with_missing_bounded`, about the middle of their estimates."""
+    middle = (wrong.estimate + right.estimate) / 2
+    return Interval(middle, wrong.low, right.high, wrong.confidence, wrong.method)
 
 
 def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
