@@ -8,10 +8,12 @@ from typing import Any
 #: Public names and the modules they live in; loaded on first use, so that importing this package costs nothing.
 _NAMES = {
     "AdaptiveEvalError": "errors",
+    "AdaptiveEvalWarning": "errors",
+    "Condition": "core.conditions",
     "Estimate": "core.estimation",
     "Item": "core.item",
     "ItemBank": "core.bank",
-    "Outcome": "core.gates",
+    "Outcome": "core.verdict",
     "Policy": "core.session",
     "Response": "core.item",
     "RunRecord": "core.record",
@@ -22,7 +24,7 @@ _NAMES = {
     "Subject": "models.base",
     "SubjectIdentity": "models.base",
     "Unscored": "errors",
-    "Verdict": "core.gates",
+    "Verdict": "core.verdict",
     "load_subject": "models",
     "read_bank": "banks",
     "write_bank": "banks",

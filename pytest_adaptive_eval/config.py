@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.conditions import KINDS, Condition
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import Selector
 from pytest_adaptive_eval.core.selectors import SELECTORS
-from pytest_adaptive_eval.core.session import POLICIES, Policy
+from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Policy
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Settings:
         Where to write the run's record and the gate report besides.
     graders : tuple of str
         Modules that the user trusts to grade.
+    baseline : str or None
+        What gates call ``"baseline"``: a run's record or recorded answers.
     """
 
     root: Path
@@ -54,12 +57,14 @@ class Settings:
     record: Path | None = None
     junit: Path | None = None
     graders: tuple[str, ...] = ()
+    baseline: str | None = None
 
 
 _NUMBER = (int, float)
 #: What one evaluation may say, in a marker or in TOML, and the types it takes.
 EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
     "bank": (str,),
+    "category": (str,),
     "name": (str,),
     "policy": (str,),
     "selector": (str,),
@@ -69,9 +74,21 @@ EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
     "batch": (int,),
     "estimator": (str,),
     "seed": (int,),
+    "stop": (str,),
 }
 _TOML_KEYS = {**EVAL_KEYS, "kind": (str,), "model": (str,), "gate": (list,)}
-_GATE_KEYS = {"metric": (str,), "at_least": _NUMBER, "confidence": _NUMBER}
+_GATE_KEYS: Mapping[str, tuple[type, ...]] = {
+    "metric": (str,),
+    "at_least": _NUMBER,
+    "not_worse_than": (str,),
+    "margin": _NUMBER,
+    "rank_within": (int,),
+    "above": (str,),
+    "confidence": _NUMBER,
+    "probability": _NUMBER,
+    "on_inconclusive": (str,),
+    "method": (str,),
+}
 
 
 def _check(data: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], where: str) -> None:
@@ -145,8 +162,9 @@ class EvalSpec:
 
     @property
     def name(self) -> str:
-        """The evaluation's name: its own, else the bank's stem."""
-        return str(self.data.get("name", self.bank_stem))
+        """The evaluation's name: its own, else the bank's stem, with the category."""
+        category = self.data.get("category")
+        return str(self.data.get("name", f"{self.bank_stem}-{category}" if category else self.bank_stem))
 
     @property
     def parameter_id(self) -> str:
@@ -178,6 +196,8 @@ class EvalSpec:
         try:
             path = self._bank_path(settings.root)
             bank = read(path) if read else read_bank(path, graders=settings.graders)
+            if "category" in self.data:
+                bank = bank.only(self.data["category"])
             policy = self._policy(settings, bank, selector)
             budget = policy.budget_on(bank)
             if (seed := self.data.get("seed", 0)) < 0:
@@ -185,7 +205,8 @@ class EvalSpec:
         except ConfigError as error:
             text = str(error)
             raise ConfigError(text if text.startswith(self.where) else f"{self.where}: {text}") from None
-        seed = settings.seed if settings.seed is not None else seed
+        fixed = self.data.get("policy") == FIXED_FORM
+        seed = settings.seed if settings.seed is not None and not fixed else seed
         stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
         if bank.report.get("textless"):
             raise ConfigError(
@@ -193,6 +214,8 @@ class EvalSpec:
                 "with --items ITEMS.jsonl"
             )
         notes = []
+        if fixed:
+            notes.append("a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
         if not bank.calibrated:
             notes.append("uncalibrated bank, uniform draws")
         elif bank.report.get("trusted") is False:
@@ -213,11 +236,15 @@ class EvalSpec:
         data = self.data
         name = data.get("policy", "decide")
         if name not in POLICIES:
-            raise ConfigError(f"{self.where}: policy {name!r} is not known; use {' or '.join(POLICIES)}")
+            raise ConfigError(f"{self.where}: policy {name!r} is not known; use {', '.join(POLICIES)}")
         policy = POLICIES[name]
         if not bank.calibrated and "selector" not in data:
             policy = replace(policy, selector=SELECTORS["random"])
-        changes: dict[str, Any] = {k: data[k] for k in ("floor", "standard_error", "batch", "budget") if k in data}
+        changes: dict[str, Any] = {
+            k: data[k] for k in ("floor", "standard_error", "batch", "budget", "stop") if k in data
+        }
+        if name == FIXED_FORM and (own := [k for k in ("selector", "floor", "stop", "standard_error") if k in data]):
+            raise ConfigError(f"{self.where}: a fixed form is drawn uniformly and asked in full: remove {own[0]}")
         if "selector" in data:
             chosen = SELECTORS.get(data["selector"]) or more(data["selector"])
             if chosen is None:
@@ -243,24 +270,18 @@ class GateSpec:
 
     Parameters
     ----------
-    metric : str
-        ``accuracy`` or ``ability``.
-    at_least : float
-    confidence : float
-        One-sided.
+    condition : Condition
     line : int
         In the file, from 1.
     """
 
-    metric: str
-    at_least: float
-    confidence: float = 0.95
+    condition: Condition
     line: int = 0
 
     @property
     def name(self) -> str:
         """As the test is called."""
-        return f"{self.metric}-at-least-{self.at_least:g}"
+        return self.condition.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,17 +352,29 @@ def _gate(data: Any, path: Path, line: int) -> GateSpec:
     if not isinstance(data, dict):
         raise ConfigError(f"{where}: a gate is written [[eval.gate]] with metric and at_least")
     _check(data, _GATE_KEYS, where)
-    metric = data.get("metric", "accuracy")
-    if metric not in ("accuracy", "ability"):
-        raise ConfigError(f"{where}: metric {metric!r} is not known; use accuracy or ability")
-    if "at_least" not in data:
-        raise ConfigError(f"{where}: the gate has no condition; write at_least = 0.6")
-    if metric == "accuracy" and not 0 <= data["at_least"] <= 1:
-        raise ConfigError(f"{where}: at_least is {data['at_least']!r}, an accuracy lies in [0, 1]")
-    confidence = float(data.get("confidence", 0.95))
-    if not 0.5 <= confidence < 1:
-        raise ConfigError(f"{where}: confidence is {confidence!r}, expected a number in [0.5, 1) such as 0.95")
-    return GateSpec(metric, float(data["at_least"]), confidence, line)
+    kinds = [kind for kind in KINDS if kind in data]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none"
+        raise ConfigError(
+            f"{where}: a gate has one condition of {', '.join(KINDS)}; found {found}: write at_least = 0.6"
+        )
+    (kind,) = kinds
+    if (kind == "not_worse_than") != ("margin" in data):
+        raise ConfigError(f"{where}: not_worse_than and margin go together: margin = 0.02 allows a loss of 2 points")
+    more: dict[str, Any] = {k: data[k] for k in ("on_inconclusive", "method") if k in data}
+    for name, kinds_of in (("confidence", ("at_least", "not_worse_than")), ("probability", ("rank_within", "above"))):
+        if name in data:
+            if kind not in kinds_of:
+                raise ConfigError(f"{where}: {name} does not go with {kind}; it goes with {' and '.join(kinds_of)}")
+            more[name] = float(data[name])
+    if kind == "not_worse_than":
+        more |= {"value": float(data["margin"]), "name": data[kind]}
+    else:
+        more["name" if kind == "above" else "value"] = data[kind]
+    try:
+        return GateSpec(Condition(data.get("metric", "accuracy"), kind, **more), line)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def load_model(spec: str, folders: Sequence[Path], cache: Path) -> Subject:

@@ -4,6 +4,7 @@
 
     AdaptiveEvalError
     ├── UsageError              the user can mend it: a file, a setting, a gate
+    │   ├── BaselineError       a baseline that cannot be compared with
     │   ├── BankError           a bank or one of its items is malformed
     │   ├── CheckpointError     a checkpoint is unsafe, incomplete or unreadable
     │   ├── ConfigError         a setting, marker argument, flag or TOML key
@@ -21,7 +22,9 @@ from __future__ import annotations
 
 __all__ = [
     "AdaptiveEvalError",
+    "AdaptiveEvalWarning",
     "BankError",
+    "BaselineError",
     "CheckpointError",
     "ConfigError",
     "EstimationError",
@@ -32,12 +35,20 @@ __all__ = [
 ]
 
 
+class AdaptiveEvalWarning(UserWarning):
+    """An undecided gate that was told to warn and let it through."""
+
+
 class AdaptiveEvalError(Exception):
     """Base of all errors raised by this package."""
 
 
 class UsageError(AdaptiveEvalError):
     """Something the user can mend; the message says what and how."""
+
+
+class BaselineError(UsageError):
+    """A baseline is missing, incomplete, or of another bank, prompt or decoding."""
 
 
 class BankError(UsageError):

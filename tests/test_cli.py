@@ -106,7 +106,10 @@ def test_help(run, monkeypatch, arguments):
         (["calibrate", "r.csv", "-o", "x.txt"], "-o x.txt: a bank folder's name ends with .bank"),
         (["calibrate", "r.csv", "-o", "there.bank"], "-o there.bank exists: choose another name, or give --replace"),
         (["calibrate", "r.csv", "-o", "r.csv/x.bank"], "r.csv is not a folder that can be written to"),
-        (["calibrate", "r.csv", "--policy", "guess"], "--policy guess: known are estimate, decide, and none"),
+        (
+            ["calibrate", "r.csv", "--policy", "guess"],
+            "--policy guess: known are estimate, decide, fixed-form, and none",
+        ),
         (["calibrate", "r.csv", "--policy", ","], "--policy is empty"),
         (["calibrate", "r.csv", "--budget", "5%,abc"], "--budget 'abc': write a count such as 50 or a share"),
         (["calibrate", "r.csv", "--budget", "41"], "--budget 41: the bank has 40 items"),

@@ -9,6 +9,7 @@ import pytest
 
 from pytest_adaptive_eval.banks import write_bank
 from pytest_adaptive_eval.config import EvalSpec, Settings, read_toml
+from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
@@ -27,8 +28,8 @@ def settings(root: Path, **more: object) -> Settings:
 
 def test_defaults_decide_with_logged_chances(banks: Path) -> None:
     built = EvalSpec({"bank": "good.bank"}, "t.py:1", banks).build(settings(banks))
-    assert (built.name, built.budget, built.seed, built.notes) == ("good", 6, 0, ())
-    assert built.policy.selector.name == "spread"
+    assert (built.name, built.budget, built.seed, built.notes) == ("good", 8, 0, ())
+    assert (built.policy.selector.name, built.policy.stop) == ("spread", "decision")
     assert not built.policy.design_based
 
 
@@ -138,9 +139,9 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
     path.write_text(TOML)
     first, second = read_toml(path)
     assert (first.spec.name, first.line, first.model) == ("good", 1, None)
-    assert [(g.metric, g.at_least, g.confidence, g.line) for g in first.gates] == [
-        ("accuracy", 0.5, 0.95, 5),
-        ("ability", -1.0, 0.9, 8),
+    assert [(g.condition, g.line) for g in first.gates] == [
+        (Condition("accuracy", "at_least", 0.5), 5),
+        (Condition("ability", "at_least", -1, confidence=0.9), 8),
     ]
     assert [g.name for g in first.gates] == ["accuracy-at-least-0.5", "ability-at-least--1"]
     assert (second.spec.name, second.line, second.model, second.gates) == ("second", 13, "replay:a.csv#m", ())
@@ -159,8 +160,19 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("[[eval]]\nbank = 'a'\nname = 'a[b]'", "cannot name a test"),
         ("[[eval]]\nbank = 'a'\nname = 'a::b'", "cannot name a test"),
         ("[[eval]]\nbank = 'a'\n[[eval]]\nbank = 'b/a'", ":3: two evaluations of the name 'a'"),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nmetric = 'accuracy'", ":3: the gate has no condition"),
-        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 3", ":3: at_least is 3"),
+        (
+            "[[eval]]\nbank = 'a'\n[[eval.gate]]\nmetric = 'accuracy'",
+            ":3: a gate has one condition of at_least, not_worse_than, rank_within, above; found none",
+        ),
+        (
+            "[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nmargin = 0.1",
+            ":3: not_worse_than and margin go together",
+        ),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nnot_worse_than = 'b'", ":3: not_worse_than and margin go together"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nabove = 'b'", "found at_least and above"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nprobability = 0.9", "probability does not go with"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nrank_within = 2\nconfidence = 0.9", "confidence does not go with"),
+        ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 3", ":3: accuracy.at_least(3): an accuracy lies in [0, 1]"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 'x'", ":3: at_least is 'x'"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = .5", "not readable as TOML"),
         ("[[eval]]\nbank = 'a'\n[[eval.gate]]\nat_least = 0.5\nmetric = 'speed'", ":3: metric 'speed'"),

@@ -308,6 +308,7 @@ def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
         content_hash=str(about.get("content_hash", "")),
         categories=list(map([*names, ""].__getitem__, np.where(known, codes, -1).tolist())),
         subjects=tuple(about.get("subjects", ())),
+        accuracies=_accuracies(path / "bank.json", about.get("accuracies", [])),
         report=MappingProxyType(about.get("report", {})),
         conformal=_conformal(path / "bank.json", about.get("conformal", [])),
     )
@@ -317,6 +318,16 @@ def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
             "not of one fit; write the bank again"
         )
     return bank
+
+
+def _accuracies(path: Path, values: Any) -> tuple[float, ...]:
+    """Of the calibration subjects; a bank of before they were kept has none."""
+    if not isinstance(values, list):
+        raise BankError(f"{path}: accuracies is {values!r:.80}, expected a list of numbers; calibrate the bank again")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BankError(f"{path}: accuracies holds {value!r:.80}, expected numbers; calibrate the bank again")
+    return tuple(values)
 
 
 def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:

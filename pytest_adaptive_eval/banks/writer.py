@@ -30,6 +30,7 @@ def write_bank(
     guess: ArrayLike | None = None,
     model: str = "2pl",
     subjects: Sequence[str] = (),
+    accuracies: Sequence[float] = (),
     report: Mapping[str, Any] | None = None,
     conformal: Iterable[Conformal] = (),
     replace: bool = False,
@@ -51,6 +52,8 @@ def write_bank(
         ``1pl``, ``2pl``, ``3pl`` or ``mirt``.
     subjects : sequence of str
         Names of the calibration subjects.
+    accuracies : sequence of float
+        Their accuracies over the whole bank, one a subject, or none.
     report : mapping, optional
         The calibration report, JSON data.
     conformal : iterable of Conformal
@@ -115,6 +118,7 @@ def write_bank(
             "items_bytes": (staged / "items.jsonl").stat().st_size,
             "categories": names,
             "subjects": list(subjects),
+            "accuracies": [float(accuracy) for accuracy in accuracies],
             "report": dict(report or {}),
             "conformal": [table.to_json() for table in conformal],
         }

@@ -9,9 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines import Calibration, Recipe
-from pytest_adaptive_eval.calibration.quality import Quality, assess
+from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted, prior_sd
 from pytest_adaptive_eval.calibration.replay import conformal_tables, grouped
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import Conformal, subjects_needed
@@ -21,6 +22,8 @@ from pytest_adaptive_eval.core.session import Policy
 from pytest_adaptive_eval.errors import ResponsesError
 
 __all__ = ["Built", "calibrate", "matched"]
+
+Array = NDArray[np.float64]
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %, which is what gates at 95 % show.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
@@ -39,6 +42,9 @@ class Built:
     fit : Calibration
     quality : Quality
     conformal : list of Conformal
+    accuracies : tuple of float, length S
+        Of the subjects over the whole bank: their scores, and predictions at
+        their abilities where there is none.
     """
 
     responses: Responses
@@ -46,6 +52,7 @@ class Built:
     fit: Calibration
     quality: Quality
     conformal: list[Conformal]
+    accuracies: tuple[float, ...]
 
     def write(self, write_bank: Callable[..., ItemBank], path: Path, *, replace: bool = False) -> ItemBank:
         """Write the folder by the writer of `banks`."""
@@ -59,6 +66,7 @@ class Built:
             guess=self.fit.guess,
             model=self.fit.model,
             subjects=self.responses.subjects,
+            accuracies=self.accuracies,
             report=report,
             conformal=self.conformal,
             replace=replace,
@@ -199,4 +207,13 @@ def calibrate(
     else:
         by_id = {item.id: item for item in items}
         texts = [by_id[name] for name in together.items]
-    return Built(together, texts, fit, quality, tables)
+    known = _completed(together.scores, fit, given is not None).mean(axis=1)
+    return Built(together, texts, fit, quality, tables, tuple(known.tolist()))
+
+
+def _completed(scores: Array, fit: Calibration, given: bool) -> Array:
+    """The scores (S, n) with predictions where there is none."""
+    missing = np.isnan(scores)
+    if not missing.any():
+        return scores
+    return np.where(missing, predicted(scores, fit, prior_sd(given)), scores)

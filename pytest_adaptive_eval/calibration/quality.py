@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.engines import Calibration, Recipe
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.estimation import MAP
-from pytest_adaptive_eval.core.gates import number
 from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import ResponsesError
 
-__all__ = ["Quality", "assess", "choose_dimensions"]
+__all__ = ["Quality", "assess", "choose_dimensions", "predicted", "prior_sd"]
 
 Array = NDArray[np.float64]
 
@@ -91,12 +91,17 @@ def _loss(scores: Array, p: Array, cells: NDArray[np.bool_]) -> float:
     return float(-(r * np.log(q) + (1.0 - r) * np.log1p(-q)).mean())
 
 
-def _predicted(scores: Array, bank: Calibration, prior_sd: float = 1.0) -> Array:
-    """Predicted scores (S, n) at the abilities that `scores` give."""
+def prior_sd(given: bool) -> float:
+    """Of the abilities, in logits: the scale of given parameters is not known, so that theirs get a wide prior."""
+    return 10.0 if given else 1.0
+
+
+def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
+    """Predicted scores (S, n) at the posterior modes that `scores` give, with `sd` of the abilities' normal prior."""
     S, n = scores.shape
     A, d = bank.discrimination, bank.intercept
     c = bank.guess if bank.guess.any() else None
-    prior = MAP(sd=prior_sd)
+    prior = MAP(sd=sd)
     rows = max(1, (1 << 22) // (n * A.shape[1]))
     out = np.empty((S, n))
     for s in range(0, S, rows):
@@ -149,8 +154,7 @@ def assess(
     say = progress or (lambda _: None)
     seen = ~np.isnan(scores)
     S, n = scores.shape
-    # the scale of given parameters is not known, so that their abilities get a wide prior
-    prior_sd = 1.0 if recipe is not None else 10.0
+    sd = prior_sd(given=recipe is None)
     kept, held = _masked(scores)
     loss: dict[str, float] = {}
     if held.any() and not bank.interrupted:
@@ -158,14 +162,14 @@ def assess(
         shown = recipe.finished(kept) if recipe is not None else bank
         own = np.broadcast_to(np.nanmean(kept, axis=1, keepdims=True), scores.shape)
         loss = {
-            "bank": _loss(scores, _predicted(kept, shown, prior_sd), held),
+            "bank": _loss(scores, predicted(kept, shown, sd), held),
             "mean accuracy": _loss(scores, own, held),
-            "rasch": _loss(scores, _predicted(kept, Recipe("1pl").finished(kept)), held),
+            "rasch": _loss(scores, predicted(kept, Recipe("1pl").finished(kept)), held),
         }
     main = bank.discrimination[:, 0]
     strength = main if bank.discrimination.shape[1] == 1 else np.sqrt((bank.discrimination**2).sum(axis=1))
     slopes = {"negative": float((main < -TINY_SLOPE).mean()), "tiny": float((np.abs(strength) <= TINY_SLOPE).mean())}
-    p = _predicted(scores, bank, prior_sd)
+    p = predicted(scores, bank, sd)
     w = np.where(seen, p * (1.0 - p), 0.0)
     infit = np.where(seen, (np.nan_to_num(scores) - p) ** 2, 0.0).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-9)
     infit = np.where(w.sum(axis=0) > 0.5, infit, 1.0)  # too little expected to vary: nothing can be said
@@ -282,5 +286,5 @@ def choose_dimensions(
     for D in candidates:
         if len(scores) > D:
             say(f"choosing the number of dimensions: {D}")
-            losses[D] = _loss(scores, _predicted(kept, recipe(D).finished(kept)), held)
+            losses[D] = _loss(scores, predicted(kept, recipe(D).finished(kept)), held)
     return min(losses, key=lambda D: losses[D]), {D: round(loss, 4) for D, loss in losses.items()}

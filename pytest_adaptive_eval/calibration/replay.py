@@ -128,13 +128,16 @@ def conformal_tables(
     none = np.empty((len(policies), 0))  # where too many are equally strong
     above = missed(truth <= strong, truth > strong)[0] if (truth > strong).any() else none
     below = missed(truth >= weak, truth < weak)[0] if (truth < weak).any() else none
+    order = errors.argsort(axis=1)
     return [
         Conformal(
             policy.key(bank),
-            tuple(np.sort(errors[row]).tolist()),
-            float(below[row].min(initial=0.0)),
-            float(above[row].max(initial=0.0)),
-            *np.quantile(projected[row], [1.0 - SIDE, SIDE]).tolist(),
+            tuple(errors[row, order[row]].tolist()),
+            below=float(below[row].min(initial=0.0)),
+            above=float(above[row].max(initial=0.0)),
+            weak=float(np.quantile(projected[row], 1.0 - SIDE)),
+            strong=float(np.quantile(projected[row], SIDE)),
+            projected=tuple(projected[row, order[row]].tolist()),
         )
         for row, policy in enumerate(policies)
     ]

@@ -12,6 +12,7 @@ from typing import Any
 from pytest_adaptive_eval.cli.backtest import backtest_command
 from pytest_adaptive_eval.cli.calibrate import calibrate_command
 from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, PASSED, USAGE, screen
+from pytest_adaptive_eval.cli.plan import plan_command
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 
 __all__ = ["main"]
@@ -117,6 +118,21 @@ def _parser() -> argparse.ArgumentParser:
     add("--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
     _recipe_arguments(backtest)
     backtest.set_defaults(run=backtest_command)
+
+    plan = verbs.add_parser(
+        "plan",
+        help="how many questions a gate will take on a bank",
+        description="Print the questions that gates take on a bank: expected, for nine verdicts in ten, and for a "
+        "wanted power, with those of a test of fixed size. Nothing is asked.",
+    )
+    add = plan.add_argument
+    add("bank", metavar="BANK", type=Path, help="a bank folder, or a JSONL of items")
+    text = "distance of the truth from the threshold, or the margin of a paired gate (%(default)s)"
+    add("--margin", metavar="SHARE", type=float, default=0.1, help=text)
+    add("--alpha", metavar="A", type=float, default=0.05, help="error rate of each one-sided verdict (%(default)s)")
+    add("--power", metavar="P", type=float, default=0.8, help="wanted chance of a verdict (%(default)s)")
+    add("--at-least", metavar="X", type=float, help="threshold; the accuracy of average ability when omitted")
+    plan.set_defaults(run=plan_command)
     return parser
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +18,21 @@ from pytest_adaptive_eval.errors import BankError
 __all__ = ["ItemBank", "scale_id"]
 
 Array = NDArray[np.float64]
+
+
+class _Some(Sequence[Any]):
+    """Some places of a sequence that is read lazily."""
+
+    def __init__(self, whole: Sequence[Any], places: Sequence[int]) -> None:
+        self._whole, self._places = whole, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._whole[n] for n in self._places[index]]
+        return self._whole[self._places[index]]
 
 
 def _frozen(values: ArrayLike) -> Array:
@@ -63,6 +78,10 @@ class ItemBank:
         The broadest category of each item.
     subjects : tuple of str
         Names of the subjects whose responses calibrated the bank.
+    accuracies : tuple of float
+        Accuracy of each of them over the whole bank, in [0, 1], predicted where
+        a subject has no score; empty where it is not known, as of a bank that
+        was written from parameters.
     report : mapping
         The calibration report; ``trusted`` is False for a bank written by force.
     conformal : mapping of str to Conformal
@@ -72,7 +91,7 @@ class ItemBank:
     ------
     BankError
         Duplicate ids, a parameter that is not finite, a guess floor outside
-        [0, 1), or unequal lengths.
+        [0, 1), an accuracy outside [0, 1], or unequal lengths.
     """
 
     name: str
@@ -87,6 +106,7 @@ class ItemBank:
     content_hash: str = ""
     categories: Sequence[str] = ()
     subjects: tuple[str, ...] = ()
+    accuracies: tuple[float, ...] = ()
     report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     conformal: Mapping[str, Conformal] = field(default_factory=lambda: MappingProxyType({}))
     #: The guess floors, or None where no item has one, which spares two passes over the bank.
@@ -132,6 +152,20 @@ class ItemBank:
             twice = ordered[same[0]]
             twice = twice.decode() if isinstance(twice, bytes) else str(twice)
             raise BankError(f"bank {self.name!r}: the item id {twice!r} stands twice; ids must be unique")
+        self._check_accuracies()
+
+    def _check_accuracies(self) -> None:
+        if self.accuracies and len(self.accuracies) != len(self.subjects):
+            raise BankError(
+                f"bank {self.name!r}: {len(self.accuracies)} accuracies for {len(self.subjects)} subjects; one a "
+                "subject, or none at all, is needed. Calibrate the bank again"
+            )
+        for subject, accuracy in zip(self.subjects, self.accuracies, strict=False):
+            if not 0.0 <= accuracy <= 1.0:  # so is NaN
+                raise BankError(
+                    f"bank {self.name!r}: the subject {subject!r} has accuracy {accuracy!r:.80}, expected a number in "
+                    "[0, 1]. Calibrate the bank again"
+                )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -161,6 +195,31 @@ class ItemBank:
             return list(self.ids).index(item_id)
         except ValueError:
             raise BankError(f"bank {self.name!r} has no item {item_id!r}") from None
+
+    def only(self, category: str) -> ItemBank:
+        """The items of one of the broadest categories, on the same scale, as a bank of its own.
+
+        Raises
+        ------
+        BankError
+            There is no such category.
+        """
+        places = [n for n, own in enumerate(self.categories) if own == category]
+        if not places:
+            known = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
+            raise BankError(f"bank {self.name!r} has no category {category!r}; it has {known}")
+        return replace(
+            self,
+            ids=[self.ids[n] for n in places],
+            items=_Some(self.items, places),
+            discrimination=self.discrimination[places],
+            intercept=self.intercept[places],
+            guess=self.guess[places],
+            categories=[category] * len(places),
+            content_hash=hashlib.sha256(f"{self.content_hash} {category}".encode()).hexdigest()[:16],
+            accuracies=(),
+            conformal=MappingProxyType({}),
+        )
 
     @classmethod
     def uncalibrated(cls, name: str, items: Sequence[Item], **more: Any) -> ItemBank:

@@ -83,6 +83,13 @@ class Conformal:
         Smallest and largest error where strength was extrapolated, see the module.
     weak, strong : float
         Projected accuracies at and below which `below` counts, and at and above which `above` does.
+    projected : tuple of float, length N, optional
+        The projection that each of `errors` is of; empty in tables of before they were kept.
+
+    Raises
+    ------
+    ValueError
+        Not as many projections as errors, or one that is not finite.
     """
 
     policy: str
@@ -91,6 +98,13 @@ class Conformal:
     above: float = 0.0
     weak: float = 1.0
     strong: float = 0.0
+    projected: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.projected and len(self.projected) != len(self.errors):
+            raise ValueError(f"{len(self.projected)} projections for {len(self.errors)} errors; one an error is needed")
+        if not all(map(math.isfinite, self.projected)):
+            raise ValueError(f"a projection is not finite among {self.projected!r:.80}")
 
     def interval(self, accuracy: float, scale: float, confidence: float = 0.95) -> Interval:
         """Two-sided interval of the accuracy over the bank.
@@ -128,13 +142,18 @@ class Conformal:
             "policy": self.policy,
             "errors": [float(f"{e:.6g}") for e in self.errors],
             **{name: float(f"{getattr(self, name):.6g}") for name in _SIDES},
+            "projected": [float(f"{p:.6g}") for p in self.projected],
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Conformal:
         """Read back what `to_json` gave."""
-        errors = tuple(sorted(float(e) for e in data["errors"]))
-        return cls(str(data["policy"]), errors, *(float(data[name]) for name in _SIDES))
+        below, above, weak, strong = (float(data[name]) for name in _SIDES)
+        errors = [float(e) for e in data["errors"]]
+        projected = tuple(float(p) for p in data.get("projected", ()))
+        if len(projected) == len(errors):
+            projected = tuple(p for _, p in sorted(zip(errors, projected, strict=True)))
+        return cls(str(data["policy"]), tuple(sorted(errors)), below, above, weak, strong, projected)
 
 
 def combined(first: Interval, second: Interval) -> Interval | None:

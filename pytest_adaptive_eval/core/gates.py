@@ -2,135 +2,133 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.conformal import conformal_scale, subjects_needed
-from pytest_adaptive_eval.core.inference import hull, with_missing_bounded
+from pytest_adaptive_eval.core.betting import anytime_valid
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.conformal import Conformal, conformal_scale, subjects_needed
+from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.inference import hull, mean_of_draws, with_missing_bounded
 from pytest_adaptive_eval.core.interval import Interval
-from pytest_adaptive_eval.core.projection import ability_at, accuracy_at, model_based, project
-from pytest_adaptive_eval.core.session import DesignLog, Session
+from pytest_adaptive_eval.core.judging import judge
+from pytest_adaptive_eval.core.pairing import Baseline
+from pytest_adaptive_eval.core.projection import model_based, project
+from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.core.verdict import Verdict
 
-__all__ = ["ERRORS_IN_A_ROW", "ERROR_SHARE", "Metric", "Outcome", "SessionResult", "Verdict", "number"]
+__all__ = ["ERRORS_IN_A_ROW", "ERROR_SHARE", "UNREADABLE_SHARE", "Metric", "SessionResult"]
 
 #: An interview ends with ERROR after this many infrastructure errors in a row ...
 ERRORS_IN_A_ROW = 3
 #: ... or when they exceed this share of the budget.
 ERROR_SHARE = 0.05
+#: ... and when more than this share of its answers have not the form of an answer.
+UNREADABLE_SHARE = 0.5
+#: An interview that ended so can be judged.
+_WHOLE = (StopReason.DECISION, StopReason.PRECISION, StopReason.BUDGET, StopReason.EXHAUSTED)
 
-
-class Outcome(enum.StrEnum):
-    """What a gate concludes."""
-
-    PASS = "PASS"
-    FAIL = "FAIL"
-    INCONCLUSIVE = "INCONCLUSIVE"
-    ERROR = "ERROR"
-
-
-def number(value: float, digits: int = 3) -> str:
-    """A number as reports show it: ``.512``, ``-1.204``, ``1.000``."""
-    text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A gate's conclusion; true only for PASS.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    metric : str
-        ``accuracy`` or ``ability``.
-    requirement : str
-        As a person would write it, such as ``>= .60``.
-    interval : Interval or None
-        In the metric's own unit; None when there is nothing to show.
-    confidence : float
-        1 - alpha of each one-sided claim.
-    asked, size : int
-        Items administered, items in the bank.
-    notes : tuple of str
-        What a reader must know besides.
-    """
-
-    outcome: Outcome
-    metric: str
-    requirement: str
-    interval: Interval | None
-    confidence: float
-    asked: int
-    size: int
-    notes: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return self.outcome is Outcome.PASS
-
-    @property
-    def sentence(self) -> str:
-        """One line that can be read alone."""
-        claim = f"{self.metric} {self.requirement} required"
-        if self.interval is not None:
-            i = self.interval
-            relation = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}.get(self.outcome, "for")
-            target = self.requirement.removeprefix(">= ")
-            claim = (
-                f"{self.metric} {number(i.estimate)} [{number(i.low)}, {number(i.high)}] {relation} {target} required"
-            )
-        parts = [f"{self.outcome.value} {claim}", f"{100 * self.confidence:.4g} %"]
-        parts.append(f"{self.asked} of {self.size} items")
-        if self.interval is not None:
-            parts.append(self.interval.method)
-        return ", ".join(parts) + "".join(f"; {' '.join(note.split())}" for note in self.notes)
-
-    def __repr__(self) -> str:
-        return self.sentence
-
-    def to_json(self) -> dict[str, Any]:
-        """For the record."""
-        out = asdict(self)
-        out["outcome"] = self.outcome.value
-        out["notes"] = list(self.notes)
-        out["sentence"] = self.sentence
-        return out
+OnInconclusive = Literal["fail", "warn", "pass"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Metric:
-    """A quantity that gates can be set on, bound to its result."""
+    """A quantity that gates can be set on, bound to its result.
+
+    Every method gives a `Verdict`, and raises `ConfigError` where a value is
+    out of range or the interview's policy admits no valid verdict.
+    `confidence` is that of each one-sided decision; `on_inconclusive` says what
+    an undecided gate does: fail, pass, or pass with a warning.
+    """
 
     name: str
     result: SessionResult
 
-    def at_least(self, target: float, *, confidence: float = 0.95) -> Verdict:
-        """PASS when the lower bound reaches `target`, FAIL when the upper bound is below it.
+    def at_least(
+        self,
+        target: float,
+        *,
+        confidence: float = 0.95,
+        on_inconclusive: OnInconclusive = "fail",
+        method: Literal["draws", "likelihood-ratio"] = "draws",
+    ) -> Verdict:
+        """PASS when the draws show that the metric reaches `target`, FAIL when they show that it does not.
 
         Parameters
         ----------
         target : float
             Accuracy in [0, 1], or ability in logits on the bank's scale.
         confidence : float
-            One-sided, in [0.5, 1).
-
-        Raises
-        ------
-        ConfigError
-            The target or confidence is out of range, or the interview's
-            policy admits no valid interval.
+        on_inconclusive : {"fail", "warn", "pass"}
+        method : {"draws", "likelihood-ratio"}
+            The second trusts the bank, and is for abilities alone.
         """
-        verdict = _at_least(self.result, self.name, target, confidence)
-        return self.result.on_verdict(verdict) if self.result.on_verdict else verdict
+        return self.result.verdict(
+            Condition(
+                self.name,
+                "at_least",
+                target,
+                confidence=_number(confidence),
+                on_inconclusive=on_inconclusive,
+                method=method,
+            )
+        )
+
+    def not_worse_than(
+        self, baseline: str, *, margin: float, confidence: float = 0.95, on_inconclusive: OnInconclusive = "fail"
+    ) -> Verdict:
+        """PASS when the draws show less than `margin` lost against a baseline, FAIL when they show more.
+
+        Parameters
+        ----------
+        baseline : str
+            Another evaluation of the run, a file of recorded answers or of a
+            run, or ``"baseline"`` for what ``--adaptive-eval-baseline`` names.
+        margin : float
+            As a share of the bank, in (0, 1).
+        confidence : float
+        on_inconclusive : {"fail", "warn", "pass"}
+        """
+        return self.result.verdict(
+            Condition(
+                self.name,
+                "not_worse_than",
+                margin,
+                str(baseline),
+                confidence=_number(confidence),
+                on_inconclusive=on_inconclusive,
+            )
+        )
+
+    def rank_within(self, k: int, *, probability: float = 0.95, on_inconclusive: OnInconclusive = "fail") -> Verdict:
+        """PASS when the subject is among the first `k` of the bank's reference subjects with a probability.
+
+        FAIL when it is not, with the same probability.
+        """
+        return self.result.verdict(
+            Condition(self.name, "rank_within", k, probability=_number(probability), on_inconclusive=on_inconclusive)
+        )
+
+    def above(self, name: str, *, probability: float = 0.95, on_inconclusive: OnInconclusive = "fail") -> Verdict:
+        """PASS when the subject is more accurate than the reference subject `name` with a probability."""
+        return self.result.verdict(
+            Condition(
+                self.name, "above", name=str(name), probability=_number(probability), on_inconclusive=on_inconclusive
+            )
+        )
 
     def __repr__(self) -> str:
         return f"{self.name} of {self.result.name}"
+
+
+def _number(value: Any) -> Any:
+    """A whole number as a float; anything else is left for the check."""
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -152,18 +150,34 @@ class SessionResult:
         None when the interview was cut off.
     statuses : mapping
         Number of administrations by `Status`.
+    sequential : bool
+        Whether gates use tests that hold at any moment, since the interview
+        may have ended when they decided.
     invalid : str
-        Why no design-based interval exists; empty when one does.
-    model : Interval or None
-        The bank's own projection of the accuracy; shown, never decided on.
-    conformal : Interval or None
-        The same projection with an interval from replayed interviews, where the
-        bank has a table of this policy and budget; it holds for checkpoints like
-        the calibration subjects, so that it is shown, and gates use the draws.
+        Why the draws decide nothing; empty when they do.
+    projected : tuple of float or None
+        The bank's own projection of the accuracy and its standard error, see
+        `projection.project`; shown, never decided on.
+    policy : str
+        `Policy.key` where the length did not depend on the answers, so that
+        the bank's table of replayed interviews applies; else empty.
     error : str
         Why the interview is void; empty otherwise.
     notes : tuple of str
         Shown with every verdict, such as an untrusted bank.
+    planned : tuple of Condition
+        Conditions known before the interview, which share its items.
+    family : int
+        Conditions that FAIL verdicts are corrected for, those of other
+        interviews included.
+    baselines : mapping of str to Baseline
+        By the name that conditions use.
+    subject : mapping of str to str
+        ``name`` of who answered, and hashes ``decoding`` and ``prompt`` that a
+        comparison must share; empty where unknown.
+    chance : float, optional
+        Accuracy of guessing, where every item asked has choices: no gate
+        passes on an accuracy that cannot be told from it.
     on_verdict : callable, optional
         Takes each verdict asked for, and returns the one to use.
     """
@@ -175,20 +189,28 @@ class SessionResult:
     standard_error: list[float] | None
     stop: StopReason | None
     statuses: Mapping[str, int]
+    sequential: bool = False
     invalid: str = ""
-    model: Interval | None = None
-    conformal: Interval | None = None
+    projected: tuple[float, float] | None = None
+    policy: str = ""
     error: str = ""
     notes: tuple[str, ...] = ()
+    planned: tuple[Condition, ...] = ()
+    family: int = 0
+    baselines: Mapping[str, Baseline] = field(default_factory=dict)
+    subject: Mapping[str, str] = field(default_factory=dict)
+    chance: float | None = None
     on_verdict: Callable[[Verdict], Verdict] | None = None
 
     @classmethod
-    def of(
-        cls, name: str, session: Session, *, statuses: Mapping[str, int], error: str = "", notes: Sequence[str] = ()
-    ) -> SessionResult:
-        """The result of a session's first subject."""
+    def of(cls, name: str, session: Session, *, statuses: Mapping[str, int], **more: Any) -> SessionResult:
+        """The result of a session's first subject; `more` as in the class."""
         calibrated = session.bank.calibrated
         log = session.log()
+        projected = None
+        if calibrated and len(log):
+            accuracy, error = project(session)
+            projected = float(accuracy[0]), float(error[0])
         return cls(
             name=name,
             bank=session.bank,
@@ -197,11 +219,11 @@ class SessionResult:
             standard_error=session.estimate.standard_error[0].tolist() if calibrated else None,
             stop=session.stop[0],
             statuses=dict(statuses),
+            sequential=session.sequential,
             invalid=session.policy.design_based,
-            model=model_based(session) if calibrated and len(log.scores) else None,
-            conformal=_conformal(session) if calibrated and len(log.scores) else None,
-            error=error,
-            notes=tuple(notes),
+            projected=projected,
+            policy="" if session.adapts_length else session.policy.key(session.bank),
+            **more,
         )
 
     def __repr__(self) -> str:
@@ -210,12 +232,12 @@ class SessionResult:
     @property
     def asked(self) -> int:
         """Items administered."""
-        return len(self.log.scores)
+        return len(self.log)
 
     @property
     def fault(self) -> str:
         """Why nothing may be concluded; empty when the interview ended as planned."""
-        if self.error or self.stop in (StopReason.BUDGET, StopReason.EXHAUSTED):
+        if self.error or self.stop in _WHOLE:
             return self.error
         return self.stop.value if self.stop else "the interview did not end"
 
@@ -234,33 +256,78 @@ class SessionResult:
         """Ability on the bank's scale; decided on the accuracy expected at that ability."""
         return Metric("ability", self)
 
+    @property
+    def model(self) -> Interval | None:
+        """The projection with the interval that the bank claims; shown, never decided on."""
+        return model_based(*self.projected) if self.projected else None
+
+    @property
+    def conformal(self) -> Interval | None:
+        """The projection with an interval from replayed interviews, where the bank has a table of this policy.
+
+        It holds for checkpoints like the calibration subjects, which a regressed one is not: gates use the draws.
+        """
+        if self.table is None or self.projected is None or len(self.table.errors) < subjects_needed(0.95):
+            return None
+        return self.table.interval(self.projected[0], self.scale)
+
+    @property
+    def table(self) -> Conformal | None:
+        """The bank's errors of replayed interviews like this one, where it has some and there is a projection."""
+        return self.bank.conformal.get(self.policy) if self.projected else None
+
+    @property
+    def scale(self) -> float:
+        """What replayed errors are measured in."""
+        assert self.projected is not None
+        accuracy, error = self.projected
+        return float(conformal_scale([accuracy], [error], self.asked, len(self.bank))[0])
+
     def interval(self, confidence: float = 0.95) -> Interval | None:
         """Accuracy interval that gates use, or None where there is none; answers without a score widen it."""
-        if self.invalid or self.fault:
+        if self.invalid or self.fault or not self.asked:
             return None
-        return hull(*with_missing_bounded(self.log, confidence))
+        return self.interval_of(self.log, confidence)
+
+    def interval_of(self, log: DesignLog, confidence: float) -> Interval:
+        """Interval of the accuracy in a log of this interview's draws, or in a view of it."""
+        if self.sequential:
+            return anytime_valid(log, mean_of_draws(log), confidence)
+        return hull(*with_missing_bounded(log, confidence))
+
+    def verdict(self, condition: Condition) -> Verdict:
+        """The verdict on a condition, told to `on_verdict`, which may change it; raises as `judge`."""
+        verdict = self.judge(condition)
+        return self.on_verdict(verdict) if self.on_verdict else verdict
+
+    def judge(self, condition: Condition) -> Verdict:
+        """What the answers say about a condition; raises as `judging.judge`."""
+        return judge(self, condition)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the bank, as plain data; `from_json` takes it back."""
+        """What travels between processes: all but the bank and what is planned; `from_json` takes it back."""
         return {
             "name": self.name,
-            "log": {f.name: np.asarray(getattr(self.log, f.name)).tolist() for f in fields(self.log)},
+            "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in (*DesignLog.columns(), "size")},
             "theta": self.theta,
             "standard_error": self.standard_error,
             "stop": self.stop.name if self.stop else None,
             "statuses": dict(self.statuses),
+            "sequential": self.sequential,
             "invalid": self.invalid,
-            "model": self.model.to_json() if self.model else None,
-            "conformal": self.conformal.to_json() if self.conformal else None,
+            "projected": self.projected,
+            "policy": self.policy,
             "error": self.error,
             "notes": list(self.notes),
+            "subject": dict(self.subject),
+            "chance": self.chance,
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], bank: ItemBank) -> SessionResult:
-        """Read back what `to_json` gave."""
+    def from_json(cls, data: Mapping[str, Any], bank: ItemBank, **more: Any) -> SessionResult:
+        """Read back what `to_json` gave; `more` as in the class."""
         log: dict[str, Any] = dict(data["log"])
-        for column in set(log) - {"size"}:
+        for column in DesignLog.columns():
             log[column] = np.array(log[column], dtype=int if column == "items" else float)
         return cls(
             **{
@@ -268,60 +335,8 @@ class SessionResult:
                 "bank": bank,
                 "log": DesignLog(**log),
                 "stop": StopReason[data["stop"]] if data["stop"] else None,
-                "model": Interval(**data["model"]) if data["model"] else None,
-                "conformal": Interval(**data["conformal"]) if data["conformal"] else None,
+                "projected": tuple(data["projected"]) if data["projected"] else None,
                 "notes": tuple(data["notes"]),
-            }
+            },
+            **more,
         )
-
-
-def _conformal(session: Session, confidence: float = 0.95) -> Interval | None:
-    bank = session.bank
-    table = bank.conformal.get(session.policy.key(bank)) if bank.conformal else None
-    if table is None or len(table.errors) < subjects_needed(confidence):
-        return None
-    accuracy, error = project(session)
-    asked = session.stopped_at[0] if session.stop[0] else session.asked
-    scale = conformal_scale(accuracy[:1], error[:1], asked, len(bank))
-    return table.interval(float(accuracy[0]), float(scale[0]), confidence)
-
-
-def _at_least(result: SessionResult, metric: str, target: float, confidence: float) -> Verdict:
-    bank, asked = result.bank, result.asked
-    if isinstance(target, bool) or not isinstance(target, int | float) or not np.isfinite(target):
-        raise ConfigError(f"{result.name}: {metric}.at_least({target!r}): expected a number")
-    if not 0.5 <= confidence < 1:
-        raise ConfigError(f"{result.name}: confidence is {confidence!r}, expected a number in [0.5, 1) such as 0.95")
-    if metric == "accuracy" and not 0 <= target <= 1:
-        raise ConfigError(f"{result.name}: accuracy.at_least({target!r}): an accuracy lies in [0, 1]")
-    if metric == "ability" and not bank.calibrated:
-        raise ConfigError(
-            f"{result.name}: the bank {bank.name!r} has no ability scale: gate on accuracy or calibrate it"
-        )
-    if result.invalid:
-        raise ConfigError(f"{result.name}: this interview cannot feed a gate: {result.invalid}")
-    requirement = f">= {number(target, 2)}" if round(target, 2) == target else f">= {number(target)}"
-    notes = result.notes
-    if fault := result.fault:
-        return Verdict(Outcome.ERROR, metric, requirement, None, confidence, asked, len(bank), (fault, *notes))
-    bounds = with_missing_bounded(result.log, confidence)
-    needed = target
-    if metric == "ability":  # decided where the error rate is known: on the accuracy that this ability implies
-        needed = accuracy_at(bank, target)
-    outcomes = {_decide(interval, needed) for interval in bounds}
-    missing = asked - result.scored
-    outcome = outcomes.pop() if len(outcomes) == 1 else Outcome.INCONCLUSIVE
-    if missing:
-        have = "answer has no score and is" if missing == 1 else "answers have no score and are"
-        notes = (*notes, f"{missing} {have} counted as wrong in the lower bound and as right in the upper")
-    shown = hull(*bounds)
-    if metric == "ability":
-        estimate, low, high = (ability_at(bank, value) for value in (shown.estimate, shown.low, shown.high))
-        shown = Interval(estimate, low, high, confidence, shown.method)
-    return Verdict(outcome, metric, requirement, shown, confidence, asked, len(bank), notes)
-
-
-def _decide(interval: Interval, target: float) -> Outcome:
-    if interval.low >= target:
-        return Outcome.PASS
-    return Outcome.FAIL if interval.high < target else Outcome.INCONCLUSIVE

@@ -8,23 +8,17 @@ variates and can make an interval wide, never wrong.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.interval import Interval
-from pytest_adaptive_eval.core.session import DesignLog
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["design_based", "hull", "student_quantile", "with_missing_as", "with_missing_bounded"]
+__all__ = ["design_based", "hull", "mean_of_draws", "student_quantile", "with_missing_bounded"]
 
 Array = NDArray[np.float64]
-
-
-def with_missing_as(log: DesignLog, score: float) -> DesignLog:
-    """The log with every missing score replaced: 0 and 1 bound what the missing could have been."""
-    return replace(log, scores=np.where(np.isnan(log.scores), score, log.scores))
 
 
 def with_missing_bounded(log: DesignLog, confidence: float = 0.95) -> tuple[Interval, Interval]:
@@ -32,7 +26,7 @@ def with_missing_bounded(log: DesignLog, confidence: float = 0.95) -> tuple[Inte
     if not np.isnan(log.scores).any():
         whole = design_based(log, confidence)
         return whole, whole
-    return design_based(with_missing_as(log, 0.0), confidence), design_based(with_missing_as(log, 1.0), confidence)
+    return design_based(log.with_missing_as(0.0), confidence), design_based(log.with_missing_as(1.0), confidence)
 
 
 def hull(wrong: Interval, right: Interval) -> Interval:
@@ -58,7 +52,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     Parameters
     ----------
     log : DesignLog
-        Without missing scores; see `with_missing_as`.
+        Without missing scores; see `DesignLog.with_missing_as`.
     confidence : float
         Of each one-sided bound, in (0.5, 1).
 
@@ -73,7 +67,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     if np.isnan(log.propensities).any():
         raise EstimationError("the items were not drawn at random, so no design-based interval exists")
     if np.isnan(log.scores).any():
-        raise EstimationError("a score is missing: bound it first, see with_missing_as")
+        raise EstimationError("a score is missing: bound it first, see DesignLog.with_missing_as")
     known = log.scores.sum()
     least, most = known / size, (known + size - t) / size  # what is certain, come what may
     left = size - np.arange(t)
@@ -85,10 +79,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
         low = _smallest_total(right, t, size, 1.0 - confidence)
         high = size - _smallest_total(t - right, t, size, 1.0 - confidence)
         return Interval(right / t, low / size, high / size, confidence, "exact uniform")
-    before = np.concatenate(([0.0], log.scores.cumsum()[:-1]))
-    totals = before + log.rest + (log.scores - log.predictions) / log.propensities
-    weights = 1.0 / np.maximum(log.variance, 1e-9)
-    weights /= weights.sum()
+    totals, weights = log.totals, _weights(log)
     estimate = float(weights @ totals)
     concentration = float((weights**2).sum())
     empirical = float((weights**2) @ (totals - estimate) ** 2) / max(1.0 - concentration, 1e-9)
@@ -102,6 +93,20 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
         confidence,
         "design-based",
     )
+
+
+def _weights(log: DesignLog) -> Array:
+    """Shares of the one-draw estimates in their mean: inverse to their variance by the model, fixed before the draw."""
+    weights = 1.0 / np.maximum(log.variance, 1e-9)
+    return np.asarray(weights / weights.sum())
+
+
+def mean_of_draws(log: DesignLog) -> float:
+    """Accuracy by the weighted mean of the one-draw estimates, within what the scores known allow."""
+    wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
+    middle = log.with_missing_as(0.5)
+    estimate = float(_weights(middle) @ middle.totals)
+    return float(np.clip(estimate, wrong.scores.sum(), right.scores.sum() + log.size - len(log))) / log.size
 
 
 def _smallest_total(right: int, drawn: int, size: int, alpha: float) -> int:

@@ -147,6 +147,16 @@ class Item:
             raise BankError(f"item {self.id!r}: its grader {self.grader!r} gave {score!r}, expected a number in [0, 1]")
         return score
 
+    def readable(self, text: str) -> bool:
+        """Whether a text has the form of an answer: a letter or choice, a number, for other graders anything at all."""
+        text = str(text)[:GRADED_CHARACTERS]
+        if self.grader == "choice":
+            folded = [_normal(choice) for choice in self.choices]
+            return bool(_normal(text) in folded or _STATED.search(text) or _LEADING.match(text.strip()))
+        if self.grader == "numeric":
+            return _number(text) is not None
+        return bool(text.strip())
+
     def in_format(self, name: str) -> Item:
         """The item as asked in the modality combination `name` (``none`` is the empty one)."""
         if name not in self.formats:

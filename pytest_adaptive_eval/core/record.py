@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from pytest_adaptive_eval.core.gates import Outcome
+from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
 
 __all__ = ["SCHEMA_VERSION", "Administration", "GateRecord", "InterviewRecord", "RunRecord", "plain"]
@@ -79,7 +79,7 @@ class Administration(_Json):
         Chance of the item at its draw; None for a deterministic selector.
     predicted : float or None
         Predicted score before asking.
-    rest, variance : float or None
+    rest, variance, down, up : float or None
         See `pytest_adaptive_eval.core.selection.Proposal`.
     theta_before, theta_after : list of float or None
         Ability in logits; None on an uncalibrated bank.
@@ -106,6 +106,8 @@ class Administration(_Json):
     predicted: float | None = None
     rest: float | None = None
     variance: float | None = None
+    down: float | None = None
+    up: float | None = None
     theta_before: list[float] | None = None
     theta_after: list[float] | None = None
     status: str = "ok"
@@ -139,8 +141,10 @@ class InterviewRecord(_Json):
         Name of the `StopReason`; empty if the interview was cut off.
     stop_sentence : str
     theta, standard_error : list of float or None
+    conditions : list of dict
+        `Condition.to_json` of the gates that were known before the first question.
     accuracy : dict or None
-        The design-based `Interval`; gates decide on it.
+        The `Interval` by the draws; gates decide on it.
     accuracy_conformal : dict or None
         The bank's projection with an interval from replayed interviews; shown only.
     accuracy_model : dict or None
@@ -168,6 +172,7 @@ class InterviewRecord(_Json):
     accuracy: dict[str, Any] | None
     accuracy_model: dict[str, Any] | None
     accuracy_conformal: dict[str, Any] | None = None
+    conditions: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     error: str = ""
     notes: list[str] = field(default_factory=list)

@@ -11,16 +11,15 @@ so that the logged q is the chance of the draw: what a design-based interval nee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 
-__all__ = ["Proposal", "Selector", "View", "propose"]
+__all__ = ["Proposal", "Selector", "View", "chances", "propose"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -91,6 +90,10 @@ class Proposal:
         Model-based variance of that draw's weighted residual (score -
         prediction) / propensity, in squared items: the sum of p(1-p)/q over
         the items not yet drawn.  Serves to weight draws and is never trusted.
+    down, up : array, shape (S, k)
+        Largest prediction / propensity, and (1 - prediction) / propensity, of
+        an item not yet drawn, in items: no draw can lower or raise the estimate
+        of the total by more, which is what bets must survive.
     """
 
     items: Ints
@@ -98,12 +101,13 @@ class Proposal:
     predictions: Array
     rest: Array
     variance: Array
+    down: Array
+    up: Array
 
     @classmethod
     def join(cls, parts: Sequence[Proposal]) -> Proposal:
         """One proposal for the subjects of several, in order."""
-        names = ("items", "propensities", "predictions", "rest", "variance")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
 
 
 def _invert(cumulative: Array, x: float) -> int:
@@ -142,12 +146,22 @@ def _chances(criteria: Array, left: int, floor: float, top: bool) -> Array:
     return q
 
 
-def _variance(spread: Array, q: Array, floor: float) -> Array:
-    """Sum (S,) of spread / q over the items left: those drawn have spread 0."""
+def chances(selector: Selector, view: View, floor: float) -> Array:
+    """Chance of each item at the first draw, shape (S, n)."""
+    criteria = selector.criterion(view)
+    return _chances(criteria, criteria.shape[1], floor, selector.mode == "top")
+
+
+def _reach(right: Array, wrong: Array, q: Array, floor: float) -> tuple[Array, Array, Array]:
+    """Variance, down and up (S,) of `Proposal`, from p and 1 - p that are 0 for items drawn."""
     if floor > 0:
-        return np.asarray((spread / q).sum(axis=1))
-    with np.errstate(divide="ignore", over="ignore"):  # infinite where an item without a chance could tell something
-        return np.asarray(np.divide(spread, q, out=np.zeros(q.shape), where=spread > 0).sum(axis=1))
+        down, up = right / q, wrong / q
+        return (down * wrong).sum(axis=1), down.max(axis=1), up.max(axis=1)
+    # infinite where an item without a chance could tell something; a certain answer says nothing: inf * 0
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        down = np.divide(right, q, out=np.zeros(q.shape), where=right > 0)
+        up = np.divide(wrong, q, out=np.zeros(q.shape), where=wrong > 0)
+        return np.nansum(down * wrong, axis=1), down.max(axis=1), up.max(axis=1)
 
 
 def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence[np.random.Generator]) -> Proposal:
@@ -187,24 +201,26 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     gone = np.empty((subjects, t + k), dtype=np.int64)
     np.add(view.asked, start[:, None], out=gone[:, :t])
     criteria.put(gone[:, :t], drawn)
-    propensities = rest = variance = np.full((subjects, k), np.nan)
+    propensities = rest = variance = down = up = np.full((subjects, k), np.nan)
     if randomised:
-        propensities, rest, variance = np.empty((3, subjects, k))
-        spread = irt.weight(p)  # of the score, whatever the guess
-        spread.put(gone[:, :t], 0.0)
-        sum_left = p.sum(axis=1) - p.take(gone[:, :t]).sum(axis=1)
+        propensities, rest, variance, down, up = np.empty((5, subjects, k))
+        right, wrong = p.copy(), 1.0 - p
+        right.put(gone[:, :t], 0.0)
+        wrong.put(gone[:, :t], 0.0)
+        sum_left = right.sum(axis=1)
     for j in range(k):
         if randomised:
             q = _chances(criteria, n - t - j, floor, top)
-            variance[:, j] = _variance(spread, q, floor)
+            variance[:, j], down[:, j], up[:, j] = _reach(right, wrong, q, floor)
             q.put(gone[:, : t + j], 0.0)
             chosen = start + [_draw(q[s], rngs[s].random()) for s in range(subjects)]
             propensities[:, j], rest[:, j] = q.take(chosen), sum_left
             sum_left -= p.take(chosen)
-            spread.put(chosen, 0.0)
+            right.put(chosen, 0.0)
+            wrong.put(chosen, 0.0)
         else:
             chosen = start + criteria.argmax(axis=1)
         criteria.put(chosen, drawn)
         gone[:, t + j] = chosen
     new = gone[:, t:]
-    return Proposal(new - start[:, None], propensities, p.take(new), rest, variance)
+    return Proposal(new - start[:, None], propensities, p.take(new), rest, variance, down, up)

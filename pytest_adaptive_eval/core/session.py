@@ -8,20 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.betting import Claim
+from pytest_adaptive_eval.core.classification import Cut
+from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
+from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.selection import Proposal, Selector, View, propose
 from pytest_adaptive_eval.core.selectors import SELECTORS, Random
-from pytest_adaptive_eval.core.stopping import AnyOf, Budget, StandardError, StoppingRule, StopReason, resolve_budget
+from pytest_adaptive_eval.core.stopping import (
+    AnyOf,
+    Budget,
+    Decision,
+    Progress,
+    StandardError,
+    StoppingRule,
+    StopReason,
+    resolve_budget,
+)
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["GATE_FLOOR", "POLICIES", "DesignLog", "Policy", "Session"]
+__all__ = ["FIXED_FORM", "GATE_FLOOR", "POLICIES", "Policy", "Session"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,6 +62,10 @@ class Policy:
     batch : int
         Items drawn and answered together.
     estimator : Estimator
+    stop : {"budget", "decision"}
+        ``decision`` ends the interview when every gate is decided, by tests
+        that hold at any moment; ``budget`` asks it all, for an interval that
+        is narrower because nobody looked before.
     """
 
     selector: Selector = SELECTORS["spread"]
@@ -57,8 +74,11 @@ class Policy:
     standard_error: float | None = None
     batch: int = 1
     estimator: Estimator = field(default_factory=MAP)
+    stop: Literal["budget", "decision"] = "budget"
 
     def __post_init__(self) -> None:
+        if self.stop not in ("budget", "decision"):
+            raise ConfigError(f"stop is {self.stop!r}, expected 'decision' or 'budget'")
         if not 0.0 <= self.floor <= 1.0:
             raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
         if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
@@ -69,10 +89,10 @@ class Policy:
     @property
     def design_based(self) -> str:
         """Empty when a design-based interval is valid, else the sentence that says why not."""
-        if self.standard_error is not None:
+        if self.standard_error is not None and self.stop != "decision":
             return (
                 "the interview may stop at a standard error, which depends on the answers, and its interval is "
-                "valid only at a fixed number of items: remove standard_error"
+                "valid only at a fixed number of items: remove standard_error, or set stop to 'decision'"
             )
         if isinstance(self.selector, Random):
             return ""
@@ -102,15 +122,21 @@ class Policy:
 
     def key(self, bank: ItemBank) -> str:
         """What decides which items are asked on a bank, and when it stops; conformal tables are kept by it."""
-        settings = {**self.to_json(), "budget": self.budget_on(bank)}
+        settings = {**self.to_json(), "budget": self.budget_on(bank), "stop": None}  # replays have no gates
         if SELECTORS.get(self.selector.name) != self.selector:  # of a plugin, or with other constants
             settings["selector"] = repr(self.selector)
         return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
 
-    def rule(self, count: int) -> StoppingRule:
-        """The stopping rule with a budget of `count` administrations, see `budget_on`."""
-        budget = Budget(count)
-        return budget if self.standard_error is None else AnyOf((StandardError(self.standard_error), budget))
+    def rule(
+        self, count: int, claims: tuple[Claim, ...] = (), family: int = 0, cuts: tuple[Cut, ...] = ()
+    ) -> StoppingRule:
+        """The stopping rule with a budget of `count` administrations, see `budget_on`, and gates as in `Session`."""
+        rules: list[StoppingRule] = [Budget(count)]
+        if self.standard_error is not None:
+            rules.insert(0, StandardError(self.standard_error))
+        if self.stop == "decision" and (claims or cuts):
+            rules.insert(0, Decision(claims, family, cuts))
+        return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
 
     def to_json(self) -> dict[str, Any]:
         """Everything that decides which items are asked."""
@@ -121,32 +147,21 @@ class Policy:
             "standard_error": self.standard_error,
             "batch": self.batch,
             "estimator": self.estimator.name,
+            "stop": self.stop,
         }
 
 
-#: The two named policies: ``estimate`` ranks and estimates, one item at a time; ``decide`` feeds gates, and its batches
+#: The policy that asks every checkpoint the same items.
+FIXED_FORM = "fixed-form"
+
+#: The named policies: ``estimate`` ranks and estimates, one item at a time; ``decide`` feeds gates, and its batches
 #: spare a model seven calls of eight for little: its draws are random, so that each answer steers the next ones less.
+#: ``fixed-form`` draws uniformly, once for all checkpoints.
 POLICIES: dict[str, Policy] = {
     "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"]()),
-    "decide": Policy(batch=8),
+    "decide": Policy(budget="20%", batch=8, stop="decision"),
+    FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DesignLog:
-    """What one subject's administrations say to a design-based estimate, in order.
-
-    All arrays have shape (t,); `scores` is NaN where there is none.
-    See `Proposal` for the rest.
-    """
-
-    items: Ints
-    scores: Array
-    propensities: Array
-    predictions: Array
-    rest: Array
-    variance: Array
-    size: int
 
 
 class Session:
@@ -161,6 +176,16 @@ class Session:
     subjects : int
         S.  All are asked in step; one whose interview has ended is still
         proposed items, whose scores change nothing.
+    claims : sequence of Claim
+        What the gates claim; under a policy that stops at a decision the
+        interview ends when all are decided.
+    family : int
+        Claims that denials are corrected for, see `betting.decide`.
+    cuts : sequence of Cut
+        Abilities to classify by, which end the interview likewise.
+    baseline : Baseline, optional
+        Of a paired gate: its scores predict the answers where they are known
+        for the whole bank; else its draws are followed, as far as they go.
 
     Raises
     ------
@@ -176,10 +201,26 @@ class Session:
     ...     session.tell([[answer(bank.items[i]) for i in proposal.items[0]]])
     """
 
-    def __init__(self, bank: ItemBank, policy: Policy, *, seed: int | Sequence[int] = 0, subjects: int = 1) -> None:
+    def __init__(
+        self,
+        bank: ItemBank,
+        policy: Policy,
+        *,
+        seed: int | Sequence[int] = 0,
+        subjects: int = 1,
+        claims: Sequence[Claim] = (),
+        family: int = 0,
+        cuts: Sequence[Cut] = (),
+        baseline: Baseline | None = None,
+    ) -> None:
         self.budget = policy.budget_on(bank)
         self.bank, self.policy = bank, policy
-        self.rule = policy.rule(self.budget)
+        self._followed = self._paired = None
+        if baseline is not None and baseline.complete:
+            self._paired, self._flips = baseline, baseline.shapes(bank)
+        elif baseline is not None:
+            self._followed, self.budget = baseline, min(self.budget, baseline.draws)
+        self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
         self.subjects = subjects
         if isinstance(seed, int):
             seeds = np.random.SeedSequence(seed).spawn(subjects) if subjects > 1 else [np.random.SeedSequence(seed)]
@@ -196,15 +237,25 @@ class Session:
         self.stop: list[StopReason | None] = [None] * subjects
         self.stopped_at = np.zeros(subjects, dtype=np.int64)
         shape = (subjects, self.budget)
-        self._items = np.empty(shape, dtype=np.int64)
-        self._scores, self._propensities = np.empty(shape), np.empty(shape)
-        self._predictions, self._rest, self._variance = np.empty(shape), np.empty(shape), np.empty(shape)
+        self._log = {
+            name: np.empty(shape, dtype=np.int64 if name == "items" else float) for name in DesignLog.columns()
+        }
         self._A = np.empty((*shape, bank.dimensions))
         self._d = np.empty(shape)
         self._c = np.empty(shape) if bank.asymptote is not None else None
         #: Abilities after each administration, shape (S, budget, D).
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
+
+    @property
+    def sequential(self) -> bool:
+        """Whether only tests that hold at any moment are valid: for decisions, and after draws of unplanned number."""
+        return self.policy.stop == "decision" or self._followed is not None
+
+    @property
+    def adapts_length(self) -> bool:
+        """Whether the number of items depends on the answers."""
+        return not isinstance(self.rule, Budget) or self._followed is not None
 
     @property
     def finished(self) -> bool:
@@ -234,19 +285,28 @@ class Session:
         return self._pending
 
     def _propose(self, some: slice, k: int) -> Proposal:
-        theta = self.estimate.theta[some]
-        view = View(
-            self.bank,
-            theta,
-            self.estimate.covariance[some],
-            irt.probability(theta, self.bank.discrimination, self.bank.intercept, self.bank.asymptote),
-            self._items[some, : self.asked],
-        )
+        predicted, items = self._predicted(some), self._log["items"][some, : self.asked]
+        if self._followed is not None:
+            return self._followed.follow(self.asked, predicted, k)
+        view = View(self.bank, self.estimate.theta[some], self.estimate.covariance[some], predicted, items)
         return propose(self.policy.selector, view, k, self.policy.floor, self._rngs[some])
+
+    def _predicted(self, some: slice) -> Array:
+        if self._paired is not None:
+            items, scores = self.answers
+            return self._paired.predicted(self._flips, items[some], scores[some])
+        bank = self.bank
+        if (
+            not bank.calibrated
+        ):  # all items alike, after as many right and wrong answers as were met and one more of each
+            _, scores = self.answers
+            right, scored = np.nansum(scores[some], axis=1), (~np.isnan(scores[some])).sum(axis=1)
+            return np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(bank), axis=1)
+        return irt.probability(self.estimate.theta[some], bank.discrimination, bank.intercept, bank.asymptote)
 
     @property
     def predicted(self) -> Array:
-        """Predicted score of every item at the present abilities, shape (S, n)."""
+        """Predicted score of every item by the bank at the present abilities, shape (S, n)."""
         return irt.probability(self.estimate.theta, self.bank.discrimination, self.bank.intercept, self.bank.asymptote)
 
     def tell(self, scores: ArrayLike) -> None:
@@ -271,12 +331,8 @@ class Session:
         k = given.shape[1]
         new = slice(self.asked, self.asked + k)
         items = proposal.items[:, :k]
-        self._items[:, new] = items
-        self._scores[:, new] = given
-        self._propensities[:, new] = proposal.propensities[:, :k]
-        self._predictions[:, new] = proposal.predictions[:, :k]
-        self._rest[:, new] = proposal.rest[:, :k]
-        self._variance[:, new] = proposal.variance[:, :k]
+        for name, column in self._log.items():
+            column[:, new] = given if name == "scores" else getattr(proposal, name)[:, :k]
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:
@@ -285,7 +341,8 @@ class Session:
         if self.bank.calibrated:
             self.estimate = self._estimated()
         self.trace[:, new] = self.estimate.theta[:, None, :]
-        for s, reason in enumerate(self.rule.check(self.asked, self.estimate)):
+        progress = Progress(self.asked, self.estimate, self.logs)
+        for s, reason in enumerate(self.rule.check(progress)):
             if reason:
                 self.end(StopReason.EXHAUSTED if self.asked == len(self.bank) else reason, s)
 
@@ -293,7 +350,7 @@ class Session:
         """The estimate after the answers so far; that of an ended interview stays."""
         t, old = self.asked, self.estimate
         c = None if self._c is None else self._c[:, :t]
-        new = self.policy.estimator.estimate(self._scores[:, :t], self._A[:, :t], self._d[:, :t], c, old)
+        new = self.policy.estimator.estimate(self._log["scores"][:, :t], self._A[:, :t], self._d[:, :t], c, old)
         if not any(self.stop):
             return new
         ended = self.stopped
@@ -306,7 +363,7 @@ class Session:
     @property
     def answers(self) -> tuple[Ints, Array]:
         """Items asked so far and their scores, NaN where there is none, both of shape (S, asked)."""
-        return self._items[:, : self.asked], self._scores[:, : self.asked]
+        return self._log["items"][:, : self.asked], self._log["scores"][:, : self.asked]
 
     @property
     def stopped(self) -> NDArray[np.bool_]:
@@ -323,11 +380,10 @@ class Session:
         """The administrations of one subject up to its stop."""
         t = int(self.stopped_at[subject]) if self.stop[subject] else self.asked
         return DesignLog(
-            self._items[subject, :t].copy(),
-            self._scores[subject, :t].copy(),
-            self._propensities[subject, :t].copy(),
-            self._predictions[subject, :t].copy(),
-            self._rest[subject, :t].copy(),
-            self._variance[subject, :t].copy(),
-            len(self.bank),
+            **{name: column[subject, :t].copy() for name, column in self._log.items()}, size=len(self.bank)
         )
+
+    @property
+    def logs(self) -> DesignLog:
+        """Everything asked so far of all subjects, arrays of shape (S, asked), not copied."""
+        return DesignLog(**{name: column[:, : self.asked] for name, column in self._log.items()}, size=len(self.bank))

@@ -6,14 +6,17 @@ import enum
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from pytest_adaptive_eval.core.betting import Claim, decide
+from pytest_adaptive_eval.core.classification import Cut
+from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import Estimate
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["AnyOf", "Budget", "StandardError", "StopReason", "StoppingRule", "resolve_budget"]
+__all__ = ["AnyOf", "Budget", "Decision", "Progress", "StandardError", "StopReason", "StoppingRule", "resolve_budget"]
 
 
 class StopReason(enum.Enum):
@@ -21,17 +24,34 @@ class StopReason(enum.Enum):
 
     BUDGET = "the budget is spent"
     EXHAUSTED = "every item of the bank was asked"
+    DECISION = "every gate is decided"
     PRECISION = "the standard error reached its target"
     ERRORS = "too many answers could not be had"
     INTERRUPTED = "the run was interrupted"
+
+
+class Progress(NamedTuple):
+    """What a rule may look at: S interviews after the same number of items.
+
+    Parameters
+    ----------
+    asked : int
+    estimate : Estimate
+    log : DesignLog
+        Arrays of shape (S, asked).
+    """
+
+    asked: int
+    estimate: Estimate
+    log: DesignLog
 
 
 @runtime_checkable
 class StoppingRule(Protocol):
     """Something that ends interviews, for many subjects at once."""
 
-    def check(self, asked: int, estimate: Estimate) -> Sequence[StopReason | None]:
-        """Reason to stop per subject, after `asked` items, from their abilities."""
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+        """Reason to stop per subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +60,9 @@ class Budget:
 
     count: int
 
-    def check(self, asked: int, estimate: Estimate) -> Sequence[StopReason | None]:
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
         """See `StoppingRule`."""
-        return [StopReason.BUDGET if asked >= self.count else None] * len(estimate.theta)
+        return [StopReason.BUDGET if progress.asked >= self.count else None] * len(progress.estimate.theta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +75,34 @@ class StandardError:
         if not self.target > 0:
             raise ConfigError(f"standard_error is {self.target!r}, expected a number of logits above 0")
 
-    def check(self, asked: int, estimate: Estimate) -> Sequence[StopReason | None]:
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
         """See `StoppingRule`."""
-        reached = np.asarray((estimate.standard_error <= self.target).all(axis=1))
-        return [StopReason.PRECISION if asked > 0 and r else None for r in reached]
+        reached = np.asarray((progress.estimate.standard_error <= self.target).all(axis=1))
+        return [StopReason.PRECISION if progress.asked > 0 and r else None for r in reached]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Stop when every gate is decided: claims by bets, see `betting.decide`, and cuts, see `classification.Cut`.
+
+    Parameters
+    ----------
+    claims : tuple of Claim
+    family : int
+        Claims that denials are corrected for, with those of other interviews.
+    cuts : tuple of Cut
+    """
+
+    claims: tuple[Claim, ...]
+    family: int = 0
+    cuts: tuple[Cut, ...] = ()
+
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        decided = (decide(progress.log, self.claims, self.family).outcome != 0).all(axis=-1)
+        for cut in self.cuts:
+            decided &= cut.classify(progress.log).side != 0
+        return [StopReason.DECISION if d else None for d in decided]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +111,9 @@ class AnyOf:
 
     rules: tuple[StoppingRule, ...]
 
-    def check(self, asked: int, estimate: Estimate) -> Sequence[StopReason | None]:
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
         """See `StoppingRule`."""
-        columns = [rule.check(asked, estimate) for rule in self.rules]
+        columns = [rule.check(progress) for rule in self.rules]
         return [next((reason for reason in row if reason), None) for row in zip(*columns, strict=True)]
 
 

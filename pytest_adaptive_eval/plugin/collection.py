@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.baseline import read_baseline
 from pytest_adaptive_eval.config import EvalSpec
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.errors import ConfigError, UsageError
+from pytest_adaptive_eval.errors import BaselineError, ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
@@ -132,6 +133,7 @@ class Collection:
             originalname=node.originalname,
         )
         interview.evaluation, interview.state = evaluation, self.state
+        interview.planned, interview.unplanned, interview.sources = [], [], {}
         if self.config.pluginmanager.hasplugin("timeout"):
             interview.add_marker(pytest.mark.timeout(0), append=False)
             interview.untimed = interview.own_markers[0]
@@ -179,13 +181,16 @@ class Collection:
                 self._check(item)
                 if gate_rules.is_gate(item):
                     state.wants[item] = gate_rules.needed(item, state.interviews)
-            except ConfigError as error:
+                    self._plan(item)
+            except UsageError as error:
                 self.mistake(error)
         if not self._mistakes:
             kept = set(items)
             items[:] = gate_rules.order(items, state.wants)
             self._not_deselected(set(items) - kept)
             state.exchange.plan([self._planned(i) for i in items if isinstance(i, Interview) or i in state.wants])
+            if state.worker:  # whose output nobody sees
+                state.exchange.tell(self.pytest_report_collectionfinish(items))
             if state.exchange.planned() and not self.config.option.collectonly:
                 try:
                     for interview in (i for i in items if isinstance(i, Interview)):
@@ -195,6 +200,64 @@ class Collection:
                     self.mistake(error)
         if self._mistakes:
             refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
+
+    def _plan(self, gate: pytest.Item) -> None:
+        """Let the interviews know what a gate will ask for."""
+        try:
+            conditions = gate_rules.literal_conditions(gate)
+            for name, condition in conditions or ():
+                interview = gate_rules.resolve(name, self.state.interviews)
+                condition.check(interview.evaluation.bank)
+                interview.planned.append(condition)
+                self.state.family += condition.by_draws
+                if condition.kind == "not_worse_than":
+                    self._baseline(interview, condition.name)
+        except UsageError as error:
+            raise type(error)(f"{gate.nodeid}: {error}") from None
+        if conditions is None:
+            for interview in self.state.wants[gate]:
+                interview.unplanned.append(gate.name)
+
+    def _baseline(self, interview: Interview, name: str) -> None:
+        """Find what a paired gate compares with: another interview of this run, or a file."""
+        others = [other for other in self.state.interviews if other is not interview]
+        if any(name in other.aliases for other in others):
+            other = gate_rules.resolve(name, others)
+            if other.evaluation.bank.content_hash != interview.evaluation.bank.content_hash:
+                raise BaselineError(
+                    f"the evaluations {interview.evaluation.name!r} and {name!r} ask different banks: a comparison "
+                    "needs the same items"
+                )
+            if interview in self._before(other):
+                raise BaselineError(f"{interview.evaluation.name!r} and {name!r} are each other's baseline")
+            interview.sources[name] = other
+            self.state.wants.setdefault(interview, []).append(other)
+            return
+        spec = self.state.settings.baseline if name == "baseline" else name
+        if spec is None:
+            raise BaselineError(
+                "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
+                "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or a file of answers"
+            )
+        folders = (self.config.invocation_params.dir, interview.path.parent, self.config.rootpath)
+        evaluation = interview.evaluation
+        interview.sources[name] = read_baseline(spec, folders, evaluation.bank, evaluation.name)
+
+    def _before(self, interview: Interview) -> set[Interview]:
+        """An interview and all that it waits for."""
+        found = {interview}
+        for other in self.state.wants.get(interview, ()):
+            found |= self._before(other)
+        return found
+
+    def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
+        """What each gate may expect of its budget, before the first question is asked."""
+        lines = []
+        for interview in (item for item in items if isinstance(item, Interview)):
+            for condition in interview.planned:
+                if condition.by_draws and interview.evaluation.policy.stop == "decision":
+                    lines.append(f"adaptive-eval: {interview.outlook(condition)}")
+        return lines if self.config.get_verbosity() >= 0 else [line for line in lines if "WARNING" in line]
 
     def _check(self, item: pytest.Item) -> None:
         """Refuse what would quietly be no interview, or one whose outcome means something else."""
@@ -224,7 +287,7 @@ class Collection:
 
     def _planned(self, item: pytest.Item) -> Planned:
         if isinstance(item, Interview):
-            return Planned(item.nodeid, item.evaluation.budget)
+            return Planned(item.nodeid, item.evaluation.budget, [i.nodeid for i in self.state.wants.get(item, ())])
         return Planned(item.nodeid, 0, [interview.nodeid for interview in self.state.wants[item]])
 
     def _not_deselected(self, restored: set[pytest.Item]) -> None:

@@ -53,11 +53,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="ask everything anew instead of going on where a killed run stopped",
     )
+    add(
+        "--adaptive-eval-baseline",
+        metavar="FILE[#NAME]",
+        default=None,
+        help='what gates call "baseline": a run\'s JSON record, or recorded answers',
+    )
     add("--adaptive-eval-record", metavar="PATH", default=None, help="write the run's JSON record to PATH as well")
     add("--adaptive-eval-junit", metavar="PATH", default=None, help="write a JUnit report of the gates to PATH")
     parser.addini("adaptive_eval_model", "the subject, as --adaptive-eval-model", default=None)
     parser.addini("adaptive_eval_budget", "questions an interview, as --adaptive-eval-budget", default=None)
     parser.addini("adaptive_eval_seed", "seed of every draw", default=None)
+    parser.addini("adaptive_eval_baseline", "what gates call baseline, as --adaptive-eval-baseline", default=None)
     parser.addini("adaptive_eval_dir", "folder of journal and records", default=None)
     parser.addini("adaptive_eval_graders", "modules whose functions may grade answers", type="args", default=[])
     parser.addini(
@@ -77,8 +84,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and the plugin proper if it is wanted."""
     config.addinivalue_line(
         "markers",
-        f'{MARKER}(bank, *, name, policy="decide", selector, floor, budget="15%", standard_error, batch, estimator, '
-        "seed): ask the items of a bank adaptively, one test a question; needs --adaptive-eval",
+        f'{MARKER}(bank, *, category, name, policy="decide", selector, floor, budget="20%", stop="decision", '
+        "standard_error, batch, estimator, seed): ask the items of a bank adaptively, one test a question; needs "
+        "--adaptive-eval",
     )
     if config.getoption("adaptive_eval"):
         with _idle_threads_asleep():

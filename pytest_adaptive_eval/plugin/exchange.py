@@ -89,6 +89,15 @@ class Exchange:
         """What `plan` said, here or on a worker."""
         return self._plan or [Planned(*entry) for entry in self._get("plan") or ()]
 
+    def tell(self, lines: list[str]) -> None:
+        """Say what the controller should print."""
+        self._put("told", lines)
+
+    def told(self) -> list[str]:
+        """What `tell` said on a worker."""
+        found: list[str] = self._get("told") or []
+        return found
+
     def publish(self, nodeid: str, result: dict[str, Any]) -> None:
         """Make a result known."""
         self._put(nodeid, result)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_adaptive_eval.core.gates import SessionResult, Verdict
+from pytest_adaptive_eval.config import GateSpec
+from pytest_adaptive_eval.core.conditions import KINDS, METRICS, Condition
+from pytest_adaptive_eval.core.gates import Metric, SessionResult
+from pytest_adaptive_eval.core.verdict import Verdict
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
 
-__all__ = ["Results", "is_gate", "literal_names", "needed", "order", "resolve"]
+__all__ = ["Results", "is_gate", "literal_conditions", "literal_names", "needed", "order", "resolve"]
 
 FIXTURE = "adaptive_eval"
 
@@ -36,9 +39,7 @@ def literal_names(function: Callable[..., object]) -> list[str] | None:
     declared = getattr(function, "adaptive_eval_names", None)
     if declared is not None:
         return list(declared)
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError, IndentationError):
+    if (tree := _source(function)) is None:
         return None
     names: list[str] = []
     uses = 0
@@ -51,6 +52,104 @@ def literal_names(function: Callable[..., object]) -> list[str] | None:
             names.append(node.slice.value)
             uses -= 1
     return names if names and uses == 0 else None
+
+
+def _source(function: Callable[..., object]) -> ast.Module | None:
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError, IndentationError):
+        return None
+
+
+def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition]] | None:
+    """What a gate's source asks for, such as ``result.accuracy.at_least(0.6)``, with the evaluation's name.
+
+    Arguments may be numbers and words as written, constants of the module, and
+    parameters of the test.  None when that tells not all of it: the interview
+    then cannot know when the gate is decided, and asks its whole budget.
+    """
+    if not isinstance(item, pytest.Function):
+        return None
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    names = literal_names(item.obj)
+    if isinstance(gate := params.get("gate"), GateSpec) and names:
+        return [(names[0], gate.condition)]
+    if (tree := _source(item.obj)) is None:
+        return None
+    known = {**getattr(item.obj, "__globals__", {}), **params, **dict.fromkeys(_local(tree, params))}
+    results = _assigned(tree)
+    found: list[tuple[str, Condition]] = []
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Attribute) and node.attr in KINDS):
+            continue
+        call = next((c for c in ast.walk(tree) if isinstance(c, ast.Call) and c.func is node), None)
+        metric = node.value
+        if call is None or not (isinstance(metric, ast.Attribute) and metric.attr in METRICS):
+            return None
+        source = metric.value
+        if isinstance(source, ast.Name):
+            source = results.get(source.id, source)
+        name = _subscript(source) or (names[0] if names is not None and len(names) == 1 else None)
+        try:
+            values = [_plain(argument, known) for argument in call.args]
+            keywords = {k.arg: _plain(k.value, known) for k in call.keywords if k.arg}
+            condition = _recorded(metric.attr, node.attr, values, keywords)
+        except (LookupError, TypeError):
+            return None
+        if name is None or len(keywords) != len(call.keywords):
+            return None
+        found.append((name, condition))
+    return found or None
+
+
+def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
+    """Names that mean neither a parameter of the test nor what they mean in its module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg not in params:
+            yield node.arg
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+
+
+def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
+    """Names that are assigned once."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, []).append(node.value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def _subscript(node: ast.expr) -> str | None:
+    """The name in ``adaptive_eval["name"]``."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == FIXTURE:
+        index = node.slice
+        return index.value if isinstance(index, ast.Constant) and isinstance(index.value, str) else None
+    return None
+
+
+def _plain(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """The value of an argument; raises LookupError where it would have to be computed."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_plain(node.operand, known)
+    if isinstance(node, ast.Name) and isinstance(known.get(node.id), int | float | str):
+        return known[node.id]
+    raise LookupError
+
+
+def _recorded(metric: str, kind: str, values: list[Any], keywords: dict[str, Any]) -> Condition:
+    """The condition that a call makes, by making it on a result that only takes note."""
+    noted: list[Condition] = []
+
+    class Note:
+        @staticmethod
+        def verdict(condition: Condition) -> Any:
+            noted.append(condition)
+
+    getattr(Metric(metric, Note()), kind)(*values, **keywords)  # type: ignore[arg-type]  # all that a metric asks of it
+    return noted[0]
 
 
 def resolve(name: str, interviews: Iterable[Interview]) -> Interview:
@@ -101,7 +200,7 @@ def needed(item: pytest.Item, interviews: Sequence[Interview]) -> list[Interview
 
 
 def order(items: list[pytest.Item], wants: Mapping[pytest.Item, Sequence[Interview]]) -> list[pytest.Item]:
-    """The items with every gate right after the last interview it needs, and missing interviews added before it."""
+    """The items with everything right after the last interview it needs, and missing interviews added before it."""
     from pytest_adaptive_eval.plugin.interview import Interview
 
     placed: set[pytest.Item] = {i for i in items if isinstance(i, Interview)}
@@ -109,25 +208,27 @@ def order(items: list[pytest.Item], wants: Mapping[pytest.Item, Sequence[Intervi
     done: set[pytest.Item] = set()
     waiting: list[pytest.Item] = []
 
-    def release() -> None:
-        for gate in list(waiting):
-            if all(interview in done for interview in wants[gate]):
-                waiting.remove(gate)
-                out.append(gate)
+    def place(item: pytest.Item) -> None:
+        if any(interview not in done for interview in wants.get(item, ())):
+            waiting.append(item)
+            return
+        out.append(item)
+        if isinstance(item, Interview):
+            done.add(item)
+            for other in [other for other in waiting if done.issuperset(wants[other])]:
+                if other in waiting:
+                    waiting.remove(other)
+                    place(other)
+
+    def bring(item: pytest.Item) -> None:
+        for interview in wants.get(item, ()):
+            if interview not in placed:
+                placed.add(interview)
+                bring(interview)
+        place(item)
 
     for item in items:
-        if item in wants:
-            for interview in wants[item]:
-                if interview not in placed:
-                    placed.add(interview)
-                    out.append(interview)
-                    done.add(interview)
-            waiting.append(item)
-        else:
-            out.append(item)
-            if isinstance(item, Interview):
-                done.add(item)
-        release()
+        bring(item)
     return out
 
 

@@ -9,8 +9,8 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.gates import Verdict
     from pytest_adaptive_eval.core.selection import Selector
+    from pytest_adaptive_eval.core.verdict import Verdict
     from pytest_adaptive_eval.models.base import Subject
 
 

@@ -9,26 +9,35 @@ so that module- and session-scoped fixtures (the model) are set up once.
 
 from __future__ import annotations
 
+import ast
 import gc
 import hashlib
 import inspect
 import json
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
+from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
-from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, SessionResult
+from pytest_adaptive_eval.core.classification import Cut
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE, SessionResult
 from pytest_adaptive_eval.core.item import Response, Status
+from pytest_adaptive_eval.core.judging import doubt
+from pytest_adaptive_eval.core.pairing import Baseline
+from pytest_adaptive_eval.core.planning import outlook_sentence
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, plain
 from pytest_adaptive_eval.core.selection import Proposal
 from pytest_adaptive_eval.core.session import Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
-from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, UsageError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity
 from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
@@ -48,10 +57,18 @@ class Interview(pytest.Function):
 
     evaluation: Evaluation
     state: AdaptiveEval
+    #: What the gates of this run will ask for, as far as it could be read from them.
+    planned: list[Condition]
+    #: Gates of which that could not be read.
+    unplanned: list[str]
+    #: What paired gates compare with, by the name that they use.
+    sources: dict[str, Interview | BaselineFile]
     record: InterviewRecord | None = None
     result: SessionResult | None = None
     _error, _usage = "", False
     _journal: Journal | None = None
+    _identity = SubjectIdentity("")
+    _compared: dict[str, BaselineFile] | None = None
     #: Why the user's own marks or fixtures skip this interview.
     skipped = ""
     #: Keeps pytest-timeout from taking the whole interview for one test; not for the questions.
@@ -61,6 +78,42 @@ class Interview(pytest.Function):
     def aliases(self) -> set[str]:
         """Names by which a gate may ask for this interview."""
         return {self.evaluation.name, self.evaluation.bank.name, self.nodeid}
+
+    def _baselines(self) -> dict[str, BaselineFile]:
+        """The baselines, those of this run's other interviews included."""
+        if self._compared is None:
+            self._compared = {name: self._baseline(name, source) for name, source in self.sources.items()}
+        return self._compared
+
+    def _baseline(self, name: str, source: Interview | BaselineFile) -> BaselineFile:
+        if isinstance(source, BaselineFile):
+            return source
+        _, result = self.state.lookup(source.nodeid)
+        if result.fault:
+            raise BaselineError(f"the baseline {name!r} gave no answers to compare with: {result.fault}")
+        scores = np.full(len(result.bank), np.nan)
+        scores[result.log.items] = result.log.scores
+        who = result.subject
+        baseline = Baseline(who.get("name") or name, scores, result.log)
+        # two tests of one run stand side by side, and are never the same: what they ask is for the reader to compare
+        return BaselineFile(baseline, f"evaluation {name!r}", who.get("decoding", ""))
+
+    def plan(self) -> dict[str, Any]:
+        """What a result must know of the gates."""
+        return {
+            "planned": tuple(self.planned),
+            "family": self.state.family,
+            "baselines": {name: file.baseline for name, file in self._baselines().items()},
+        }
+
+    def outlook(self, condition: Condition) -> str:
+        """What a gate may expect of the budget, in a sentence."""
+        evaluation = self.evaluation
+        source = self.sources.get(condition.name)
+        baseline = source.baseline if isinstance(source, BaselineFile) else None
+        return outlook_sentence(
+            condition, evaluation.bank, evaluation.policy, evaluation.budget, evaluation.name, baseline
+        )
 
     def setup(self) -> None:
         """Nothing: fixtures belong to the questions, and some of them would read the placeholder."""
@@ -73,14 +126,20 @@ class Interview(pytest.Function):
     def administer(self) -> None:
         """Ask questions until the session ends."""
         evaluation = self.evaluation
-        self._session = Session(evaluation.bank, evaluation.policy, seed=evaluation.stream)
         self._hook, self._reason = self.ihook, _reason(evaluation.policy)
         self._identity = SubjectIdentity("")
-        self._bound = False
+        self._bound, self._decoding = False, ""
         self._answers: list[Administration] = []
         self._statuses: Counter[str] = Counter()
+        self._chances: list[float] = []
+        self._texts = self._unreadable = 0
         self._error, self._usage = "", False
         start = time.monotonic()
+        try:
+            self._session = self._open()
+        except AdaptiveEvalError as error:
+            self._session = Session(evaluation.bank, evaluation.policy, seed=evaluation.stream)
+            self.give_up(str(error), usage=isinstance(error, UsageError))
         gc.freeze()  # all that is loaded by now stays: looking through it for garbage would only take time
         try:
             self._ask()
@@ -96,6 +155,30 @@ class Interview(pytest.Function):
             self._session.end(StopReason.ERRORS if self._error else StopReason.INTERRUPTED)
             self.give_up("the run was interrupted before the interview ended")
         self._finish(time.monotonic() - start)
+
+    def _open(self) -> Session:
+        """The session, which knows the gates whose conditions could be read."""
+        evaluation, bank = self.evaluation, self.evaluation.bank
+        baselines = {name: file.baseline for name, file in self._baselines().items()}
+        claims = [c.claim(bank, baselines) for c in self.planned if c.by_draws]
+        cuts = [Cut(bank, c.value, c.confidence) for c in self.planned if c.method == "likelihood-ratio"]
+        stops = not self.unplanned and not any(c.by_rank for c in self.planned)
+        complete = [b for b in baselines.values() if b.complete]
+        partial = [b for b in baselines.values() if not b.complete]
+        if len(partial) > 1 or (partial and complete):
+            raise BaselineError(
+                f"{evaluation.name}: several baselines, of which {partial[0].name!r} answered some items only, cannot "
+                "be followed at once: record it on the whole bank, or compare in evaluations of their own"
+            )
+        return Session(
+            bank,
+            evaluation.policy,
+            seed=evaluation.stream,
+            claims=claims if stops else (),
+            family=self.state.family,
+            cuts=cuts if stops else (),
+            baseline=next(iter([*complete, *partial]), None),
+        )
 
     @property
     def _over(self) -> bool:
@@ -117,10 +200,12 @@ class Interview(pytest.Function):
         bank = self.evaluation.bank
         before = plain(self._session.estimate.theta[0]) if bank.calibrated else None
         first = len(self._answers) + 1
-        columns = (proposal.propensities, proposal.predictions, proposal.rest, proposal.variance)
-        rows = zip(proposal.items[0].tolist(), *(plain(column[0]) for column in columns), strict=True)
+        columns = (
+            getattr(proposal, name)[0] for name in ("propensities", "predictions", "rest", "variance", "down", "up")
+        )
+        rows = zip(proposal.items[0].tolist(), *(plain(column) for column in columns), strict=True)
         questions: list[Question] = []
-        for position, (i, propensity, predicted, rest, variance) in enumerate(rows, first):
+        for position, (i, propensity, predicted, rest, variance, down, up) in enumerate(rows, first):
             item = bank.items[i]
             made = question(self, item)
             made.interview = self
@@ -133,6 +218,8 @@ class Interview(pytest.Function):
                 predicted=predicted if bank.calibrated else None,
                 rest=rest,
                 variance=variance,
+                down=down,
+                up=up,
                 theta_before=before,
                 category=list(item.category),
                 reason=self._reason,
@@ -168,6 +255,11 @@ class Interview(pytest.Function):
         entry.status, entry.score = response.status.value, response.score
         entry.text, entry.detail = plain(response.text), plain(response.detail or made.fault)
         self._answers.append(entry)
+        item = made.asked.item
+        self._chances.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
+        if response.status is Status.OK and response.text:
+            self._texts += 1
+            self._unreadable += not item.readable(response.text)
         self._statuses[response.status.value] += 1
         return response
 
@@ -195,9 +287,12 @@ class Interview(pytest.Function):
             self._identity = known[name].identity
         elif subject is not None:
             self._identity = SubjectIdentity(getattr(subject, "__name__", type(subject).__name__))
+        self._decoding = self._identity.decoding_hash
+        for file in self._baselines().values():
+            file.check(decoding=self._decoding, prompt=self._code())
         if not self._identity.checkpoint:
             return  # without knowing who answers, an answer may not outlive the run
-        evaluation, self._decoding = self.evaluation, self._identity.decoding_hash
+        evaluation = self.evaluation
         key = interview_key(
             name=f"{self.nodeid} {evaluation.name} {self._code()}",
             bank=evaluation.bank.content_hash,
@@ -210,12 +305,13 @@ class Interview(pytest.Function):
         self._journal = Journal(self.state.folder / "journal" / f"{key}.jsonl", fresh=self.state.settings.fresh)
 
     def _code(self) -> str:
-        """Hash of the test's source: what it makes of an item is not known otherwise."""
+        """Hash of the test's source without its decorators: what it makes of an item is not known otherwise."""
         if hasattr(self.obj, "adaptive_eval_where"):
             return ""  # from TOML: the package's own
         try:
-            source = inspect.getsource(self.obj)
-        except (OSError, TypeError):
+            source = textwrap.dedent(inspect.getsource(self.obj))
+            source = "".join(source.splitlines(keepends=True)[ast.parse(source).body[0].lineno - 1 :])
+        except (OSError, TypeError, SyntaxError):
             return ""
         return hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
 
@@ -291,9 +387,34 @@ class Interview(pytest.Function):
         notes = list(evaluation.notes)
         if calibrated_on:
             notes.append(f"{self._identity.name} is one of the subjects that calibrated the bank")
+        if self.unplanned and session.policy.stop == "decision":
+            notes.append(
+                f"the whole budget was asked, since what {self.unplanned[0]} asks for is not written as plain values"
+            )
+        chance = float(np.mean(self._chances)) if self._chances else np.nan
+        if self._texts and self._unreadable > UNREADABLE_SHARE * self._texts:
+            self.give_up(
+                f"{self._unreadable} of {self._texts} answers hold no answer at all (no letter, choice or number): "
+                "check the prompt and the chat template, since the score would say nothing about the checkpoint"
+            )
+        try:
+            plan = self.plan()
+        except AdaptiveEvalError:  # said already
+            plan = {}
         self.result = SessionResult.of(
-            evaluation.name, session, statuses=self._statuses, error=self._error, notes=notes
+            evaluation.name,
+            session,
+            statuses=self._statuses,
+            error=self._error,
+            chance=None if np.isnan(chance) else chance,
+            notes=tuple(notes),
+            subject={"name": self._identity.name, "decoding": self._decoding, "prompt": self._code()},
+            **plan,
         )
+        if why := doubt(self.result):
+            self.result = replace(
+                self.result, notes=(*self.result.notes, f"{why}; verdicts by draws hold all the same")
+            )
         interval, model, conformal = self.result.interval(), self.result.model, self.result.conformal
         self.record = InterviewRecord(
             name=evaluation.name,
@@ -321,10 +442,13 @@ class Interview(pytest.Function):
             accuracy=interval.to_json() if interval else None,
             accuracy_model=model.to_json() if model else None,
             accuracy_conformal=conformal.to_json() if conformal else None,
+            conditions=[condition.to_json() for condition in self.planned],
             seconds=round(seconds, 3),
             error=self._error,
             administrations=self._answers,
         )
+        if code := self._code():
+            self.record.extra["prompt"] = code
         if self._journal is not None:
             self.record.extra["journal"] = self._journal.path.name
         if self._usage:

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.config import GateSpec, Settings
-from pytest_adaptive_eval.core.gates import Outcome, SessionResult, Verdict
+from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.record import GateRecord
-from pytest_adaptive_eval.errors import ConfigError, UsageError
+from pytest_adaptive_eval.core.verdict import Outcome, Verdict
+from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.account import ATTACHED, Account, relative
@@ -53,6 +54,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         root=config.rootpath,
         folder=path("dir") or config.rootpath / (text("dir") or ".adaptive-eval"),
         model=text("model"),
+        baseline=text("baseline"),
         budget=text("budget"),
         seed=number,
         fresh=bool(config.getoption("adaptive_eval_fresh")),
@@ -93,8 +95,10 @@ class AdaptiveEval:
         self.worker = hasattr(config, "workerinput")
         #: Every interview that collection met, selected or not.
         self.interviews: list[Interview] = []
-        #: The interviews that each gate waits for.
+        #: The interviews that each gate waits for, and those of their baselines that interviews wait for.
         self.wants: dict[pytest.Item, list[Interview]] = {}
+        #: Number of conditions that draws decide, in all gates of the run.
+        self.family = 0
         self.exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
         #: Verdicts that each gate has asked for, with whom they judge.
         self._verdicts: dict[str, list[tuple[str, Verdict]]] = {}
@@ -104,7 +108,8 @@ class AdaptiveEval:
         interview = gate_rules.resolve(name, self.interviews)
         if interview.result is None:
             data = self.exchange.result(interview.nodeid)
-            interview.result = SessionResult.from_json(data, interview.evaluation.bank) if data else None
+            if data:
+                interview.result = SessionResult.from_json(data, interview.evaluation.bank, **interview.plan())
         if interview.result is None:
             raise ConfigError(f"adaptive_eval[{name!r}]: the interview {interview.nodeid} gave no result in this run")
         return interview, interview.result
@@ -115,6 +120,8 @@ class AdaptiveEval:
         if changed is not None and not isinstance(changed, Verdict):
             raise ConfigError(f"a plugin made {changed!r} of a verdict; pytest_adaptive_eval_verdict gives a Verdict")
         final = verdict if changed is None else changed
+        if final.allowed and final.on_inconclusive == "warn":
+            gate.warn(AdaptiveEvalWarning(final.sentence))
         self._verdicts.setdefault(gate.nodeid, []).append((self._name(interview), final))
         return final
 
@@ -139,12 +146,12 @@ class AdaptiveEval:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
         """Hold the interview, then let pytest run its placeholder."""
+        if item in self.wants and self.worker:
+            self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
         if isinstance(item, Interview):
             item.administer()
             if item.result is not None and self.worker:
                 self.exchange.publish(item.nodeid, item.result.to_json())
-        elif item in self.wants and self.worker:
-            self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(

@@ -57,8 +57,7 @@ def _gates(evaluation: str) -> types.FunctionType:
 
     @_function
     def run(adaptive_eval: Any, gate: GateSpec) -> None:
-        metric = getattr(adaptive_eval[evaluation], gate.metric)
-        verdict = metric.at_least(gate.at_least, confidence=gate.confidence)
+        verdict = adaptive_eval[evaluation].verdict(gate.condition)
         if not verdict:
             pytest.fail(verdict.sentence, pytrace=False)
 
@@ -101,8 +100,8 @@ class EvalFile(pytest.Module):
         run = pytest.mark.adaptive_eval(**spec.data)(_interview(fixture))
         run.adaptive_eval_where = spec.where
         self._put(module, spec.name, run, evaluation.line)
-        for metric in dict.fromkeys(gate.metric for gate in evaluation.gates):
-            gates = [gate for gate in evaluation.gates if gate.metric == metric]
+        for metric in dict.fromkeys(gate.condition.metric for gate in evaluation.gates):
+            gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
             nodeid = f"{self.nodeid}::{spec.name}[{spec.parameter_id}]"
             judge = _gates(nodeid)
             judge.adaptive_eval_names = [nodeid]  # type: ignore[attr-defined]  # read by the gates' ordering

@@ -28,6 +28,7 @@ class Distribution:
         self.state = state
         self._session: pytest.Session | None = None
         self._counted = True
+        self._told: list[str] = []
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Keep the session, whose count of tests is corrected below."""
@@ -45,8 +46,14 @@ class Distribution:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Set the count of tests, as xdist does after this hook, without the questions."""
+        """Set the count of tests, as xdist does after this hook, without the questions; say what to expect of gates."""
         self._counted = False
+        reporter = self.state.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None and not self._told:
+            self._told = self.state.exchange.told()
+            for line in self._told:
+                reporter.ensure_newline()
+                reporter.write_line(line)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from xml.sax.saxutils import escape
 
-from pytest_adaptive_eval.core.gates import number
 from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, wrap
 
 __all__ = ["backtest_lines", "backtest_svg", "calibration_lines"]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from pytest_adaptive_eval.core.gates import Outcome
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.text import clean_xml

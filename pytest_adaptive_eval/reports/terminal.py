@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pytest_adaptive_eval.core.gates import Outcome
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.text import clean_terminal, columns, wrap
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pytest_adaptive_eval.core.gates import Outcome, number
 from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.verdict import Outcome, number
 
 __all__ = [
     "ability",

@@ -43,6 +43,45 @@ def test_a_folder_reads_back(tmp_path):
         bank.intercept[0] = 3
 
 
+def test_accuracies_of_the_subjects_read_back_exactly(tmp_path):
+    accuracies = [0.0, 1.0, 2 / 3]
+    write(tmp_path / "x.bank", subjects=["a", "b", "c"], accuracies=accuracies)
+    assert read_bank(tmp_path / "x.bank").accuracies == tuple(accuracies)
+    about = json.loads((tmp_path / "x.bank" / "bank.json").read_text())
+    del about["accuracies"]  # of before they were kept
+    (tmp_path / "x.bank" / "bank.json").write_text(json.dumps(about))
+    assert read_bank(tmp_path / "x.bank").accuracies == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, r"bank\.json: accuracies is None, expected a list"),
+        ({"a": 0.5}, r"bank\.json: accuracies is {'a': 0\.5}, expected a list"),
+        ([0.5, "0.7"], r"bank\.json: accuracies holds '0\.7', expected numbers"),
+        ([0.5, True], r"bank\.json: accuracies holds True, expected numbers"),
+        ([0.5], "1 accuracies for 2 subjects"),
+        ([0.5, 70], r"subject 'b' has accuracy 70, expected a number in \[0, 1\]"),
+        ([float("nan"), 0.5], "subject 'a' has accuracy nan"),
+        ([10**400, 0.5], "subject 'a' has accuracy 10000"),
+    ],
+)
+def test_wrong_accuracies_are_refused(tmp_path, value, message):
+    write(tmp_path / "x.bank", subjects=["a", "b"], accuracies=[0.5, 0.7])
+    path = tmp_path / "x.bank" / "bank.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "accuracies": value}))
+    with pytest.raises(BankError, match=message):
+        read_bank(tmp_path / "x.bank")
+
+
+def test_wrong_accuracies_are_not_written(tmp_path):
+    with pytest.raises(BankError, match="2 accuracies for 1 subjects"):
+        write(tmp_path / "x.bank", subjects=["a"], accuracies=[0.5, 0.7])
+    with pytest.raises(BankError, match="has accuracy nan"):
+        write(tmp_path / "x.bank", subjects=["a"], accuracies=[np.nan])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_scale_changes_with_the_fit_and_the_content_with_the_texts(tmp_path):
     one = write(tmp_path / "a.bank")
     other = write(tmp_path / "b.bank", intercept=np.zeros(6))

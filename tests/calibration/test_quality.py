@@ -16,11 +16,11 @@ from pytest_adaptive_eval.calibration.quality import (
     RASCH_MARGIN,
     _loss,
     _masked,
-    _predicted,
     _problems,
     _spread,
     assess,
     choose_dimensions,
+    predicted,
 )
 from pytest_adaptive_eval.errors import ResponsesError
 
@@ -138,7 +138,7 @@ def test_predictions_are_the_models_at_the_posterior_mode(planted):
     scores = planted(9, 30, 2).scores.copy()
     scores[2, 3:] = np.nan
     fitted = Recipe("2pl")(scores)
-    p = _predicted(scores, fitted)
+    p = predicted(scores, fitted)
     found = fitted.bank("b", [str(i) for i in range(30)])
     theta = (np.log(p / (1 - p)) - found.intercept) / found.discrimination[:, 0]
     np.testing.assert_allclose(theta, np.broadcast_to(theta[:, :1], theta.shape), atol=1e-6)

@@ -179,9 +179,25 @@ def test_the_key_is_the_policys_and_so_is_the_number_of_subjects(planted):
     for table in tables:
         assert len(table.errors) == 30
         assert list(table.errors) == sorted(table.errors)
+        assert len(table.projected) == 30
         assert table.below <= 0 <= table.above
     again = conformal_tables(made.responses, fixed(bank), policies, bank=bank)
     assert tables == again
+
+
+def test_errors_are_kept_with_the_projections_they_are_of(planted):
+    made = planted(30, 40, 8)
+    bank = wrong_bank(made, 1, 0.3)
+    [table] = conformal_tables(made.responses, fixed(bank), [Policy(Random(), 1.0, budget=40)], bank=bank)
+    assert set(np.round(table.projected, 9)) == set(np.round(made.scores.mean(axis=1), 9))  # asked everything
+    [table] = conformal_tables(made.responses, fixed(bank), [Policy(Random(), 1.0, budget=8)], bank=bank)
+    truth = made.scores.mean(axis=1)
+    session = replay(bank, Policy(Random(), 1.0, budget=8), made.scores, seed=list(range(30)))
+    accuracy, error = project(session)
+    scaled = (truth - accuracy) / conformal_scale(accuracy, error, session.stopped_at, 40)
+    order = scaled.argsort()
+    np.testing.assert_allclose(table.errors, scaled[order], atol=1e-9)
+    np.testing.assert_allclose(table.projected, accuracy[order], atol=1e-9)
 
 
 def test_nobody_is_asked_with_items_calibrated_on_its_family(planted):

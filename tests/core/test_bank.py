@@ -56,6 +56,26 @@ def test_refused_banks(change: dict[str, object], message: str) -> None:
         make(**change)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("accuracies", "message"),
+    [
+        ((0.5,), "1 accuracies for 2 subjects"),
+        ((0.5, 0.5, 0.5), "3 accuracies for 2 subjects"),
+        ((0.5, 1.001), "'v' has accuracy 1.001"),
+        ((-0.1, 0.5), "'u' has accuracy -0.1"),
+        ((np.nan, 0.5), "'u' has accuracy nan"),
+    ],
+)
+def test_refused_accuracies(accuracies: tuple[float, ...], message: str) -> None:
+    def bank(accuracies: tuple[float, ...]) -> ItemBank:
+        return ItemBank("b", IDS, ITEMS, np.ones(3), np.zeros(3), subjects=("u", "v"), accuracies=accuracies)
+
+    assert bank(()).accuracies == ()
+    assert bank((0.0, 1.0)).accuracies == (0.0, 1.0)
+    with pytest.raises(BankError, match=message):
+        bank(accuracies)
+
+
 def test_difficulty() -> None:
     np.testing.assert_allclose(make(a=(1.0, 2.0, 0.0)).difficulty, [0.0, -0.5, np.nan])
     np.testing.assert_allclose(make(a=(1.0, -2.0, -0.5)).difficulty, [0.0, 0.5, -2.0])  # where the chance is one half

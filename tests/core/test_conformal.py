@@ -127,6 +127,16 @@ def test_errors_are_read_back_in_order():
     assert Conformal.from_json(data) == Conformal("p", (-1.0, 0.0, 0.5), -2.0, 1.0, 0.7, 0.2)
 
 
+def test_projections_stay_with_their_errors():
+    data = {**table([]).to_json(), "errors": [0.5, -1.0, 0.0], "projected": [0.2, 0.9, 0.4]}
+    read = Conformal.from_json(data)
+    assert dict(zip(read.errors, read.projected, strict=True)) == {-1.0: 0.9, 0.0: 0.4, 0.5: 0.2}
+    assert Conformal.from_json(read.to_json()) == read
+    for wrong, message in (([0.2, 0.9], "2 projections for 3 errors"), ([0.2, math.nan, 0.4], "not finite")):
+        with pytest.raises(ValueError, match=message):
+            Conformal.from_json({**data, "projected": wrong})
+
+
 def test_extrapolation_widens_only_the_side_that_a_subject_seems_to_be_of():
     one = Conformal("p", tuple(np.linspace(-1, 1, 39)), below=-4.0, above=3.0, weak=0.6, strong=0.4)
     both, strong, weak = (one.interval(accuracy, 0.05, 0.975) for accuracy in (0.5, 0.61, 0.39))

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.gates import Outcome, SessionResult, number
+from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.projection import ability_at, expected_accuracy
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
+from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.errors import ConfigError
 
 N = 200

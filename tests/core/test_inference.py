@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -12,9 +13,16 @@ from scipy.stats import hypergeom, norm
 from scipy.stats import t as student
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.inference import design_based, student_quantile, with_missing_as
+from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.inference import (
+    design_based,
+    hull,
+    mean_of_draws,
+    student_quantile,
+    with_missing_bounded,
+)
 from pytest_adaptive_eval.core.selectors import SELECTORS
-from pytest_adaptive_eval.core.session import DesignLog, Policy, Session
+from pytest_adaptive_eval.core.session import Policy, Session
 from pytest_adaptive_eval.errors import EstimationError
 
 
@@ -22,7 +30,10 @@ def uniform_log(scores, size):
     t = len(scores)
     left = size - np.arange(t)
     half = np.full(t, 0.5)
-    return DesignLog(np.arange(t), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, size)
+    reach = left * 0.5
+    return DesignLog(
+        np.arange(t), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, reach, reach, size
+    )
 
 
 @given(st.integers(2, 60), st.data())
@@ -112,15 +123,39 @@ def test_missing_scores_must_be_bounded_first():
     log = uniform_log([1.0, np.nan, 0.0], 10)
     with pytest.raises(EstimationError, match="bound it first"):
         design_based(log)
-    low, high = (design_based(with_missing_as(log, s)) for s in (0.0, 1.0))
+    low, high = (design_based(log.with_missing_as(s)) for s in (0.0, 1.0))
     assert low.low <= high.low <= high.high
     assert low.estimate == pytest.approx(1 / 3)
     assert high.estimate == pytest.approx(2 / 3)
 
 
+def test_missing_scores_are_bounded_from_both_sides():
+    log = uniform_log([1.0, np.nan, 0.0], 10)
+    wrong, right = with_missing_bounded(log, 0.9)
+    assert (wrong, right) == (design_based(log.with_missing_as(0.0), 0.9), design_based(log.with_missing_as(1.0), 0.9))
+    whole = hull(wrong, right)
+    assert (whole.low, whole.high, whole.confidence, whole.method) == (wrong.low, right.high, 0.9, "exact uniform")
+    assert whole.estimate == pytest.approx((1 / 3 + 2 / 3) / 2)
+    full = uniform_log([1.0, 1.0, 0.0], 10)
+    assert with_missing_bounded(full, 0.9) == (design_based(full, 0.9),) * 2
+    assert hull(*with_missing_bounded(full, 0.9)) == design_based(full, 0.9)
+
+
+def test_the_mean_of_draws_by_hand():
+    # one-draw estimates of the total of 4 items: 0 + 2 + (1 - .5) * 4 = 4, and 1 + 1.5 + (0 - .5) * 3 = 1
+    log = uniform_log([1.0, 0.0], 4)
+    weights = np.array([1 / 4.0, 1 / 2.25])
+    expected = float(weights @ np.array([4.0, 1.0]) / weights.sum())
+    assert mean_of_draws(log) == pytest.approx(expected / 4)
+    assert mean_of_draws(uniform_log([1.0, 1.0, 1.0], 4)) == 1.0  # within what is certain
+    assert mean_of_draws(uniform_log([1.0, np.nan], 4)) == pytest.approx(
+        min(float(weights @ np.array([4.0, 1.0 + 1.5 + 0.0]) / weights.sum()), 4.0) / 4
+    )
+
+
 def test_deterministic_draws_have_no_interval():
     log = uniform_log([1.0, 0.0], 10)
-    silent = DesignLog(log.items, log.scores, np.full(2, np.nan), log.predictions, log.rest, log.variance, 10)
+    silent = replace(log, propensities=np.full(2, np.nan))
     with pytest.raises(EstimationError, match="not drawn at random"):
         design_based(silent)
     with pytest.raises(EstimationError, match="no item was asked"):

@@ -31,7 +31,7 @@ def test_asked_items_count_as_answered_and_the_rest_as_predicted():
     log = session.log()
     p = session.predicted[0]
     rest = np.setdiff1d(np.arange(50), log.items)
-    assert model_based(session).estimate == pytest.approx((10 + p[rest].sum()) / 50)
+    assert project(session)[0][0] == pytest.approx((10 + p[rest].sum()) / 50)
 
 
 def test_a_true_bank_is_projected_within_its_own_interval():
@@ -44,10 +44,27 @@ def test_a_true_bank_is_projected_within_its_own_interval():
     session = Session(bank, POLICIES["estimate"], seed=1, subjects=subjects)
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(truth, proposal.items, axis=1))
-    for s in range(subjects):
-        interval = model_based(session, 0.95, s)
+    for s, (accuracy, error) in enumerate(np.stack(project(session), axis=1).tolist()):
+        interval = model_based(accuracy, error, 0.95)
+        assert interval.estimate == accuracy
         inside += interval.low <= truth[s].mean() <= interval.high
     assert 0.84 <= inside / subjects <= 0.96  # 90 % nominal, standard error .02
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "error", "confidence", "low", "high"),
+    [
+        (0.6, 0.1, 0.95, 0.6 - 0.1644854, 0.6 + 0.1644854),
+        (0.6, 0.1, 0.975, 0.6 - 0.1959964, 0.6 + 0.1959964),
+        (0.95, 0.1, 0.95, 0.95 - 0.1644854, 1.0),
+        (0.05, 0.1, 0.95, 0.0, 0.05 + 0.1644854),
+        (0.3, 0.0, 0.95, 0.3, 0.3),
+    ],
+)
+def test_the_banks_own_interval_is_normal_and_within_the_scale(accuracy, error, confidence, low, high):
+    interval = model_based(accuracy, error, confidence)
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-6)
+    assert (interval.estimate, interval.confidence, interval.method) == (accuracy, confidence, "model-based")
 
 
 def led(session, scores):
@@ -136,6 +153,3 @@ def test_subjects_that_have_ended_keep_their_projection():
     accuracy, error = project(session)
     for s in range(3):
         assert (accuracy[s], error[s]) == kept[s]
-        interval = model_based(session, 0.95, s)
-        assert interval.estimate == accuracy[s]
-        assert interval.high - interval.low <= 2 * 1.6449 * error[s]

@@ -39,7 +39,7 @@ def finish(session: Session, scores: np.ndarray) -> Session:
 def same(one: Session, s: int, other: Session, t: int) -> None:
     first, second = one.log(s), other.log(t)
     np.testing.assert_array_equal(first.items, second.items)
-    for name in ("scores", "propensities", "predictions", "rest", "variance"):
+    for name in ("scores", "propensities", "predictions", "rest", "variance", "down", "up"):
         np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-11)
     np.testing.assert_allclose(one.trace[s], other.trace[t], atol=1e-12)
     np.testing.assert_allclose(one.estimate.theta[s], other.estimate.theta[t], atol=1e-12)
@@ -149,7 +149,7 @@ def test_log_holds_what_was_proposed_and_told() -> None:
         session.tell([[score]])
     log = session.log()
     np.testing.assert_array_equal(log.scores, told)
-    for name in ("items", "propensities", "predictions", "rest", "variance"):
+    for name in ("items", "propensities", "predictions", "rest", "variance", "down", "up"):
         np.testing.assert_array_equal(getattr(log, name), [getattr(p, name)[0, 0] for p in proposals])
     log.scores[:] = 9.0  # a copy
     assert session.log().scores[0] == 0.25
@@ -225,7 +225,7 @@ def test_uncalibrated_banks_are_drawn_uniformly_and_have_no_ability() -> None:
     bank = ItemBank.uncalibrated("u", [Item(str(i)) for i in range(10)])
     session = finish(Session(bank, Policy(Random(), floor=0.0, budget=4)), np.ones(10))
     np.testing.assert_allclose(session.log().propensities, 1 / np.arange(10, 6, -1))
-    np.testing.assert_allclose(session.log().predictions, 0.5)
+    np.testing.assert_allclose(session.log().predictions, [1 / 2, 2 / 3, 3 / 4, 4 / 5])  # as the answers so far
     assert session.estimate.standard_error[0, 0] == 1.0
     with pytest.raises(ConfigError, match="selector 'spread' needs a calibrated bank"):
         Session(bank, DECIDE)
@@ -249,6 +249,7 @@ def test_seeds_and_subjects_agree(seed, subjects: int) -> None:
         ({"batch": True}, "batch"),
         ({"batch": 2.0}, "batch"),
         ({"standard_error": 0.0}, "standard_error"),
+        ({"stop": "never"}, "stop is 'never', expected 'decision' or 'budget'"),
     ],
 )
 def test_refused_policies(setting: dict[str, object], message: str) -> None:
@@ -262,18 +263,23 @@ def test_which_policies_may_feed_a_gate() -> None:
     assert Policy(MaximumInformation(), floor=0.1).design_based == ""
     assert "floor" in Policy(MaximumInformation(), floor=0.09).design_based
     assert "floor" in POLICIES["estimate"].design_based
-    assert "standard_error" in replace(DECIDE, standard_error=0.3).design_based
+    assert "standard_error" in Policy(standard_error=0.3).design_based
+    assert "standard_error" in replace(DECIDE, standard_error=0.3, stop="budget").design_based
+    assert replace(DECIDE, standard_error=0.3).design_based == ""  # its tests hold at any moment
+    assert POLICIES["fixed-form"].design_based == ""
 
 
 def test_policy_as_json() -> None:
     assert DECIDE.to_json() == {
         "selector": "spread",
         "floor": 0.5,
-        "budget": "15%",
+        "budget": "20%",
         "standard_error": None,
         "batch": 8,
         "estimator": "map",
+        "stop": "decision",
     }
+    assert (POLICIES["estimate"].stop, POLICIES["fixed-form"].stop) == ("budget", "budget")
 
 
 def test_adaptive_interviews_find_the_ability_sooner_than_uniform_ones() -> None:

@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.core.betting import Claim
+from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import Estimate
 from pytest_adaptive_eval.core.stopping import (
     AnyOf,
     Budget,
+    Decision,
+    Progress,
     StandardError,
     StoppingRule,
     StopReason,
@@ -71,15 +75,40 @@ def test_a_share_lies_within_half_an_item(share: int, items: int) -> None:
     assert abs(count - share * items / 100) <= 0.5 or count == 1
 
 
+def uniform_logs(scores: np.ndarray, size: int) -> DesignLog:
+    """Uniform draws of several subjects, every score predicted as one half."""
+    left = np.broadcast_to(size - np.arange(scores.shape[1]), scores.shape).astype(float)
+    items = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    half = np.full(scores.shape, 0.5)
+    return DesignLog(items, scores, 1 / left, half, left / 2, left**2 / 4, left / 2, left / 2, size)
+
+
 def test_rules() -> None:
     errors = np.array([[0.2, 0.29], [0.2, 0.4], [0.1, 0.1]])
     estimate = Estimate(np.zeros((3, 2)), np.array([np.diag(row**2) for row in errors]), np.ones(3, dtype=bool))
     rule = AnyOf((StandardError(0.3), Budget(5)))
     assert isinstance(rule, StoppingRule)
-    assert rule.check(4, estimate) == [StopReason.PRECISION, None, StopReason.PRECISION]
-    assert rule.check(5, estimate) == [StopReason.PRECISION, StopReason.BUDGET, StopReason.PRECISION]
-    assert StandardError(9.0).check(0, estimate) == [None] * 3  # a wide target does not stop before the first answer
-    assert Budget(5).check(4, estimate) == [None] * 3
+    progress = [Progress(asked, estimate, uniform_logs(np.zeros((3, asked)), 100)) for asked in range(6)]
+    assert rule.check(progress[4]) == [StopReason.PRECISION, None, StopReason.PRECISION]
+    assert rule.check(progress[5]) == [StopReason.PRECISION, StopReason.BUDGET, StopReason.PRECISION]
+    assert StandardError(9.0).check(progress[0]) == [None] * 3  # a wide target does not stop before the first answer
+    assert Budget(5).check(progress[4]) == [None] * 3
+
+
+def test_a_decision_waits_for_every_claim() -> None:
+    scores = np.array([[1.0] * 16, [0.0] * 16, [1.0, 0.0] * 8])
+    estimate = Estimate(np.zeros((3, 1)), np.ones((3, 1, 1)), np.ones(3, dtype=bool))
+    logs = uniform_logs(scores, 20)
+    low, high = Claim(5.0), Claim(10.0)
+    early, late = Progress(2, estimate, logs[:, :2]), Progress(16, estimate, logs)
+    reached = StopReason.DECISION
+    assert isinstance(Decision((low,)), StoppingRule)
+    assert Decision((low,)).check(Progress(0, estimate, logs[:, :0])) == [None] * 3
+    assert Decision((low, high)).check(early) == [None] * 3  # nothing follows from two answers of twenty
+    assert Decision((low,)).check(late) == [reached] * 3  # 16, 0 and 8 are known to be right, and 4 are left
+    assert Decision((high,)).check(late) == [reached, reached, None]
+    assert Decision((low, high)).check(late) == [reached, reached, None]
+    assert AnyOf((Decision((low, high)), Budget(16))).check(late) == [reached, reached, StopReason.BUDGET]
 
 
 @pytest.mark.parametrize("target", [0.0, -1.0, float("nan")])

@@ -19,11 +19,11 @@ from pytest_adaptive_eval import Item, write_bank
 # loaded twice.  scipy loads parts of itself when they are first used.
 logsumexp(np.zeros(2)), stdtrit(3.0, 0.5)
 
-#: An evaluation and a gate that a model with 9 of 10 right passes.
+#: An evaluation that asks its whole budget, and a gate that a model with 9 of 10 right passes.
 EVAL = """
 import pytest
 
-@pytest.mark.adaptive_eval(bank="toy.jsonl", budget=30)
+@pytest.mark.adaptive_eval(bank="toy.jsonl", budget=30, stop="budget")
 def test_toy(item, model):
     assert item.grade(model.generate(item.prompt))
 

@@ -9,7 +9,7 @@ import pytest
 TWO_FILES = {
     "test_a_ask": """
         import pytest
-        @pytest.mark.adaptive_eval("toy.jsonl", budget=10)
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=10, stop="budget")
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
         """,
@@ -166,7 +166,7 @@ def test_exit_first_stops_at_an_error(lab: Any, args: tuple[str, ...], asked: in
     lab.tests(
         """
         import pytest
-        @pytest.mark.adaptive_eval("toy.jsonl", budget=100)
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=100, stop="budget")
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
         def test_gate(adaptive_eval):
@@ -258,10 +258,10 @@ def test_gates_come_after_their_interviews_only(lab: Any) -> None:
             assert adaptive_eval["two"].accuracy.at_least(0.1)
         def test_one_gate(adaptive_eval):
             assert adaptive_eval["one"].accuracy.at_least(0.1)
-        @pytest.mark.adaptive_eval("one.jsonl", budget=5)
+        @pytest.mark.adaptive_eval("one.jsonl", budget=5, stop="budget")
         def test_one(item, model):
             assert item.grade(model.generate(item.prompt))
-        @pytest.mark.adaptive_eval("two.jsonl", budget=5)
+        @pytest.mark.adaptive_eval("two.jsonl", budget=5, stop="budget")
         def test_two(item, model):
             assert item.grade(model.generate(item.prompt))
         """

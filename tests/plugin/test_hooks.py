@@ -44,6 +44,7 @@ def sample(lab: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         bank = "twelve.count"
         model = "parrot:yes"
         budget = 12
+        stop = "budget"
         [[eval.gate]]
         at_least = 0.5
         """

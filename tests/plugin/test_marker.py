@@ -38,7 +38,7 @@ def test_the_verdict_is_the_message(lab: Any, tenths: int, target: float, outcom
     lab.tests(
         f"""
         import pytest
-        @pytest.mark.adaptive_eval("toy.jsonl", budget=30)
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=30, stop="budget")
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
         def test_gate(adaptive_eval):
@@ -91,7 +91,7 @@ def test_a_few_errors_widen_the_interval(lab: Any) -> None:
     lab.tests(
         """
         import pytest
-        @pytest.mark.adaptive_eval("toy.jsonl", budget=60)
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=60, stop="budget")
         def test_toy(item, model):
             assert item.grade(model.generate(item.prompt))
         def test_gate(adaptive_eval):

@@ -63,7 +63,7 @@ def test_junit_xml(lab: Any) -> None:
     lab.tests(
         """
         import pytest
-        @pytest.mark.adaptive_eval("toy.jsonl", budget=30)
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=30, stop="budget")
         def test_toy(item, model, record_property):
             record_property("odd \\x01 name \\ud800", "odd \\x02 value \\ud800")
             assert item.grade(model.generate(item.prompt))

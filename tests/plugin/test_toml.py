@@ -12,6 +12,7 @@ FILE = """
 bank = "toy.jsonl"
 model = "replay:answers.jsonl#recorded"
 budget = 30
+stop = "budget"
 
 [[eval.gate]]
 at_least = 0.5
@@ -50,7 +51,7 @@ def test_two_evaluations_in_one_file(recorded: Any, name: str) -> None:
         ("again", 6, "recorded"),
     ]
     assert recorded.outcomes() == [("toy-accuracy[at-least-0.5]", "PASS"), ("toy-accuracy[at-least-0.99]", "FAIL")]
-    assert [(gate["file"], gate["line"]) for gate in recorded.record["gates"]] == [(name, 7), (name, 10)]
+    assert [(gate["file"], gate["line"]) for gate in recorded.record["gates"]] == [(name, 8), (name, 11)]
     result.stdout.fnmatch_lines(
         [
             f"{name}::toy?q*? RIGHT*",
@@ -106,8 +107,14 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
         ('[[eval]]\nbank = "toy.jsonl"\nkind = "ladder"', "adaptive-eval.toml:1: kind 'ladder' is not known*"),
         ('[[eval]]\nbank = "toy.jsonl"\nname = "a::b"', "adaptive-eval.toml:1: name 'a::b' cannot name a test*"),
         ('[[eval]]\nbank = "toy.jsonl"\n[[eval]]\nbank = "toy.jsonl"', "adaptive-eval.toml:3: two evaluations of *"),
-        ('[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\n', "adaptive-eval.toml:3: the gate has no condition*"),
-        ('[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 60', "adaptive-eval.toml:3: at_least is 60*"),
+        (
+            '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\n',
+            "adaptive-eval.toml:3: a gate has one condition of at_least, not_worse_than, *; found none: write *",
+        ),
+        (
+            '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 60',
+            "adaptive-eval.toml:3: accuracy.at_least(60): an accuracy lies in ?0, 1?",
+        ),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_most = 1',
             "adaptive-eval.toml:3: unknown setting 'at_most'*",

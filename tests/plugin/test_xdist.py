@@ -13,15 +13,15 @@ pytest.importorskip("xdist")
 SUITE = """
 import pytest
 
-@pytest.mark.adaptive_eval("one.jsonl", budget=8)
+@pytest.mark.adaptive_eval("one.jsonl", budget=8, stop="budget")
 def test_one(item, model):
     assert item.grade(model.generate(item.prompt))
 
-@pytest.mark.adaptive_eval("two.jsonl", budget=8)
+@pytest.mark.adaptive_eval("two.jsonl", budget=8, stop="budget")
 def test_two(item, model):
     assert item.grade(model.generate(item.prompt))
 
-@pytest.mark.adaptive_eval("three.jsonl", budget=8)
+@pytest.mark.adaptive_eval("three.jsonl", budget=8, stop="budget")
 def test_three(item, model):
     assert item.grade(model.generate(item.prompt))
 

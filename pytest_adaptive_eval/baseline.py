@@ -1,0 +1,169 @@
+"""What a candidate is compared with, read from a run's record or a file of recorded answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.core.pairing import Baseline
+from pytest_adaptive_eval.core.record import InterviewRecord
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, Unscored
+from pytest_adaptive_eval.models.replay import ReplaySubject
+from pytest_adaptive_eval.store.runs import read_run
+
+__all__ = ["BaselineFile", "read_baseline"]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineFile:
+    """A baseline with what a candidate must share with it; empty where the file does not tell.
+
+    Parameters
+    ----------
+    baseline : Baseline
+    where : str
+        The file, and the interview in it, for messages.
+    decoding, prompt : str
+        Hashes of the decoding settings, and of the test that made the prompts.
+    """
+
+    baseline: Baseline
+    where: str
+    decoding: str = ""
+    prompt: str = ""
+
+    def check(self, *, decoding: str, prompt: str) -> None:
+        """Refuse a candidate that is asked in another way.
+
+        Raises
+        ------
+        BaselineError
+            Says which part changed.
+        """
+        changed = [
+            (what, theirs, ours)
+            for what, theirs, ours in (
+                ("the decoding settings", self.decoding, decoding),
+                ("the test that makes the prompts", self.prompt, prompt),
+            )
+            if theirs and ours and theirs != ours
+        ]
+        if changed:
+            what, theirs, ours = changed[0]
+            raise BaselineError(
+                f"{self.where}: {what} changed since the baseline was recorded (hash {theirs} then, {ours} now), so "
+                "that a difference would not be the checkpoint's: record the baseline again"
+            )
+
+
+def read_baseline(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
+    """The baseline of one evaluation.
+
+    Parameters
+    ----------
+    spec : str
+        A run's record (``.json``), or recorded answers as for ``replay:``
+        (``.csv``, ``.csv.gz``, ``.jsonl``), with ``#NAME`` for one subject.
+    folders : sequence of Path
+        What a relative path may be relative to, in order.
+    bank : ItemBank
+    evaluation : str
+        Name of the candidate's evaluation: that of its interview in a record.
+
+    Raises
+    ------
+    BaselineError
+        There is no such file or interview, or it is of another bank.
+    """
+    spec = spec.removeprefix("replay:")
+    path, _, subject = spec.partition("#")
+    found = next((folder / path for folder in folders if (folder / path).exists()), None)
+    if found is None:
+        tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
+        raise BaselineError(
+            f"there is no baseline at {tried}: name another evaluation of the run, a run's record, or a file of "
+            "recorded answers"
+        )
+    if found.is_dir():
+        raise BaselineError(f"{found} is a folder: name the record of one run, such as {found}/runs/....json")
+    if found.suffix == ".json":
+        return _from_record(found, bank, evaluation)
+    return _from_answers(found, subject or None, bank)
+
+
+def _from_record(path: Path, bank: ItemBank, evaluation: str) -> BaselineFile:
+    try:
+        record = read_run(path)
+    except AdaptiveEvalError as error:
+        raise BaselineError(str(error)) from error
+    candidates = [i for i in record.interviews if i.administrations and i.bank.get("name") == bank.name]
+    candidates = [i for i in candidates if i.name == evaluation] or candidates
+    if len(candidates) != 1:
+        names = ", ".join(f"{i.name} on {i.bank.get('name')}" for i in record.interviews) or "none"
+        raise BaselineError(
+            f"{path}: {len(candidates)} of its interviews ({names}) could be the baseline of {evaluation!r} on the "
+            f"bank {bank.name!r}: expected one"
+        )
+    interview = candidates[0]
+    where = f"{path}: interview {interview.name!r}"
+    if interview.error:
+        raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
+    if interview.bank.get("content_hash") != bank.content_hash:
+        raise BaselineError(
+            f"{where}: the bank {bank.name!r} changed since the baseline was recorded (content hash "
+            f"{interview.bank.get('content_hash')} then, {bank.content_hash} now): record the baseline again"
+        )
+    name = str(interview.subject.get("name") or interview.name)
+    decoding, prompt = str(interview.subject.get("decoding_hash", "")), str(interview.extra.get("prompt", ""))
+    return BaselineFile(_of_draws(name, interview, bank, where), where, decoding, prompt)
+
+
+def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:
+    place = {str(item): n for n, item in enumerate(bank.ids)}
+    asked = interview.administrations
+    if unknown := next((a.item for a in asked if a.item not in place), None):
+        raise BaselineError(f"{where}: the bank {bank.name!r} has no item {unknown!r}")
+    columns: dict[str, NDArray[np.float64]] = {
+        name: np.array([_float(getattr(a, attribute)) for a in asked])
+        for name, attribute in (
+            ("scores", "score"),
+            ("propensities", "propensity"),
+            ("predictions", "predicted"),
+            ("rest", "rest"),
+            ("variance", "variance"),
+            ("down", "down"),
+            ("up", "up"),
+        )
+    }
+    items = np.array([place[a.item] for a in asked], dtype=np.int64)
+    scores = np.full(len(bank), np.nan)
+    scores[items] = columns["scores"]
+    return Baseline(name, scores, DesignLog(items, **columns, size=len(bank)))
+
+
+def _float(value: float | None) -> float:
+    return np.nan if value is None else float(value)
+
+
+def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:
+    try:
+        replay = ReplaySubject.load(path, subject)
+    except ConfigError as error:
+        raise BaselineError(str(error)) from error
+    scores = np.full(len(bank), np.nan)
+    for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
+        if completion.status is Status.OK:
+            try:
+                scores[n] = item.grade(completion.text) if completion.score is None else completion.score
+            except Unscored:
+                continue
+    if np.isnan(scores).all():
+        raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
+    return BaselineFile(Baseline(replay.identity.name, scores), str(path))

@@ -1,0 +1,88 @@
+"""``adaptive-eval plan``: how many questions a gate will take."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.cli.options import PASSED
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.bank import ItemBank
+    from pytest_adaptive_eval.core.pairing import Baseline
+
+__all__ = ["plan_command"]
+
+
+def plan_command(options: argparse.Namespace) -> int:
+    """Print a table of gates on a bank; returns the exit code."""
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.core.conditions import Condition
+    from pytest_adaptive_eval.core.pairing import FLIPS
+    from pytest_adaptive_eval.core.planning import fixed_size, outlooks
+    from pytest_adaptive_eval.core.projection import accuracy_at
+    from pytest_adaptive_eval.core.selectors import SELECTORS
+    from pytest_adaptive_eval.core.session import POLICIES
+    from pytest_adaptive_eval.core.stopping import resolve_budget
+    from pytest_adaptive_eval.core.verdict import number
+
+    for name in ("margin", "alpha", "power"):
+        if not 0 < getattr(options, name) < 1:
+            raise ConfigError(f"--{name} {getattr(options, name)}: expected a number in (0, 1)")
+    bank = read_bank(options.bank)
+    confidence, margin, size = 1.0 - options.alpha, options.margin, len(bank)
+    target = options.at_least
+    if target is None:
+        target = accuracy_at(bank, 0.0) if bank.calibrated else 0.5
+    threshold = Condition("accuracy", "at_least", target, confidence=confidence)
+    decide, uniform = POLICIES["decide"], replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0)
+    plain = replace(bank, calibrated=False) if bank.calibrated else bank
+    rows = []
+    if bank.calibrated:
+        rows.append((f"accuracy >= {number(target)}", outlooks(threshold, bank, decide, margin=margin)))
+    rows.append((f"accuracy >= {number(target)}, uniform draws", outlooks(threshold, plain, uniform, margin=margin)))
+    paired = Condition("accuracy", "not_worse_than", margin, "baseline", confidence=confidence)
+    baseline = _baseline(bank, target)
+    rows.append(
+        (
+            f"not worse than a baseline by {number(margin)}, {FLIPS:.0%} of answers differ",
+            outlooks(paired, bank, decide if bank.calibrated else uniform, baseline),
+        )
+    )
+    away, alpha, power = number(margin), number(options.alpha), f"{options.power:.0%} within"
+    table: list[tuple[str, ...]] = [("", "expected", "90% within", power, "fixed size")]
+    for label, ahead in rows:
+        worst = max(ahead, key=lambda outlook: outlook.expected)
+        counts = (round(worst.expected), worst.quantile(0.9), worst.quantile(options.power))
+        table.append((label, *map(str, counts), str(fixed_size(worst, options.power))))
+    wide = [max(map(len, column)) for column in zip(*table, strict=True)]
+    budget = resolve_budget(decide.budget, size)
+    chance = min(outlook.chance(budget) for outlook in rows[0][1])
+    lines = [
+        f"questions to a verdict on {bank.name}, {size} items; truth {away} from the threshold, alpha {alpha} a side",
+        *("  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]).rstrip() for row in table),
+        f"the default budget of {budget} questions gives the first a verdict with probability {chance:.2f}",
+        f"fixed size: of a test that looks once, at the end, with power {options.power:.0%}",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return PASSED
+
+
+def _baseline(bank: ItemBank, accuracy: float) -> Baseline:
+    """A baseline of some accuracy that answers the easier items right."""
+    import numpy as np
+
+    from pytest_adaptive_eval.core import irt
+    from pytest_adaptive_eval.core.pairing import Baseline
+    from pytest_adaptive_eval.core.projection import ability_at
+
+    scores = np.zeros(len(bank))
+    theta = np.zeros((1, bank.dimensions))
+    if bank.calibrated:
+        theta[0, 0] = ability_at(bank, accuracy)
+    p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote)[0]
+    scores[np.argsort(-p, kind="stable")[: round(accuracy * len(bank))]] = 1.0
+    return Baseline("baseline", scores)

@@ -1,0 +1,175 @@
+"""What gates ask for, known before the first question is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.betting import Claim
+from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
+from pytest_adaptive_eval.core.projection import accuracy_at
+from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["KINDS", "METRICS", "ON_INCONCLUSIVE", "PLANNING_MARGIN", "Condition"]
+
+METRICS = ("accuracy", "ability")
+#: The conditions, and the name of the number or subject that each takes.
+KINDS: Mapping[str, str] = {
+    "at_least": "target",
+    "not_worse_than": "margin",
+    "rank_within": "k",
+    "above": "name",
+}
+ON_INCONCLUSIVE = ("fail", "warn", "pass")
+METHODS = ("draws", "likelihood-ratio")
+#: Distance from its threshold, in accuracy, at which a gate without a margin of its own states its chances.
+PLANNING_MARGIN = 0.10
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One requirement on one metric.
+
+    Parameters
+    ----------
+    metric : str
+        ``accuracy`` or ``ability``.
+    kind : str
+        A key of `KINDS`.
+    value : float
+        Target, margin or k; 0 for ``above``.
+    name : str
+        The baseline or the reference subject.
+    confidence : float
+        1 - alpha of each one-sided decision, in [0.5, 1).
+    probability : float
+        That rank conditions ask for, in (0.5, 1).
+    on_inconclusive : {"fail", "warn", "pass"}
+    method : {"draws", "likelihood-ratio"}
+        How an ability is decided: by the draws, at the accuracy that it
+        implies, or by the model's likelihood, see `core.classification`.
+
+    Raises
+    ------
+    ConfigError
+        A value is out of range, or the metric has no such condition.
+    """
+
+    metric: str
+    kind: str
+    value: float = 0.0
+    name: str = ""
+    confidence: float = 0.95
+    probability: float = 0.95
+    on_inconclusive: str = "fail"
+    method: str = "draws"
+
+    def __post_init__(self) -> None:
+        call = f"{self.metric}.{self.kind}({self.value!r})"
+        if self.metric not in METRICS:
+            raise ConfigError(f"metric {self.metric!r} is not known; use {' or '.join(METRICS)}")
+        if self.kind not in KINDS:
+            raise ConfigError(f"condition {self.kind!r} is not known; use {', '.join(KINDS)}")
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
+            raise ConfigError(f"{call}: expected a number")
+        if self.kind == "at_least" and self.metric == "accuracy" and not 0 <= self.value <= 1:
+            raise ConfigError(f"{call}: an accuracy lies in [0, 1]")
+        if self.kind != "at_least" and self.metric != "accuracy":
+            raise ConfigError(f"{self.metric}.{self.kind}: only accuracy has this condition")
+        if self.kind == "not_worse_than" and not 0 < self.value < 1:
+            raise ConfigError(f"margin is {self.value!r}, expected a share of the bank in (0, 1) such as 0.02")
+        if self.kind == "rank_within" and (self.value != int(self.value) or self.value < 1):
+            raise ConfigError(f"rank_within({self.value!r}): expected a whole number of at least 1")
+        if self.kind in ("not_worse_than", "above") and not self.name:
+            raise ConfigError(f"{self.kind}: expected the name of a subject to compare with")
+        if not isinstance(self.confidence, float) or not 0.5 <= self.confidence < 1:
+            raise ConfigError(f"confidence is {self.confidence!r}, expected a number in [0.5, 1) such as 0.95")
+        if not isinstance(self.probability, float) or not 0.5 < self.probability < 1:
+            raise ConfigError(f"probability is {self.probability!r}, expected a number in (0.5, 1) such as 0.95")
+        if self.on_inconclusive not in ON_INCONCLUSIVE:
+            raise ConfigError(
+                f"on_inconclusive is {self.on_inconclusive!r}, expected {', '.join(ON_INCONCLUSIVE[:-1])} or "
+                f"{ON_INCONCLUSIVE[-1]}"
+            )
+        if self.method not in METHODS or (
+            self.method != "draws" and (self.metric, self.kind) != ("ability", "at_least")
+        ):
+            raise ConfigError(
+                f"method is {self.method!r}, expected 'draws' or, for ability.at_least alone, 'likelihood-ratio'"
+            )
+
+    @property
+    def label(self) -> str:
+        """As the gate's test is called: ``accuracy-at-least-0.6``."""
+        words = self.kind.replace("_", "-")
+        value = "" if self.kind == "above" else f"-{self.value:g}"
+        return f"{self.metric}-{words}{value}" + (f"-{self.name}" if self.name else "")
+
+    @property
+    def requirement(self) -> str:
+        """As a person would write it: ``>= .60``."""
+        if self.kind == "not_worse_than":
+            return f">= {_short(-self.value)}"
+        if self.kind == "rank_within":
+            return f"within the first {int(self.value)}"
+        if self.kind == "above":
+            return f"above {self.name}"
+        return f">= {_short(self.value)}"
+
+    @property
+    def quantity(self) -> str:
+        """What is measured, as verdicts name it."""
+        return f"accuracy less that of {self.name}" if self.kind == "not_worse_than" else self.metric
+
+    @property
+    def by_draws(self) -> bool:
+        """Whether bets on the draws decide it."""
+        return self.kind in ("at_least", "not_worse_than") and self.method == "draws"
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether it asks for a probability of ranks, which no interview stops for."""
+        return self.kind in ("rank_within", "above")
+
+    def check(self, bank: ItemBank) -> None:
+        """Refuse a bank on which the condition means nothing.
+
+        Raises
+        ------
+        ConfigError
+            No ability scale, or no such reference subject.
+        """
+        if self.metric == "ability" and not bank.calibrated:
+            raise ConfigError(f"the bank {bank.name!r} has no ability scale: gate on accuracy or calibrate it")
+        if self.by_rank and not bank.accuracies:
+            raise ConfigError(
+                f"the bank {bank.name!r} knows no reference subjects to rank among: calibrate it again, from responses "
+                "of several subjects"
+            )
+        if self.kind == "above" and self.name not in bank.subjects:
+            raise ConfigError(
+                f"the bank {bank.name!r} has no reference subject {self.name!r}; known are {', '.join(bank.subjects)}"
+            )
+
+    def target(self, bank: ItemBank) -> float:
+        """Accuracy that ``at_least`` asks for."""
+        return accuracy_at(bank, self.value) if self.metric == "ability" else self.value
+
+    def claim(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> Claim:
+        """What the draws must show; not for ranks."""
+        if self.kind == "not_worse_than":
+            return PairedClaim.of(baselines[self.name], self.value, self.confidence)
+        return Claim(self.target(bank) * len(bank), self.confidence)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record; fields at their default are left out."""
+        kept = {f.name for f in fields(self) if getattr(self, f.name) != f.default}
+        return {name: value for name, value in asdict(self).items() if name in kept}
+
+
+def _short(value: float) -> str:
+    return number(value, 2) if round(value, 2) == value else number(value)

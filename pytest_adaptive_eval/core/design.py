@@ -1,0 +1,59 @@
+"""What an interview's draws say, whatever the bank's quality: the input of every interval and test that gates use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DesignLog"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class DesignLog:
+    """Administrations in order, of one subject or, along leading axes, of several.
+
+    All arrays have shape (..., t); `scores` is NaN where there is none.
+    See `pytest_adaptive_eval.core.selection.Proposal` for the rest.
+    """
+
+    items: Ints
+    scores: Array
+    propensities: Array
+    predictions: Array
+    rest: Array
+    variance: Array
+    down: Array
+    up: Array
+    size: int
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """Names of the arrays."""
+        return tuple(f.name for f in fields(cls) if f.name != "size")
+
+    def __len__(self) -> int:
+        return int(self.scores.shape[-1])
+
+    def __getitem__(self, index: Any) -> DesignLog:
+        """The same index or slice of every array."""
+        return replace(self, **{name: getattr(self, name)[index] for name in self.columns()})
+
+    @property
+    def before(self) -> Array:
+        """Sum of the scores before each draw, shape (..., t)."""
+        return np.asarray(self.scores.cumsum(axis=-1) - self.scores)
+
+    @property
+    def totals(self) -> Array:
+        """Unbiased one-draw estimates of the bank's sum of scores, shape (..., t)."""
+        return np.asarray(self.before + self.rest + (self.scores - self.predictions) / self.propensities)
+
+    def with_missing_as(self, score: float) -> DesignLog:
+        """The log with every missing score replaced: 0 and 1 bound what the missing could have been."""
+        return replace(self, scores=np.where(np.isnan(self.scores), score, self.scores))

@@ -1,0 +1,219 @@
+"""How a condition is judged on what an interview found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from pytest_adaptive_eval.core import irt
+from pytest_adaptive_eval.core.betting import Claim, decide, log_wealth
+from pytest_adaptive_eval.core.classification import Cut
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
+from pytest_adaptive_eval.core.interval import Interval
+from pytest_adaptive_eval.core.pairing import PairedClaim
+from pytest_adaptive_eval.core.personfit import PersonFit, lz_star
+from pytest_adaptive_eval.core.planning import Outlook
+from pytest_adaptive_eval.core.projection import ability_at
+from pytest_adaptive_eval.core.ranks import Predictive, above_probability, rank_distribution, rank_probability
+from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.verdict import Outcome, Verdict, number
+from pytest_adaptive_eval.errors import BaselineError, ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.gates import SessionResult
+
+__all__ = ["doubt", "fit", "judge"]
+
+
+def judge(result: SessionResult, condition: Condition) -> Verdict:
+    """What the answers say about a condition.
+
+    Raises
+    ------
+    ConfigError
+        The condition does not go with the bank or the interview's policy.
+    """
+    try:
+        condition.check(result.bank)
+        if result.invalid and not (condition.by_rank and result.table):
+            raise ConfigError(f"this interview cannot feed a gate: {result.invalid}")
+        if condition.kind == "not_worse_than" and condition.name not in result.baselines:
+            raise BaselineError(
+                f"the baseline {condition.name!r} was not known before the interview, whose draws depend on it: "
+                "write its name and the margin as plain values in the gate, or declare the gate in TOML"
+            )
+    except (ConfigError, BaselineError) as error:
+        raise type(error)(f"{result.name}: {error}") from None
+    verdict = Verdict(
+        Outcome.ERROR,
+        condition.quantity,
+        condition.requirement,
+        None,
+        condition.probability if condition.by_rank else condition.confidence,
+        result.asked,
+        len(result.bank),
+        result.notes,
+        condition.on_inconclusive,
+    )
+    if fault := result.fault:
+        return replace(verdict, notes=(fault, *result.notes))
+    if not result.asked:
+        return replace(verdict, notes=("no question was asked", *result.notes))
+    if condition.by_rank:
+        return _by_rank(result, condition, verdict)
+    if condition.method == "likelihood-ratio":
+        if why := doubt(result):
+            verdict = replace(verdict, notes=(*verdict.notes, f"{why}, so that the draws decide"))
+        else:
+            return _by_likelihood(result, condition, verdict)
+    return _by_draws(result, condition, verdict)
+
+
+def doubt(result: SessionResult) -> str:
+    """Why the bank's model is not to be believed for this subject; empty where nothing speaks against it."""
+    if result.projected is None or not result.asked:
+        return ""
+    interval = None if result.invalid else result.interval_of(result.log, 0.995)
+    if interval is not None and not interval.low <= result.projected[0] <= interval.high:
+        low, high = number(interval.low), number(interval.high)
+        return f"the bank projects an accuracy of {number(result.projected[0])}, and the draws show [{low}, {high}]"
+    found = fit(result)
+    if found is not None and bool(found.flag()[0]):
+        return (
+            "the answers do not look like those of the bank's population (person fit lz* "
+            f"{found.statistic[0]:.1f}, one in {1 / max(float(found.p_value[0]), 1e-6):.0f} is so low)"
+        )
+    return ""
+
+
+def fit(result: SessionResult) -> PersonFit | None:
+    """Person fit at the final ability; None on an uncalibrated bank."""
+    if result.theta is None:
+        return None
+    bank, items = result.bank, result.log.items
+    A, d = bank.discrimination[items][None], bank.intercept[items][None]
+    c = None if bank.asymptote is None else bank.asymptote[items][None]
+    return lz_star(result.log.scores[None], irt.probability(np.array([result.theta]), A, d, c), A, c)
+
+
+def _by_likelihood(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+    """Classification at a cut score, which trusts the bank."""
+    found = Cut(result.bank, condition.value, condition.confidence).classify(result.log[None])
+    outcome = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[int(found.side[0])]
+    assert result.theta is not None
+    assert result.standard_error is not None
+    half = student_quantile(np.inf, condition.confidence) * result.standard_error[0]
+    shown = Interval(
+        result.theta[0], result.theta[0] - half, result.theta[0] + half, condition.confidence, "likelihood ratio"
+    )
+    note = "its error rate holds if the bank's model holds for this checkpoint"
+    return replace(verdict, outcome=outcome, interval=shown, notes=(note, *verdict.notes))
+
+
+def _by_rank(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+    """Probability of a rank among the bank's reference subjects."""
+    bank, predictive = result.bank, _predictive(result)
+    if condition.kind == "above":
+        known = bank.accuracies[bank.subjects.index(condition.name)]
+        probability = above_probability(predictive, known)
+        what = f"accuracy above {condition.name} ({number(known)})"
+    else:
+        probability = rank_probability(predictive, bank.accuracies, int(condition.value))
+        ranks = rank_distribution(predictive, bank.accuracies)
+        best, worst = ranks.interval(condition.probability)
+        what = f"rank {ranks.mean:.1f} [{best}, {worst}] among {len(bank.accuracies)} references, "
+        what += condition.requirement
+    needed = condition.probability
+    outcome = Outcome.PASS if probability >= needed else Outcome.INCONCLUSIVE
+    if probability <= 1.0 - needed:
+        outcome = Outcome.FAIL
+    stated = f"{what} with probability {number(probability)}, {number(needed, 2)} required"
+    return replace(verdict, outcome=outcome, stated=stated)
+
+
+def _predictive(result: SessionResult) -> Predictive:
+    """Where the accuracy may lie: by replayed interviews, else by the draws."""
+    if result.table is not None and result.projected is not None:
+        return Predictive.replayed(result.table, result.projected[0], result.scale)
+    one = hull(*with_missing_bounded(result.log, 0.8413))  # one standard error to each side
+    return Predictive.normal(one.estimate, (one.high - one.low) / 2).among(result.bank.accuracies)
+
+
+def _by_draws(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+    claim = condition.claim(result.bank, result.baselines)
+    log = claim.view(result.log)
+    outcome = _decided(result, condition, claim, log)
+    shown = result.interval_of(log, condition.confidence)
+    needed = claim.total / log.size
+    if outcome is Outcome.PASS:  # what was decided once stays, though later draws may have moved the interval
+        shown = _within(shown, needed, 1.0)
+    elif outcome is Outcome.FAIL:
+        shown = _within(shown, 0.0, needed)
+    notes = list(verdict.notes)
+    if missing := result.asked - result.scored:
+        have = "answer has no score and is" if missing == 1 else "answers have no score and are"
+        notes.append(f"{missing} {have} counted as wrong in the lower bound and as right in the upper")
+    guessing = result.chance
+    if outcome is Outcome.PASS and condition.kind == "at_least" and guessing is not None and shown.low <= guessing:
+        outcome = Outcome.INCONCLUSIVE
+        notes.insert(0, f"it cannot be told from guessing, which scores {number(guessing)} on such choices")
+    elif outcome is Outcome.INCONCLUSIVE:
+        notes.insert(0, _forecast(result, claim, log, shown.estimate))
+    if condition.metric == "ability":
+        shown = _mapped(shown, lambda accuracy: ability_at(result.bank, accuracy))
+    elif isinstance(claim, PairedClaim):
+        shown = _mapped(shown, lambda half: 2.0 * half - 1.0)
+    elif condition.kind == "not_worse_than":
+        base = float(result.baselines[condition.name].scores.mean())
+        shown = _mapped(shown, lambda accuracy: accuracy - base)
+    return replace(verdict, outcome=outcome, interval=shown, notes=tuple(notes))
+
+
+def _decided(result: SessionResult, condition: Condition, claim: Claim, log: DesignLog) -> Outcome:
+    others = [c for c in result.planned if c.by_draws and c != condition]
+    family = max(result.family, 1 + len(others))
+    if result.sequential:
+        claims = [claim, *(c.claim(result.bank, result.baselines) for c in others)]
+        sign = int(decide(result.log, claims, family).outcome[0])
+        return {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[sign]
+    needed = claim.total / log.size
+    if with_missing_bounded(log, condition.confidence)[0].low >= needed:
+        return Outcome.PASS
+    corrected = 1.0 - (1.0 - condition.confidence) / family
+    return Outcome.FAIL if with_missing_bounded(log, corrected)[1].high < needed else Outcome.INCONCLUSIVE
+
+
+def _forecast(result: SessionResult, claim: Claim, log: DesignLog, estimate: float) -> str:
+    """How many more questions would probably decide, were the truth where the estimate is."""
+    gap = estimate - claim.total / log.size
+    side: Literal[1, -1] = 1 if gap >= 0 else -1
+    filled = log.with_missing_as(0.5)
+    left = max(log.size - len(log) + 1, 1)
+    outlook = Outlook(
+        log.size,
+        abs(gap),
+        float(filled.variance[-1]) / left**2,
+        claim.confidence,
+        len(log),
+        float(log_wealth(filled, claim, side)[-1]) if result.sequential else 0.0,
+    )
+    more = outlook.quantile(0.5) - len(log)
+    if more > 0.8 * (log.size - len(log)):
+        return "the estimate is so near the threshold that probably only the whole bank would decide"
+    return f"about {counted(max(more, 1), 'more question')} would probably decide"
+
+
+def _within(interval: Interval, low: float, high: float) -> Interval:
+    """The interval cut to [low, high]."""
+    low, high = max(interval.low, low), min(interval.high, high)
+    return replace(interval, estimate=min(max(interval.estimate, low), high), low=low, high=high)
+
+
+def _mapped(interval: Interval, to: Callable[[float], float]) -> Interval:
+    """The interval in another unit, of which `to` is increasing."""
+    return replace(interval, estimate=to(interval.estimate), low=to(interval.low), high=to(interval.high))

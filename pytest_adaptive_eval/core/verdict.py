@@ -1,0 +1,103 @@
+"""What a gate concludes, in a sentence that can be read alone."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pytest_adaptive_eval.core.interval import Interval
+
+__all__ = ["Outcome", "Verdict", "number"]
+
+
+class Outcome(enum.StrEnum):
+    """What a gate concludes."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    ERROR = "ERROR"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number as reports show it: ``.512``, ``-1.204``, ``1.000``."""
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A gate's conclusion; true for PASS, and for INCONCLUSIVE where the gate was told to let that through.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    metric : str
+        ``accuracy`` or ``ability``.
+    requirement : str
+        As a person would write it, such as ``>= .60``.
+    interval : Interval or None
+        In the metric's own unit; None when there is nothing to show.
+    confidence : float
+        1 - alpha of each one-sided claim.
+    asked, size : int
+        Items administered, items in the bank.
+    notes : tuple of str
+        What a reader must know besides.
+    stated : str
+        What was found against what is required, where an interval does not say it.
+    on_inconclusive : {"fail", "warn", "pass"}
+        What an INCONCLUSIVE verdict does to the gate.
+    """
+
+    outcome: Outcome
+    metric: str
+    requirement: str
+    interval: Interval | None
+    confidence: float
+    asked: int
+    size: int
+    notes: tuple[str, ...] = ()
+    on_inconclusive: str = "fail"
+    stated: str = ""
+
+    def __bool__(self) -> bool:
+        return self.outcome is Outcome.PASS or self.allowed
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the gate lets an undecided verdict through, as it was told to."""
+        return self.outcome is Outcome.INCONCLUSIVE and self.on_inconclusive != "fail"
+
+    @property
+    def sentence(self) -> str:
+        """One line that can be read alone."""
+        claim = self.stated or f"{self.metric} {self.requirement} required"
+        if self.interval is not None:
+            i = self.interval
+            relation = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}.get(self.outcome, "for")
+            target = self.requirement.removeprefix(">= ")
+            claim = (
+                f"{self.metric} {number(i.estimate)} [{number(i.low)}, {number(i.high)}] {relation} {target} required"
+            )
+        parts = [f"{self.outcome.value} {claim}"]
+        if not self.stated:
+            parts.append(f"{100 * self.confidence:.4g} %")
+        parts.append(f"{self.asked} of {self.size} items")
+        if self.interval is not None:
+            parts.append(self.interval.method)
+        if self.allowed:
+            parts.append(f"let through by on_inconclusive = {self.on_inconclusive}")
+        return ", ".join(parts) + "".join(f"; {' '.join(note.split())}" for note in self.notes)
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record."""
+        out = asdict(self)
+        out["outcome"] = self.outcome.value
+        out["notes"] = list(self.notes)
+        out["sentence"] = self.sentence
+        return out
