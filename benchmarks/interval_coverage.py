@@ -19,16 +19,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration import Fit, fit_map
+from pytest_adaptive_eval.calibration.variational import Fit, fit_map
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.inference import design_based
-from pytest_adaptive_eval.core.projection import model_based
+from pytest_adaptive_eval.core.projection import model_based, project
 from pytest_adaptive_eval.core.selectors import SELECTORS
-from pytest_adaptive_eval.core.session import POLICIES, DesignLog, Policy, Session
+from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 SHARES = (0.02, 0.05, 0.15)
-COLUMNS = ("items", "scores", "propensities", "predictions", "rest", "variance")
 
 
 def read(name: str, split: str) -> NDArray[np.float64]:
@@ -38,11 +37,6 @@ def read(name: str, split: str) -> NDArray[np.float64]:
     wanted = json.loads((DATA / "autojudger" / f"{split}_models.json").read_text())
     columns = [head.index(model) for model in wanted if model in head]
     return np.array([[float(row[c]) for row in rows] for c in columns])
-
-
-def cut(log: DesignLog, t: int) -> DesignLog:
-    """The first `t` administrations."""
-    return replace(log, **{name: getattr(log, name)[:t] for name in COLUMNS})
 
 
 def bank_of(fitted: Fit) -> ItemBank:
@@ -76,13 +70,13 @@ def main() -> None:
             for policy_name, policy in policies.items():
                 if policy_name == "random" and label != "calibrated":
                     continue
-                session = Session(bank, replace(policy, budget="15%"), seed=1, subjects=len(subject))
+                session = Session(bank, replace(policy, budget="15%", stop="budget"), seed=1, subjects=len(subject))
                 while (proposal := session.ask()) is not None:
                     session.tell(responses[subject[:, None], proposal.items])
                 cells = []
                 for share in SHARES:
                     t = round(share * n)
-                    found = [design_based(cut(session.log(s), t)) for s in range(len(subject))]
+                    found = [design_based(session.log(s)[:t]) for s in range(len(subject))]
                     low = np.mean([i.low > truth[s] + 1e-12 for i, s in zip(found, subject, strict=True)])
                     high = np.mean([i.high < truth[s] - 1e-12 for i, s in zip(found, subject, strict=True)])
                     raw = 2 * 1.645 * np.sqrt(truth * (1 - truth) / t * (1 - t / n))[subject]
@@ -92,7 +86,7 @@ def main() -> None:
         greedy = Session(bank_of(fitted), POLICIES["estimate"], seed=1, subjects=len(truth))
         while (proposal := greedy.ask()) is not None:
             greedy.tell(np.take_along_axis(responses, proposal.items, axis=1))
-        model = [model_based(greedy, subject=s) for s in range(len(truth))]
+        model = [model_based(float(a), float(e)) for a, e in zip(*project(greedy), strict=True)]
         inside = np.mean([i.low <= t <= i.high for i, t in zip(model, truth, strict=True)])
         print(f"{name.split('_')[0]:5} model-based, policy estimate, 15 %: its 90 % interval covers {inside:.2f}")
 

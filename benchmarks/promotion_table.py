@@ -59,13 +59,13 @@ def main() -> None:
     parser.add_argument("--checkpoints", nargs="*", default=CHECKPOINTS, help="only these")
     options = parser.parse_args()
     theta: dict[str, list[float]] = {}
-    print(f"{'checkpoint':24} {'calls':>9}  {'ability':>14}  {'accuracy gate':42} exit codes", flush=True)
+    print(f"{'checkpoint':24} {'mean calls':>9}  {'ability':>14}  {'accuracy gate':42} exit codes", flush=True)
     with tempfile.TemporaryDirectory() as name:
         for checkpoint in options.checkpoints:
             codes: collections.Counter[int] = collections.Counter()
             outcomes: collections.Counter[str] = collections.Counter()
             theta[checkpoint] = []
-            calls = size = 0
+            calls, size = 0, 1
             for seed in range(options.seeds):
                 code, record = run(checkpoint, seed, Path(name), options.replay)
                 interview = record["interviews"][0]
@@ -73,11 +73,14 @@ def main() -> None:
                 gate = next(g for g in record["gates"] if g["verdict"]["metric"] == "accuracy")
                 outcomes[gate["verdict"]["outcome"]] += 1
                 theta[checkpoint].append(interview["theta"][0])
-                calls, size = interview["asked"], interview["size"]
+                calls, size = calls + interview["asked"], interview["size"]
             verdicts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(outcomes.items()))
             mean, sd = statistics.mean(theta[checkpoint]), statistics.pstdev(theta[checkpoint])
             exits = ", ".join(f"{n} x {code}" for code, n in sorted(codes.items()))
-            print(f"{checkpoint:24} {calls:4}/{size:4}  {mean:6.2f} ± {sd:5.2f}  {verdicts:42} {exits}", flush=True)
+            print(
+                f"{checkpoint:24} {calls / options.seeds:5.1f}/{size}  {mean:6.2f} ± {sd:5.2f}  {verdicts:42} {exits}",
+                flush=True,
+            )
     if not {"text-early", "text-mid", "text-late"} <= set(theta):
         return
     rows = zip(theta["text-early"], theta["text-mid"], theta["text-late"], strict=True)

@@ -1,0 +1,341 @@
+"""Error rates of gates and the questions they take, on real response matrices.
+
+``python benchmarks/gate_decisions.py errors`` interviews the 17 held-out models of AI2D and MMMU with a bank calibrated
+from 60 others, looks after every answer, and counts false verdicts with the truth right at the threshold: false PASS
+with the true accuracy at c - 1/N, false FAIL with it at c.  ``items`` counts the questions to a verdict at margins of
+10, 5 and 2 points, against uniform draws without a bank, the oracle's bets and the classical test of fixed size.
+``paired`` does so for a candidate against its baseline, and ``planning`` compares what a gate promises before the first
+question with what happens.  The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np
+from interval_coverage import bank_of, read
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from pytest_adaptive_eval.calibration.variational import fit_map
+from pytest_adaptive_eval.core import betting, irt
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.betting import Claim, decide
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.estimation import ESTIMATORS, Estimate
+from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
+from pytest_adaptive_eval.core.planning import outlooks
+from pytest_adaptive_eval.core.selectors import SELECTORS
+from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
+
+Array = NDArray[np.float64]
+NAMES = {"AI2D": "AI2D_TEST.csv.gz", "MMMU": "MMMU_DEV_VAL.csv.gz"}
+DECIDE = replace(POLICIES["decide"], stop="budget")  # asked on, so that one interview serves many thresholds
+UNIFORM = replace(DECIDE, selector=SELECTORS["random"], floor=0.0)
+
+
+@dataclass(frozen=True)
+class Known:
+    """The estimator of one who knows the abilities."""
+
+    theta: Array
+    name: str = "known"
+
+    def prior(self, subjects: int, dimensions: int) -> Estimate:
+        """The truth, nearly surely."""
+        return Estimate(self.theta, np.full((subjects, dimensions, dimensions), 1e-6), np.ones(subjects, dtype=bool))
+
+    def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:  # noqa: ARG002
+        """The truth still."""
+        return start
+
+
+def interviews(bank: ItemBank, policy: Policy, responses: Array, share: str, seed: int, **more: object) -> DesignLog:
+    """Everybody's draws, up to a share of the bank."""
+    session = Session(bank, replace(policy, budget=share), seed=seed, subjects=len(responses), **more)  # type: ignore[arg-type]
+    while (proposal := session.ask()) is not None:
+        session.tell(np.take_along_axis(responses, proposal.items, axis=1))
+    return session.logs
+
+
+def banks_of(name: str) -> dict[str, ItemBank]:
+    """A good bank, one with parameters perturbed, one with difficulties shuffled."""
+    fitted = fit_map(read(NAMES[name], "train"), model="2pl")
+    rng = np.random.default_rng(0)
+    n = len(fitted.intercept)
+    noisy = replace(
+        fitted,
+        intercept=fitted.intercept + 0.5 * rng.standard_normal(n),
+        discrimination=fitted.discrimination + 0.5 * rng.standard_normal(fitted.discrimination.shape),
+    )
+    shuffled = replace(fitted, intercept=fitted.intercept[rng.permutation(n)])
+    return {"good": bank_of(fitted), "perturbed": bank_of(noisy), "shuffled": bank_of(shuffled)}
+
+
+def abilities(bank: ItemBank, responses: Array) -> Array:
+    """From all answers, shape (S, 1)."""
+    estimator = ESTIMATORS["map-wide"]()
+    S = len(responses)
+    A = np.broadcast_to(bank.discrimination, (S, *bank.discrimination.shape))
+    d = np.broadcast_to(bank.intercept, (S, len(bank)))
+    return estimator.estimate(responses, A, d, None, estimator.prior(S, 1)).theta
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def naive(log: DesignLog, total: float, side: int) -> NDArray[np.bool_]:
+    """Whether a 95 % interval at fixed size ever excludes the threshold, looked at after each answer from the 20th."""
+    weights = 1.0 / log.variance
+    sums = weights.cumsum(-1)
+    mean = (weights * log.totals).cumsum(-1) / sums
+    squares = (weights * log.totals**2).cumsum(-1) / sums - mean**2
+    error = np.sqrt(np.maximum(squares, 1e-9) / np.arange(1, len(log) + 1))
+    return np.asarray(((side * (mean - total) > 1.645 * error)[:, 19:]).any(-1))
+
+
+def errors(seeds: int, share: str, every: bool) -> None:
+    """False verdicts with the truth at the threshold."""
+    print(f"alpha .05 one-sided, {seeds} seeds a model, looked at after each answer up to {share} of the bank")
+    limit = binom.isf(0.05 / 17, seeds, 0.05) / seeds
+    print(f"a valid test exceeds {limit:.3f} on the worst of 17 models in at most 5 % of such tables")
+    print(
+        "data  bank       policy                        false PASS (worst model)  false FAIL (worst)  naive PASS / FAIL"
+    )
+    decide_policy = {"decide": DECIDE}
+    more = {
+        "information, floor .5": replace(DECIDE, selector=SELECTORS["information"]),
+        "maximum-information, floor .1": replace(DECIDE, selector=SELECTORS["maximum-information"], floor=0.1),
+        "variance, floor .1": replace(DECIDE, selector=SELECTORS["variance"], floor=0.1),
+        "nearest-difficulty, floor .1": replace(DECIDE, selector=SELECTORS["nearest-difficulty"], floor=0.1),
+        "random": UNIFORM,
+        "spread, floor .1, one by one": replace(DECIDE, floor=0.1, batch=1),
+    }
+    for name in NAMES:
+        responses = read(NAMES[name], "test")
+        totals = responses.sum(axis=1)
+        rows = np.repeat(responses, seeds, axis=0)
+        for label, bank in banks_of(name).items():
+            for policy_name, policy in (decide_policy | (more if every else {})).items():
+                log = interviews(bank, policy, rows, share, 1)
+                wrong: dict[int, list[float]] = {1: [], -1: []}
+                plain: dict[int, list[float]] = {1: [], -1: []}
+                for s, total in enumerate(totals):
+                    mine = log[s * seeds : (s + 1) * seeds]
+                    for side, threshold in ((1, total + 1.0), (-1, total)):
+                        found = decide(mine, [Claim(threshold)]).outcome[:, 0] == side
+                        wrong[side].append(float(found.mean()))
+                        plain[side].append(float(naive(mine, threshold, side).mean()))
+                cells = [f"{np.mean(wrong[k]):.3f} ({max(wrong[k]):.3f})" for k in (1, -1)]
+                print(
+                    f"{name:5} {label:10} {policy_name:30} {cells[0]:>24} {cells[1]:>19} "
+                    f"{np.mean(plain[1]):15.3f} / {np.mean(plain[-1]):.3f}",
+                    flush=True,
+                )
+
+
+# --- items ------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def one_bet(distance: float) -> Iterator[None]:
+    """Only one gambler, who assumes a distance as a share of the bank."""
+    kept, betting.DISTANCES = betting.DISTANCES, (distance / betting.UNIT,)
+    try:
+        yield
+    finally:
+        betting.DISTANCES = kept
+
+
+def needed(log: DesignLog, totals: Array, margin: float, seeds: int) -> Array:
+    """Questions to a verdict, N where there is none or a wrong one, of each model and side."""
+    n = log.size
+    out = []
+    for s, total in enumerate(totals):
+        mine = log[s * seeds : (s + 1) * seeds]
+        for side in (1, -1):
+            threshold = total - side * margin * n
+            if 0.02 < threshold / n < 0.98:
+                found = decide(mine, [Claim(threshold)])
+                out.append(np.where(found.outcome[:, 0] == side, found.at[:, 0], n))
+    return np.concatenate(out).astype(float)
+
+
+def classical(totals: Array, n: int, margin: float) -> float:
+    """Size of the one-sided normal test with alpha .05 and power .8, of a finite bank."""
+    p = totals / n
+    infinite = (1.6449 + 0.8416) ** 2 * p * (1 - p) / margin**2
+    return float((infinite / (1 + (infinite - 1) / n)).mean())
+
+
+def items(seeds: int) -> None:
+    """Questions to a verdict by margin."""
+    print(f"questions to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
+    ratios: dict[float, list[float]] = {}
+    for name in NAMES:
+        responses = read(NAMES[name], "test")
+        n, totals = responses.shape[1], responses.sum(axis=1)
+        rows = np.repeat(responses, seeds, axis=0)
+        bank = banks_of(name)["good"]
+        plain = ItemBank("b", bank.ids, (), np.zeros((n, 1)), np.zeros(n), calibrated=False)
+        oracle = replace(DECIDE, estimator=Known(np.repeat(abilities(bank, responses), seeds, axis=0)))
+        logs = {
+            "decide": interviews(bank, DECIDE, rows, "100%", 1),
+            "uniform": interviews(plain, UNIFORM, rows, "100%", 1),
+            "oracle": interviews(bank, oracle, rows, "100%", 1),
+        }
+        for margin in (0.10, 0.05, 0.02):
+            found = {label: needed(log, totals, margin, seeds) for label, log in logs.items()}
+            best = {}
+            for label in ("uniform", "oracle"):
+                tried = []
+                for distance in margin * np.array([0.5, 0.7, 1.0, 1.4, 2.0]):
+                    with one_bet(distance):
+                        tried.append(needed(logs[label], totals, margin, seeds).mean())
+                best[label] = min(tried)
+            ours, uniform = found["decide"].mean(), found["uniform"].mean()
+            error = found["decide"].std() / np.sqrt(len(found["decide"])) / uniform
+            ratios.setdefault(margin, []).append(ours / uniform)
+            print(
+                f"{name:5} {100 * margin:3.0f} points: decide {ours:6.1f}, uniform and no bank {uniform:6.1f} "
+                f"({uniform / best['uniform']:.2f} of its best bet), ratio {ours / uniform:.3f} +- {error:.3f}\n"
+                f"      oracle's best {best['oracle']:6.1f}, we {ours / best['oracle']:.2f} of it; classical fixed "
+                f"size {classical(totals, n, margin):.0f}; within a fifth {np.mean(found['decide'] <= n / 5):.3f}",
+                flush=True,
+            )
+    for margin, both in ratios.items():
+        print(f"{100 * margin:3.0f} points, mean of the two: {np.mean(both):.3f} of the uniform test")
+
+
+# --- paired -----------------------------------------------------------------------------------------------------------
+
+
+def flipped(base: Array, p: Array, share: float, even: bool, rng: np.random.Generator, loss: int = 0) -> Array:
+    """A candidate that differs on a share of the items, as many gained as lost but for `loss`."""
+    out = base.copy()
+    weight = np.ones_like(p) if even else p * (1 - p)
+    half = round(share * len(base) / 2)
+    for value, number in ((0.0, half - loss // 2), (1.0, half + (loss + 1) // 2)):
+        at = np.flatnonzero(base == value)
+        chosen = rng.choice(at, min(number, len(at)), replace=False, p=weight[at] / weight[at].sum())
+        out[chosen] = 1.0 - value
+    return out
+
+
+def paired(seeds: int) -> None:
+    """Questions and error rates of a candidate against its baseline."""
+    for name in NAMES:
+        responses = read(NAMES[name], "test")
+        n = responses.shape[1]
+        bank = banks_of(name)["good"]
+        theta = abilities(bank, responses)
+        p = irt.probability(theta, bank.discrimination, bank.intercept)
+        for share, margin in ((0.03, 0.02), (0.10, 0.05)):
+            for even in (False, True):
+                rng = np.random.default_rng(3)
+                ours, unpaired, false = [], [], []
+                for s, base in enumerate(responses):
+                    candidate = np.repeat(flipped(base, p[s], share, even, rng)[None], seeds, axis=0)
+                    baseline = Baseline("base", base)
+                    claim = PairedClaim.of(baseline, margin, 0.95)
+                    found = decide(interviews(bank, DECIDE, candidate, "100%", s, baseline=baseline), [claim])
+                    ours.append(np.where(found.outcome[:, 0] == 1, found.at[:, 0], n))
+                    alone = decide(interviews(bank, DECIDE, candidate, "100%", s), [Claim(claim.total)])
+                    unpaired.append(np.where(alone.outcome[:, 0] == 1, alone.at[:, 0], n))
+                    worse = flipped(base, p[s], share, even, rng, loss=round(margin * n) + 1)
+                    worse = np.repeat(worse[None], seeds, axis=0)
+                    if worse[0].sum() < claim.total:
+                        log = interviews(bank, DECIDE, worse, "50%", s, baseline=baseline)
+                        false.append(float((decide(log, [claim]).outcome[:, 0] == 1).mean()))
+                a, b = float(np.mean(ours)), float(np.mean(unpaired))
+                print(
+                    f"{name:5} {share:4.0%} flips {'evenly' if even else '~ p(1-p)':9} margin {100 * margin:.0f}: "
+                    f"paired {a:6.1f}, unpaired {b:6.1f}, ratio {a / b:.3f}; false PASS beyond the margin "
+                    f"{np.mean(false) if false else float('nan'):.3f} of {len(false) * seeds}",
+                    flush=True,
+                )
+        siblings(name, bank, responses)
+
+
+def siblings(name: str, bank: ItemBank, responses: Array) -> None:
+    """Real pairs: the held-out models nearest to each other in their answers."""
+    n = responses.shape[1]
+    differ = np.array([[np.abs(a - b).mean() for b in responses] for a in responses])
+    np.fill_diagonal(differ, 1.0)
+    pairs = np.argwhere(differ == np.sort(differ[np.triu_indices(len(differ), 1)])[:5, None, None])
+    for _, a, b in pairs:
+        if a > b:
+            continue
+        baseline = Baseline("base", responses[a])
+        candidate = np.repeat(responses[b][None], 20, axis=0)
+        margin = 0.05
+        claim = PairedClaim.of(baseline, margin, 0.95)
+        found = decide(interviews(bank, DECIDE, candidate, "100%", 1, baseline=baseline), [claim])
+        alone = decide(interviews(bank, DECIDE, candidate, "100%", 1), [Claim(claim.total)])
+        verdicts = np.bincount(found.outcome[:, 0] + 1, minlength=3).tolist()
+        print(
+            f"{name:5} real pair, {differ[a, b]:.0%} of answers differ, net "
+            f"{responses[b].mean() - responses[a].mean():+.3f}, margin 5 points: {verdicts} (FAIL, open, PASS), "
+            f"{found.at[:, 0].mean():.0f} questions, unpaired {alone.at[:, 0].mean():.0f} of {n}",
+            flush=True,
+        )
+
+
+# --- planning ---------------------------------------------------------------------------------------------------------
+
+
+def planning(seeds: int) -> None:
+    """What a gate promises and what happens."""
+    print("chance of a verdict within a fifth and expected questions: promised (happened)")
+    for name in NAMES:
+        responses = read(NAMES[name], "test")
+        n, totals = responses.shape[1], responses.sum(axis=1)
+        bank = banks_of(name)["good"]
+        log = interviews(bank, DECIDE, np.repeat(responses, seeds, axis=0), "100%", 1)
+        for margin in (0.15, 0.10, 0.07, 0.05, 0.03):
+            promised, within = [], []
+            happened = []
+            for s, total in enumerate(totals):
+                for side in (1, -1):
+                    threshold = total / n - side * margin
+                    if not 0.02 < threshold < 0.98:
+                        continue
+                    ahead = outlooks(Condition("accuracy", "at_least", threshold), bank, DECIDE, margin=margin)
+                    mine = ahead[0 if side > 0 else -1]
+                    promised.append(mine.expected)
+                    within.append(mine.chance(round(n / 5)))
+                    found = decide(log[s * seeds : (s + 1) * seeds], [Claim(threshold * n)])
+                    happened.append(np.where(found.outcome[:, 0] == side, found.at[:, 0], n))
+            print(
+                f"{name:5} {100 * margin:3.0f} points: {np.mean(within):.2f} "
+                f"({np.mean(np.array(happened) <= n / 5):.2f}), {np.mean(promised):6.1f} ({np.mean(happened):6.1f})",
+                flush=True,
+            )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("errors", "items", "paired", "planning"))
+    parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
+    parser.add_argument("--share", default="35%", help="of the bank, looked at for errors")
+    parser.add_argument("--data", nargs="*", default=list(NAMES), choices=list(NAMES), help="only these")
+    parser.add_argument("--every", action="store_true", help="errors of every selector and stop that gates allow")
+    options = parser.parse_args(arguments)
+    for name in set(NAMES) - set(options.data):
+        del NAMES[name]
+    if options.what == "errors":
+        errors(options.seeds, options.share, options.every)
+    else:
+        {"items": items, "paired": paired, "planning": planning}[options.what](options.seeds)
+
+
+if __name__ == "__main__":
+    main()
