@@ -117,7 +117,7 @@ def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Array:
         if claim.rare:  # Kelly's stake for two outcomes, of mean `gap`, variance and greatest loss as given
             loss = np.maximum(worst, ROUNDING)
             stake = gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss))
-        else:
+        else:  # and for many small ones
             stake = gap / (log.variance + gap * gap)
         logs[k] = np.log1p(np.minimum(stake, limit) * gain).cumsum(axis=-1)
     wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(DISTANCES))

@@ -32,6 +32,8 @@ Ints = NDArray[np.int64]
 FLIPS, GUESS_WORTH = 0.05, 2.0
 #: Shares of flips that follow p(1-p), the rest being even, of the guesses that the answers decide between.
 SHARES = (0.0, 0.5, 1.0)
+#: Logits by which a candidate is expected to agree with its baseline beyond what its ability explains, likewise.
+AGREEMENT = (0.0, 1.0, 2.0, 3.0, 4.0)
 #: A flip is never expected to be rarer or more frequent than this.
 RAREST, MOST = 1e-3, 0.5
 
@@ -96,11 +98,14 @@ class Baseline:
         w /= max(float(w.mean()), RAREST)
         return np.stack([(1.0 - share) * even + share * w for share in SHARES])
 
-    def predicted(self, shapes: Array, items: Ints, scores: Array) -> Array:
-        """Predicted scores of candidates, from the flips met so far.
+    def predicted(self, shapes: Array, items: Ints, scores: Array, model: Array | None = None) -> Array:
+        """Predicted scores of candidates, from the answers so far.
 
-        Each guess of where flips occur gets the rates that fit best, apart for
-        right and wrong answers of the baseline, and counts by its likelihood.
+        Several models are mixed, each counting by its likelihood.  Some say
+        where flips occur, with the rates that fit best, apart for right and
+        wrong answers of the baseline.  Others take the bank's prediction at the
+        candidate's ability and move its logit by `AGREEMENT` towards the
+        baseline's answer.
 
         Parameters
         ----------
@@ -108,6 +113,8 @@ class Baseline:
             See `shapes`.
         items, scores : array, shape (S, t)
             Of the candidates; NaN where there is none.
+        model : array, shape (S, n), optional
+            Predicted by the bank.
 
         Returns
         -------
@@ -118,21 +125,28 @@ class Baseline:
         was_right = right[items]
         flipped = np.where(scored, np.abs(scores - self.scores[items]), 0.0)
         met = [np.where(was_right == side, flipped, 0.0).sum(axis=1) for side in (False, True)]
-        flips, fits = [], []
+        guesses = []
         for shape in shapes:
-            known = shape[items]
             rates = []
             for side in (False, True):
-                expected = np.where(scored & (was_right == side), known, 0.0).sum(axis=1)
+                expected = np.where(scored & (was_right == side), shape[items], 0.0).sum(axis=1)
                 rates.append(((met[side] + GUESS_WORTH * FLIPS) / (expected + GUESS_WORTH))[:, None])
-            flips.append(np.clip(shape * np.where(right, rates[1], rates[0]), RAREST, MOST))
-            chance = np.clip(known * np.where(was_right, rates[1], rates[0]), RAREST, MOST)
-            each = flipped * np.log(chance) + (1.0 - flipped) * np.log1p(-chance)
+            flips = np.clip(shape * np.where(right, rates[1], rates[0]), RAREST, MOST)
+            guesses.append(self.scores * (1.0 - flips) + (1.0 - self.scores) * flips)
+        if model is not None:
+            p = np.clip(model, RAREST, 1.0 - RAREST)
+            odds = p / (1.0 - p)
+            for agreement in AGREEMENT:
+                moved = odds * np.exp(agreement * (2.0 * self.scores - 1.0))
+                guesses.append(np.clip(moved / (1.0 + moved), RAREST, 1.0 - RAREST))
+        fits = []
+        for guess in guesses:
+            chance = np.take_along_axis(guess, items, axis=1)
+            each = scores * np.log(chance) + (1.0 - scores) * np.log1p(-chance)
             fits.append(np.where(scored, each, 0.0).sum(axis=1))
         weights = np.exp(np.array(fits) - np.max(fits, axis=0))
         weights /= weights.sum(axis=0)
-        mean = np.einsum("ks,ksn->sn", weights, np.array(flips))
-        return np.asarray(self.scores * (1.0 - mean) + (1.0 - self.scores) * mean)
+        return np.asarray(sum(weight[:, None] * guess for weight, guess in zip(weights, guesses, strict=True)))
 
     def follow(self, start: int, predicted: Array, k: int) -> Proposal:
         """The baseline's own next draws, for S candidates whose predicted scores are (S, n).

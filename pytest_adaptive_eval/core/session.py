@@ -292,17 +292,16 @@ class Session:
         return propose(self.policy.selector, view, k, self.policy.floor, self._rngs[some])
 
     def _predicted(self, some: slice) -> Array:
+        bank, (items, scores) = self.bank, self.answers
+        model = None
+        if bank.calibrated:
+            model = irt.probability(self.estimate.theta[some], bank.discrimination, bank.intercept, bank.asymptote)
         if self._paired is not None:
-            items, scores = self.answers
-            return self._paired.predicted(self._flips, items[some], scores[some])
-        bank = self.bank
-        if (
-            not bank.calibrated
-        ):  # all items alike, after as many right and wrong answers as were met and one more of each
-            _, scores = self.answers
+            return self._paired.predicted(self._flips, items[some], scores[some], model)
+        if model is None:  # all items alike, after as many right and wrong answers as were met and one more of each
             right, scored = np.nansum(scores[some], axis=1), (~np.isnan(scores[some])).sum(axis=1)
-            return np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(bank), axis=1)
-        return irt.probability(self.estimate.theta[some], bank.discrimination, bank.intercept, bank.asymptote)
+            model = np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(bank), axis=1)
+        return model
 
     @property
     def predicted(self) -> Array:
