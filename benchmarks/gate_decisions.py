@@ -268,12 +268,10 @@ def paired(seeds: int) -> None:
 def siblings(name: str, bank: ItemBank, responses: Array) -> None:
     """Real pairs: the held-out models nearest to each other in their answers."""
     n = responses.shape[1]
-    differ = np.array([[np.abs(a - b).mean() for b in responses] for a in responses])
-    np.fill_diagonal(differ, 1.0)
-    pairs = np.argwhere(differ == np.sort(differ[np.triu_indices(len(differ), 1)])[:5, None, None])
-    for _, a, b in pairs:
-        if a > b:
-            continue
+    upper = np.triu_indices(len(responses), 1)
+    differ = np.abs(responses[upper[0]] - responses[upper[1]]).mean(axis=1)
+    for k in differ.argsort()[:5]:
+        a, b = (int(places[k]) for places in upper)
         baseline = Baseline("base", responses[a])
         candidate = np.repeat(responses[b][None], 20, axis=0)
         margin = 0.05
@@ -282,7 +280,7 @@ def siblings(name: str, bank: ItemBank, responses: Array) -> None:
         alone = decide(interviews(bank, DECIDE, candidate, "100%", 1), [Claim(claim.total)])
         verdicts = np.bincount(found.outcome[:, 0] + 1, minlength=3).tolist()
         print(
-            f"{name:5} real pair, {differ[a, b]:.0%} of answers differ, net "
+            f"{name:5} real pair, {differ[k]:.0%} of answers differ, net "
             f"{responses[b].mean() - responses[a].mean():+.3f}, margin 5 points: {verdicts} (FAIL, open, PASS), "
             f"{found.at[:, 0].mean():.0f} questions, unpaired {alone.at[:, 0].mean():.0f} of {n}",
             flush=True,
