@@ -63,7 +63,7 @@ def interviews(bank: ItemBank, policy: Policy, responses: Array, share: str, see
     session = Session(bank, replace(policy, budget=share), seed=seed, subjects=len(responses), **more)  # type: ignore[arg-type]
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(responses, proposal.items, axis=1))
-    return session.logs
+    return session.logs()
 
 
 def banks_of(name: str) -> dict[str, ItemBank]:

@@ -17,6 +17,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 
 __all__ = ["Proposal", "Selector", "View", "chances", "propose"]
@@ -92,8 +93,8 @@ class Proposal:
         the items not yet drawn.  Serves to weight draws and is never trusted.
     down, up : array, shape (S, k)
         Largest prediction / propensity, and (1 - prediction) / propensity, of
-        an item not yet drawn, in items: no draw can lower or raise the estimate
-        of the total by more, which is what bets must survive.
+        an item not yet drawn before the batch, in items: no draw can lower or
+        raise the estimate of the total by more, which is what bets must survive.
     """
 
     items: Ints
@@ -152,16 +153,23 @@ def chances(selector: Selector, view: View, floor: float) -> Array:
     return _chances(criteria, criteria.shape[1], floor, selector.mode == "top")
 
 
-def _reach(right: Array, wrong: Array, q: Array, floor: float) -> tuple[Array, Array, Array]:
-    """Variance, down and up (S,) of `Proposal`, from p and 1 - p that are 0 for items drawn."""
+def _variance(spread: Array, q: Array, floor: float, out: Array) -> Array:
+    """Sum (S,) of spread / q over the items left, those drawn having q infinite; `out` is overwritten."""
     if floor > 0:
-        down, up = right / q, wrong / q
-        return (down * wrong).sum(axis=1), down.max(axis=1), up.max(axis=1)
-    # infinite where an item without a chance could tell something; a certain answer says nothing: inf * 0
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        down = np.divide(right, q, out=np.zeros(q.shape), where=right > 0)
-        up = np.divide(wrong, q, out=np.zeros(q.shape), where=wrong > 0)
-        return np.nansum(down * wrong, axis=1), down.max(axis=1), up.max(axis=1)
+        return np.asarray(np.divide(spread, q, out=out).sum(axis=1))
+    out.fill(0.0)
+    with np.errstate(divide="ignore", over="ignore"):  # infinite where an item without a chance could tell something
+        return np.asarray(np.divide(spread, q, out=out, where=spread > 0).sum(axis=1))
+
+
+def _reach(p: Array, q: Array, floor: float, out: Array) -> tuple[Array, Array]:
+    """Largest p / q and (1 - p) / q, both (S, 1), likewise."""
+    if floor > 0:
+        down = np.divide(p, q, out=out).max(axis=1, keepdims=True)
+        np.subtract(1.0, p, out=out)
+        return down, np.divide(out, q, out=out).max(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # 0 / 0, of a certain answer, tells nothing
+        return tuple(np.nanmax(top / q, axis=1, keepdims=True) for top in (p, 1.0 - p))
 
 
 def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence[np.random.Generator]) -> Proposal:
@@ -204,20 +212,20 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     propensities = rest = variance = down = up = np.full((subjects, k), np.nan)
     if randomised:
         propensities, rest, variance, down, up = np.empty((5, subjects, k))
-        right, wrong = p.copy(), 1.0 - p
-        right.put(gone[:, :t], 0.0)
-        wrong.put(gone[:, :t], 0.0)
-        sum_left = right.sum(axis=1)
+        spread = irt.weight(p)  # of the score, whatever the guess
+        sum_left = p.sum(axis=1) - p.take(gone[:, :t]).sum(axis=1)
+        scratch = np.empty(p.shape)
     for j in range(k):
         if randomised:
             q = _chances(criteria, n - t - j, floor, top)
-            variance[:, j], down[:, j], up[:, j] = _reach(right, wrong, q, floor)
+            q.put(gone[:, : t + j], np.inf)
+            variance[:, j] = _variance(spread, q, floor, scratch)
+            if j == 0:  # the chance of an item left only grows as others are drawn: this bounds the later draws as well
+                down[:], up[:] = _reach(p, q, floor, scratch)
             q.put(gone[:, : t + j], 0.0)
             chosen = start + [_draw(q[s], rngs[s].random()) for s in range(subjects)]
             propensities[:, j], rest[:, j] = q.take(chosen), sum_left
             sum_left -= p.take(chosen)
-            right.put(chosen, 0.0)
-            wrong.put(chosen, 0.0)
         else:
             chosen = start + criteria.argmax(axis=1)
         criteria.put(chosen, drawn)

@@ -330,8 +330,13 @@ class Session:
         k = given.shape[1]
         new = slice(self.asked, self.asked + k)
         items = proposal.items[:, :k]
+        whole = k == proposal.items.shape[1]
         for name, column in self._log.items():
-            column[:, new] = given if name == "scores" else getattr(proposal, name)[:, :k]
+            if name == "scores":
+                column[:, new] = given
+            else:
+                values = getattr(proposal, name)
+                column[:, new] = values if whole else values[:, :k]
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:
@@ -382,7 +387,6 @@ class Session:
             **{name: column[subject, :t].copy() for name, column in self._log.items()}, size=len(self.bank)
         )
 
-    @property
     def logs(self) -> DesignLog:
         """Everything asked so far of all subjects, arrays of shape (S, asked), not copied."""
         return DesignLog(**{name: column[:, : self.asked] for name, column in self._log.items()}, size=len(self.bank))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -37,13 +37,13 @@ class Progress(NamedTuple):
     ----------
     asked : int
     estimate : Estimate
-    log : DesignLog
-        Arrays of shape (S, asked).
+    logs : callable
+        Gives the draws, arrays of shape (S, asked); most rules do without.
     """
 
     asked: int
     estimate: Estimate
-    log: DesignLog
+    logs: Callable[[], DesignLog]
 
 
 @runtime_checkable
@@ -99,9 +99,10 @@ class Decision:
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
         """See `StoppingRule`."""
-        decided = (decide(progress.log, self.claims, self.family).outcome != 0).all(axis=-1)
+        log = progress.logs()
+        decided = (decide(log, self.claims, self.family).outcome != 0).all(axis=-1)
         for cut in self.cuts:
-            decided &= cut.classify(progress.log).side != 0
+            decided &= cut.classify(log).side != 0
         return [StopReason.DECISION if d else None for d in decided]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -88,7 +90,7 @@ def test_rules() -> None:
     estimate = Estimate(np.zeros((3, 2)), np.array([np.diag(row**2) for row in errors]), np.ones(3, dtype=bool))
     rule = AnyOf((StandardError(0.3), Budget(5)))
     assert isinstance(rule, StoppingRule)
-    progress = [Progress(asked, estimate, uniform_logs(np.zeros((3, asked)), 100)) for asked in range(6)]
+    progress = [Progress(asked, estimate, partial(uniform_logs, np.zeros((3, asked)), 100)) for asked in range(6)]
     assert rule.check(progress[4]) == [StopReason.PRECISION, None, StopReason.PRECISION]
     assert rule.check(progress[5]) == [StopReason.PRECISION, StopReason.BUDGET, StopReason.PRECISION]
     assert StandardError(9.0).check(progress[0]) == [None] * 3  # a wide target does not stop before the first answer
@@ -100,10 +102,10 @@ def test_a_decision_waits_for_every_claim() -> None:
     estimate = Estimate(np.zeros((3, 1)), np.ones((3, 1, 1)), np.ones(3, dtype=bool))
     logs = uniform_logs(scores, 20)
     low, high = Claim(5.0), Claim(10.0)
-    early, late = Progress(2, estimate, logs[:, :2]), Progress(16, estimate, logs)
+    early, late = Progress(2, estimate, lambda: logs[:, :2]), Progress(16, estimate, lambda: logs)
     reached = StopReason.DECISION
     assert isinstance(Decision((low,)), StoppingRule)
-    assert Decision((low,)).check(Progress(0, estimate, logs[:, :0])) == [None] * 3
+    assert Decision((low,)).check(Progress(0, estimate, lambda: logs[:, :0])) == [None] * 3
     assert Decision((low, high)).check(early) == [None] * 3  # nothing follows from two answers of twenty
     assert Decision((low,)).check(late) == [reached] * 3  # 16, 0 and 8 are known to be right, and 4 are left
     assert Decision((high,)).check(late) == [reached, reached, None]
