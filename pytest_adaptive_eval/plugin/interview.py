@@ -159,7 +159,7 @@ class Interview(pytest.Function):
     def _open(self) -> Session:
         """The session, which knows the gates whose conditions could be read."""
         evaluation, bank = self.evaluation, self.evaluation.bank
-        baselines = {name: file.baseline for name, file in self._baselines().items()}
+        baselines: dict[str, Baseline] = self.plan()["baselines"]
         claims = [c.claim(bank, baselines) for c in self.planned if c.by_draws]
         cuts = [Cut(bank, c.value, c.confidence) for c in self.planned if c.method == "likelihood-ratio"]
         stops = not self.unplanned and not any(c.by_rank for c in self.planned)
