@@ -14,7 +14,7 @@ from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.record import InterviewRecord
-from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, Unscored
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.models.replay import ReplaySubject
 from pytest_adaptive_eval.store.runs import read_run
 
@@ -160,10 +160,7 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFi
     scores = np.full(len(bank), np.nan)
     for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
         if completion.status is Status.OK:
-            try:
-                scores[n] = item.grade(completion.text) if completion.score is None else completion.score
-            except Unscored:
-                continue
+            scores[n] = item.grade(completion.text) if completion.score is None else completion.score
     if np.isnan(scores).all():
         raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
     return BaselineFile(Baseline(replay.identity.name, scores), str(path))

@@ -168,12 +168,13 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
     if t == 0 or m == 0:
         return Decisions(np.zeros((*shape, m), dtype=np.int64), np.zeros((*shape, m), dtype=np.int64))
     logs = [c.view(log) for c in claims]
-    grant = np.stack(
-        [log_wealth(v.with_missing_as(0.0), c, 1) + c.log_alpha for v, c in zip(logs, claims, strict=True)], axis=-2
-    )
-    deny = np.stack(
-        [log_wealth(v.with_missing_as(1.0), c, -1) + c.log_alpha for v, c in zip(logs, claims, strict=True)], axis=-2
-    )
+
+    def evidence(side: Literal[1, -1], missing: float) -> Array:
+        """Log wealth times alpha of each claim, shape (..., m, t): at least 0 where one alone is decided."""
+        views = zip(claims, (view.with_missing_as(missing) for view in logs), strict=True)
+        return np.stack([log_wealth(view, claim, side) + claim.log_alpha for claim, view in views], axis=-2)
+
+    grant, deny = evidence(1, 0.0), evidence(-1, 1.0)
     best = np.maximum.accumulate(deny, axis=-1)
     number = max(family, m)
     order = (-best).argsort(axis=-2, kind="stable")

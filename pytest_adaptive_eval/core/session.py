@@ -292,21 +292,23 @@ class Session:
         return propose(self.policy.selector, view, k, self.policy.floor, self._rngs[some])
 
     def _predicted(self, some: slice) -> Array:
-        bank, (items, scores) = self.bank, self.answers
-        model = None
-        if bank.calibrated:
-            model = irt.probability(self.estimate.theta[some], bank.discrimination, bank.intercept, bank.asymptote)
+        items, scores = self.answers
+        model = self._by_bank(some) if self.bank.calibrated else None
         if self._paired is not None:
             return self._paired.predicted(self._flips, items[some], scores[some], model)
         if model is None:  # all items alike, after as many right and wrong answers as were met and one more of each
             right, scored = np.nansum(scores[some], axis=1), (~np.isnan(scores[some])).sum(axis=1)
-            model = np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(bank), axis=1)
+            model = np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)
         return model
 
     @property
     def predicted(self) -> Array:
         """Predicted score of every item by the bank at the present abilities, shape (S, n)."""
-        return irt.probability(self.estimate.theta, self.bank.discrimination, self.bank.intercept, self.bank.asymptote)
+        return self._by_bank(slice(None))
+
+    def _by_bank(self, some: slice) -> Array:
+        bank = self.bank
+        return irt.probability(self.estimate.theta[some], bank.discrimination, bank.intercept, bank.asymptote)
 
     def tell(self, scores: ArrayLike) -> None:
         """Take the scores (S, k) of the last proposal, in [0, 1], NaN where there is none.

@@ -10,6 +10,7 @@ so that module- and session-scoped fixtures (the model) are set up once.
 from __future__ import annotations
 
 import ast
+import functools
 import gc
 import hashlib
 import inspect
@@ -289,12 +290,12 @@ class Interview(pytest.Function):
             self._identity = SubjectIdentity(getattr(subject, "__name__", type(subject).__name__))
         self._decoding = self._identity.decoding_hash
         for file in self._baselines().values():
-            file.check(decoding=self._decoding, prompt=self._code())
+            file.check(decoding=self._decoding, prompt=self._code)
         if not self._identity.checkpoint:
             return  # without knowing who answers, an answer may not outlive the run
         evaluation = self.evaluation
         key = interview_key(
-            name=f"{self.nodeid} {evaluation.name} {self._code()}",
+            name=f"{self.nodeid} {evaluation.name} {self._code}",
             bank=evaluation.bank.content_hash,
             scale=evaluation.bank.scale,
             policy={**evaluation.policy.to_json(), "budget": evaluation.budget},
@@ -304,6 +305,7 @@ class Interview(pytest.Function):
         )
         self._journal = Journal(self.state.folder / "journal" / f"{key}.jsonl", fresh=self.state.settings.fresh)
 
+    @functools.cached_property
     def _code(self) -> str:
         """Hash of the test's source without its decorators: what it makes of an item is not known otherwise."""
         if hasattr(self.obj, "adaptive_eval_where"):
@@ -408,7 +410,7 @@ class Interview(pytest.Function):
             error=self._error,
             chance=None if np.isnan(chance) else chance,
             notes=tuple(notes),
-            subject={"name": self._identity.name, "decoding": self._decoding, "prompt": self._code()},
+            subject={"name": self._identity.name, "decoding": self._decoding, "prompt": self._code},
             **plan,
         )
         if why := doubt(self.result):
@@ -447,7 +449,7 @@ class Interview(pytest.Function):
             error=self._error,
             administrations=self._answers,
         )
-        if code := self._code():
+        if code := self._code:
             self.record.extra["prompt"] = code
         if self._journal is not None:
             self.record.extra["journal"] = self._journal.path.name
