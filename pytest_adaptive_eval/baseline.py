@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.record import InterviewRecord
@@ -130,26 +128,10 @@ def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str)
     asked = interview.administrations
     if unknown := next((a.item for a in asked if a.item not in place), None):
         raise BaselineError(f"{where}: the bank {bank.name!r} has no item {unknown!r}")
-    columns: dict[str, NDArray[np.float64]] = {
-        name: np.array([_float(getattr(a, attribute)) for a in asked])
-        for name, attribute in (
-            ("scores", "score"),
-            ("propensities", "propensity"),
-            ("predictions", "predicted"),
-            ("rest", "rest"),
-            ("variance", "variance"),
-            ("down", "down"),
-            ("up", "up"),
-        )
-    }
-    items = np.array([place[a.item] for a in asked], dtype=np.int64)
+    log = interview.draws(place)
     scores = np.full(len(bank), np.nan)
-    scores[items] = columns["scores"]
-    return Baseline(name, scores, DesignLog(items, **columns, size=len(bank)))
-
-
-def _float(value: float | None) -> float:
-    return np.nan if value is None else float(value)
+    scores[log.items] = log.scores
+    return Baseline(name, scores, log)
 
 
 def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:

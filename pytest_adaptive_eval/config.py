@@ -118,6 +118,8 @@ class Evaluation:
         Administrations.
     notes : tuple of str
         What a reader of any verdict must know.
+    path : Path or None
+        Of the bank.
     """
 
     name: str
@@ -127,6 +129,7 @@ class Evaluation:
     stream: int
     budget: int
     notes: tuple[str, ...] = ()
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,7 @@ class EvalSpec:
             notes.append("uncalibrated bank, uniform draws")
         elif bank.report.get("trusted") is False:
             notes.append("the bank failed its quality checks and was written by force")
-        return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes))
+        return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path)
 
     def _bank_path(self, root: Path) -> Path:
         written = Path(self.data["bank"]).expanduser()

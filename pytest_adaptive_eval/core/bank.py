@@ -178,9 +178,13 @@ class ItemBank:
     @property
     def difficulty(self) -> Array:
         """Difficulty b = -d / a, shape (n,), in logits; -d / |A| for D > 1, NaN where nothing discriminates."""
-        norm = self.discrimination[:, 0] if self.dimensions == 1 else np.sqrt(self.squared_slope)
+        return self.difficulty_of(slice(None))
+
+    def difficulty_of(self, items: Any) -> Array:
+        """Difficulty of some items, as an index or a slice says; see `difficulty`."""
+        norm = self.discrimination[items, 0] if self.dimensions == 1 else np.sqrt(self.squared_slope[items])
         with np.errstate(divide="ignore", invalid="ignore"):
-            b: Array = np.where(norm != 0, -self.intercept / norm, np.nan)
+            b: Array = np.where(norm != 0, -self.intercept[items] / norm, np.nan)
         return b
 
     def index(self, item_id: str) -> int:

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["design_based", "hull", "mean_of_draws", "student_quantile", "with_missing_bounded"]
+__all__ = ["design_based", "hull", "mean_of_draws", "standard_error", "student_quantile", "with_missing_bounded"]
 
 Array = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
         raise EstimationError("the items were not drawn at random, so no design-based interval exists")
     if np.isnan(log.scores).any():
         raise EstimationError("a score is missing: bound it first, see DesignLog.with_missing_as")
-    known = log.scores.sum()
+    known = float(log.scores.sum())
     least, most = known / size, (known + size - t) / size  # what is certain, come what may
     left = size - np.arange(t)
     uniform = np.allclose(log.propensities * left, 1.0, rtol=1e-9)
@@ -79,26 +79,36 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
         low = _smallest_total(right, t, size, 1.0 - confidence)
         high = size - _smallest_total(t - right, t, size, 1.0 - confidence)
         return Interval(right / t, low / size, high / size, confidence, "exact uniform")
-    totals, weights = log.totals, _weights(log)
-    estimate = float(weights @ totals)
-    concentration = float((weights**2).sum())
-    empirical = float((weights**2) @ (totals - estimate) ** 2) / max(1.0 - concentration, 1e-9)
-    model = float((weights**2) @ log.variance)
-    half = student_quantile(max(1.0 / concentration - 1.0, 1.0), confidence) * np.sqrt(max(empirical, model))
-    low, high = (estimate - half) / size, (estimate + half) / size
-    return Interval(
-        float(np.clip(estimate / size, least, most)),
-        float(np.clip(low, least, most)),
-        float(np.clip(high, least, most)),
-        confidence,
-        "design-based",
-    )
+    weights = _weights(log)
+    estimate, concentration = float(weights @ log.totals), float((weights**2).sum())
+    half = student_quantile(max(1.0 / concentration - 1.0, 1.0), confidence) * _spread(log)
+    middle, below, above = np.clip(np.array([estimate, estimate - half, estimate + half]) / size, least, most).tolist()
+    return Interval(middle, below, above, confidence, "design-based")
 
 
 def _weights(log: DesignLog) -> Array:
     """Shares of the one-draw estimates in their mean: inverse to their variance by the model, fixed before the draw."""
     weights = 1.0 / np.maximum(log.variance, 1e-9)
     return np.asarray(weights / weights.sum())
+
+
+def _spread(log: DesignLog) -> float:
+    """Standard error of the mean of the one-draw estimates: the larger of the empirical and the model-based one."""
+    weights = _weights(log)
+    concentration = float((weights**2).sum())
+    empirical = float((weights**2) @ (log.totals - weights @ log.totals) ** 2) / max(1.0 - concentration, 1e-9)
+    return math.sqrt(max(empirical, float((weights**2) @ log.variance)))
+
+
+def standard_error(log: DesignLog) -> float:
+    """Standard error of `mean_of_draws`, over the draws that might have been; missing scores count as a half.
+
+    Parameters
+    ----------
+    log : DesignLog
+        With propensities, and at least one draw.
+    """
+    return _spread(log.with_missing_as(0.5)) / log.size
 
 
 def mean_of_draws(log: DesignLog) -> float:

@@ -59,6 +59,7 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
         len(result.bank),
         result.notes,
         condition.on_inconclusive,
+        condition=condition.to_json(),
     )
     if fault := result.fault:
         return replace(verdict, notes=(fault, *result.notes))

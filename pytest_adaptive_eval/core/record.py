@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
 
@@ -19,6 +22,16 @@ __all__ = ["SCHEMA_VERSION", "Administration", "GateRecord", "InterviewRecord", 
 
 SCHEMA_VERSION = 1
 
+#: Columns of a `DesignLog` and the attributes of an `Administration` that hold them.
+_COLUMNS = {
+    "scores": "score",
+    "propensities": "propensity",
+    "predictions": "predicted",
+    "rest": "rest",
+    "variance": "variance",
+    "down": "down",
+    "up": "up",
+}
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -91,6 +104,8 @@ class Administration(_Json):
         Why there is no score.
     reason : str
         Why the item was chosen.
+    difficulty : float or None
+        Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one dimension.
     category : list of str
     seconds : float or None
     resumed : bool
@@ -115,6 +130,7 @@ class Administration(_Json):
     text: str = ""
     detail: str = ""
     reason: str = ""
+    difficulty: float | None = None
     category: list[str] = field(default_factory=list)
     seconds: float | None = None
     resumed: bool = False
@@ -131,7 +147,7 @@ class InterviewRecord(_Json):
     subject : dict
         `SubjectIdentity.to_json`.
     bank : dict
-        name, content_hash, scale, size, calibrated, model, trusted, calibration_subject.
+        name, path (as the run found it), content_hash, scale, size, calibrated, model, trusted, calibration_subject.
     policy : dict
         `Policy.to_json`, with its seed.
     asked, scored, size : int
@@ -147,8 +163,12 @@ class InterviewRecord(_Json):
         The `Interval` by the draws; gates decide on it.
     accuracy_conformal : dict or None
         The bank's projection with an interval from replayed interviews; shown only.
+    accuracy_error : float or None
+        Standard error of the accuracy by the draws, for comparing runs; gates never use it.
     accuracy_model : dict or None
         The bank's own projection; shown only.
+    categories : list of dict
+        `CategoryResult.to_json` of the bank's broadest categories.
     seconds : float
     error : str
         Why the interview is void.
@@ -172,6 +192,8 @@ class InterviewRecord(_Json):
     accuracy: dict[str, Any] | None
     accuracy_model: dict[str, Any] | None
     accuracy_conformal: dict[str, Any] | None = None
+    accuracy_error: float | None = None
+    categories: list[dict[str, Any]] = field(default_factory=list)
     conditions: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     error: str = ""
@@ -184,6 +206,22 @@ class InterviewRecord(_Json):
         """See `_Json.from_json`."""
         asked = [Administration.from_json(a) for a in data.get("administrations", [])]
         return super(InterviewRecord, cls).from_json({**data, "administrations": asked})
+
+    def draws(self, place: Mapping[str, int] | None = None) -> DesignLog:
+        """The draws as inference takes them.
+
+        Parameters
+        ----------
+        place : mapping, optional
+            Index of each item in its bank; their order of asking when omitted.
+        """
+        asked = self.administrations
+        columns: dict[str, Any] = {
+            name: np.array([np.nan if (v := getattr(a, attribute)) is None else v for a in asked], dtype=np.float64)
+            for name, attribute in _COLUMNS.items()
+        }
+        items = range(len(asked)) if place is None else [place[a.item] for a in asked]
+        return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size)
 
 
 @dataclass(slots=True)
@@ -243,6 +281,12 @@ class RunRecord(_Json):
     gates: list[GateRecord] = field(default_factory=list)
     schema_version: int = SCHEMA_VERSION
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def promote(self) -> bool:
+        """Whether the checkpoint may be promoted: the run passed, and every gate could judge."""
+        passed = any(gate.verdict.get("outcome") == Outcome.PASS for gate in self.gates)
+        return self.exit_status == 0 and passed and not any(gate.verdict.get("notice") for gate in self.gates)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pytest_adaptive_eval.core.interval import Interval
@@ -49,6 +50,11 @@ class Verdict:
         What was found against what is required, where an interval does not say it.
     on_inconclusive : {"fail", "warn", "pass"}
         What an INCONCLUSIVE verdict does to the gate.
+    condition : mapping
+        `Condition.to_json` of what was judged, for judging it again.
+    notice : bool
+        The gate has nothing to judge against yet, as a first run has no
+        baseline: it is let through, and promotes nothing.
     """
 
     outcome: Outcome
@@ -61,6 +67,8 @@ class Verdict:
     notes: tuple[str, ...] = ()
     on_inconclusive: str = "fail"
     stated: str = ""
+    condition: Mapping[str, Any] = field(default_factory=dict)
+    notice: bool = False
 
     def __bool__(self) -> bool:
         return self.outcome is Outcome.PASS or self.allowed
@@ -68,7 +76,7 @@ class Verdict:
     @property
     def allowed(self) -> bool:
         """Whether the gate lets an undecided verdict through, as it was told to."""
-        return self.outcome is Outcome.INCONCLUSIVE and self.on_inconclusive != "fail"
+        return self.outcome is Outcome.INCONCLUSIVE and (self.notice or self.on_inconclusive != "fail")
 
     @property
     def sentence(self) -> str:
@@ -87,7 +95,7 @@ class Verdict:
         parts.append(f"{self.asked} of {self.size} items")
         if self.interval is not None:
             parts.append(self.interval.method)
-        if self.allowed:
+        if self.allowed and not self.notice:
             parts.append(f"let through by on_inconclusive = {self.on_inconclusive}")
         return ", ".join(parts) + "".join(f"; {' '.join(note.split())}" for note in self.notes)
 
@@ -98,6 +106,6 @@ class Verdict:
         """For the record."""
         out = asdict(self)
         out["outcome"] = self.outcome.value
-        out["notes"] = list(self.notes)
+        out["notes"], out["condition"] = list(self.notes), dict(self.condition)
         out["sentence"] = self.sentence
         return out

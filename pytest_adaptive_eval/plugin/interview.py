@@ -27,9 +27,11 @@ import pytest
 
 from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
+from pytest_adaptive_eval.core.categories import by_category
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE, SessionResult
+from pytest_adaptive_eval.core.inference import standard_error
 from pytest_adaptive_eval.core.item import Response, Status
 from pytest_adaptive_eval.core.judging import doubt
 from pytest_adaptive_eval.core.pairing import Baseline
@@ -40,6 +42,7 @@ from pytest_adaptive_eval.core.session import Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity
+from pytest_adaptive_eval.plugin.account import relative
 from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
 
@@ -204,9 +207,12 @@ class Interview(pytest.Function):
         columns = (
             getattr(proposal, name)[0] for name in ("propensities", "predictions", "rest", "variance", "down", "up")
         )
-        rows = zip(proposal.items[0].tolist(), *(plain(column) for column in columns), strict=True)
+        asked = proposal.items[0].tolist()
+        one = bank.calibrated and bank.dimensions == 1
+        difficulties = plain(bank.difficulty_of(proposal.items[0])) if one else [None] * len(asked)
+        rows = zip(asked, difficulties, *(plain(column) for column in columns), strict=True)
         questions: list[Question] = []
-        for position, (i, propensity, predicted, rest, variance, down, up) in enumerate(rows, first):
+        for position, (i, difficulty, propensity, predicted, rest, variance, down, up) in enumerate(rows, first):
             item = bank.items[i]
             made = question(self, item)
             made.interview = self
@@ -224,6 +230,7 @@ class Interview(pytest.Function):
                 theta_before=before,
                 category=list(item.category),
                 reason=self._reason,
+                difficulty=difficulty,
             )
             questions.append(made)
         self._pending = questions
@@ -418,12 +425,15 @@ class Interview(pytest.Function):
                 self.result, notes=(*self.result.notes, f"{why}; verdicts by draws hold all the same")
             )
         interval, model, conformal = self.result.interval(), self.result.model, self.result.conformal
+        drawn = bool(len(self.result.log)) and not self.result.invalid
+        abilities = [entry.theta_before or [] for entry in self._answers] if bank.calibrated else None
         self.record = InterviewRecord(
             name=evaluation.name,
             nodeid=self.nodeid,
             subject=self._identity.to_json(),
             bank={
                 "name": bank.name,
+                "path": relative(evaluation.path, self.config.rootpath) if evaluation.path else "",
                 "content_hash": bank.content_hash,
                 "scale": bank.scale,
                 "size": len(bank),
@@ -442,6 +452,8 @@ class Interview(pytest.Function):
             theta=self.result.theta,
             standard_error=self.result.standard_error,
             accuracy=interval.to_json() if interval else None,
+            accuracy_error=standard_error(self.result.log) if drawn else None,
+            categories=[found.to_json() for found in by_category(bank, self.result.log, abilities)],
             accuracy_model=model.to_json() if model else None,
             accuracy_conformal=conformal.to_json() if conformal else None,
             conditions=[condition.to_json() for condition in self.planned],
