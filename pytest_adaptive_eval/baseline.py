@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.pairing import Baseline
-from pytest_adaptive_eval.core.record import InterviewRecord
-from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
+from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
 from pytest_adaptive_eval.models.replay import ReplaySubject
 from pytest_adaptive_eval.store.runs import read_run
 
-__all__ = ["BaselineFile", "read_baseline"]
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.store.history import History
+
+__all__ = ["STALE", "BaselineFile", "baseline_of", "read_baseline"]
+
+#: Days after which a verdict says how old its baseline is.
+STALE = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +38,25 @@ class BaselineFile:
         The file, and the interview in it, for messages.
     decoding, prompt : str
         Hashes of the decoding settings, and of the test that made the prompts.
+    started : str
+        When it was recorded, ISO 8601; empty where that is not known.
     """
 
     baseline: Baseline
     where: str
     decoding: str = ""
     prompt: str = ""
+    started: str = ""
+
+    def age(self, now: datetime) -> str:
+        """A note where the baseline is so old that a reader should know; else empty."""
+        try:
+            days = (now - datetime.fromisoformat(self.started)).days
+        except (ValueError, TypeError):  # not recorded, or without a time zone
+            return ""
+        if days < STALE:
+            return ""
+        return f"the baseline {self.baseline.name} was recorded {days} days ago: record it again if main has moved on"
 
     def check(self, *, decoding: str, prompt: str) -> None:
         """Refuse a candidate that is asked in another way.
@@ -67,8 +88,10 @@ def read_baseline(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation
     Parameters
     ----------
     spec : str
-        A run's record (``.json``), or recorded answers as for ``replay:``
-        (``.csv``, ``.csv.gz``, ``.jsonl``), with ``#NAME`` for one subject.
+        A run's record (``.json``); a history (a run folder, a folder or zip of
+        records), which stands for its newest run that passed; or recorded
+        answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with
+        ``#NAME`` for one subject.
     folders : sequence of Path
         What a relative path may be relative to, in order.
     bank : ItemBank
@@ -77,40 +100,80 @@ def read_baseline(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation
 
     Raises
     ------
+    BaselineMissing
+        There is no such file, or no interview of the evaluation in it.
     BaselineError
-        There is no such file or interview, or it is of another bank.
+        It cannot be read, or is of another bank.
     """
     spec = spec.removeprefix("replay:")
     path, _, subject = spec.partition("#")
     found = next((folder / path for folder in folders if (folder / path).exists()), None)
     if found is None:
         tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
-        raise BaselineError(
+        raise BaselineMissing(
             f"there is no baseline at {tried}: name another evaluation of the run, a run's record, or a file of "
             "recorded answers"
         )
-    if found.is_dir():
-        raise BaselineError(f"{found} is a folder: name the record of one run, such as {found}/runs/....json")
-    if found.suffix == ".json":
-        return _from_record(found, bank, evaluation)
+    try:
+        if found.is_dir() or found.suffix == ".zip":
+            from pytest_adaptive_eval.store.history import History  # a data base, which few runs need
+
+            return _from_record(found, _newest(History(found), bank, evaluation), bank, evaluation)
+        if found.suffix == ".json":
+            return _from_record(found, read_run(found), bank, evaluation)
+    except BaselineError:
+        raise
+    except AdaptiveEvalError as error:
+        raise BaselineError(str(error)) from error
     return _from_answers(found, subject or None, bank)
 
 
-def _from_record(path: Path, bank: ItemBank, evaluation: str) -> BaselineFile:
-    try:
-        record = read_run(path)
-    except AdaptiveEvalError as error:
-        raise BaselineError(str(error)) from error
+def _newest(history: History, bank: ItemBank, evaluation: str) -> RunRecord:
+    """The newest run that passed and interviewed on the bank; on another version of it where there is no such run."""
+    found = [
+        (interview.bank.get("content_hash") == bank.content_hash, place, record.run)
+        for place, record in enumerate(history.runs)
+        for interview in record.interviews
+        if record.exit_status == 0 and interview.name == evaluation and not interview.error
+    ]
+    if not found:
+        raise BaselineMissing(
+            f"{history.source}: of its {len(history.runs)} runs none has passed with the evaluation {evaluation!r}"
+        )
+    return history.whole(max(found)[2])
+
+
+def _from_record(path: Path, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile:
     candidates = [i for i in record.interviews if i.administrations and i.bank.get("name") == bank.name]
     candidates = [i for i in candidates if i.name == evaluation] or candidates
-    if len(candidates) != 1:
+    if not candidates:
+        raise BaselineMissing(f"{path}: the run has no evaluation {evaluation!r}, and none on a bank {bank.name!r}")
+    if len(candidates) > 1:
         names = ", ".join(f"{i.name} on {i.bank.get('name')}" for i in record.interviews) or "none"
         raise BaselineError(
             f"{path}: {len(candidates)} of its interviews ({names}) could be the baseline of {evaluation!r} on the "
             f"bank {bank.name!r}: expected one"
         )
     interview = candidates[0]
-    where = f"{path}: interview {interview.name!r}"
+    return baseline_of(interview, bank, f"{path}: interview {interview.name!r}", record.started)
+
+
+def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
+    """The baseline that a recorded interview is.
+
+    Parameters
+    ----------
+    interview : InterviewRecord
+    bank : ItemBank
+        That the candidate is asked.
+    where, started : str
+        See `BaselineFile`.
+
+    Raises
+    ------
+    BaselineError
+        The interview is void, or on another bank.
+    """
     if interview.error:
         raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
     if interview.bank.get("content_hash") != bank.content_hash:
@@ -120,7 +183,7 @@ def _from_record(path: Path, bank: ItemBank, evaluation: str) -> BaselineFile:
         )
     name = str(interview.subject.get("name") or interview.name)
     decoding, prompt = str(interview.subject.get("decoding_hash", "")), str(interview.extra.get("prompt", ""))
-    return BaselineFile(_of_draws(name, interview, bank, where), where, decoding, prompt)
+    return BaselineFile(_of_draws(name, interview, bank, where), where, decoding, prompt, started)
 
 
 def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:

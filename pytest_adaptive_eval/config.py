@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,23 @@ from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import Selector
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Policy
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.record import RunRecord
     from pytest_adaptive_eval.models.base import Subject
 
-__all__ = ["EVAL_KEYS", "EvalSpec", "Evaluation", "GateSpec", "Settings", "TomlEval", "load_model", "read_toml"]
+__all__ = [
+    "EVAL_KEYS",
+    "EvalSpec",
+    "Evaluation",
+    "GateSpec",
+    "Settings",
+    "TomlEval",
+    "load_model",
+    "read_toml",
+    "recorded_banks",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,12 @@ class Settings:
     graders : tuple of str
         Modules that the user trusts to grade.
     baseline : str or None
-        What gates call ``"baseline"``: a run's record or recorded answers.
+        What gates call ``"baseline"``: a run's record, a history of runs, or
+        recorded answers.
+    missing_baseline : {"warn", "record", "fail"}
+        What happens where there is none yet.
+    html : Path or None
+        Where to write the report for people.
     """
 
     root: Path
@@ -58,6 +75,8 @@ class Settings:
     junit: Path | None = None
     graders: tuple[str, ...] = ()
     baseline: str | None = None
+    missing_baseline: str = "warn"
+    html: Path | None = None
 
 
 _NUMBER = (int, float)
@@ -405,3 +424,41 @@ def load_model(spec: str, folders: Sequence[Path], cache: Path) -> Subject:
     folder = next((f for f in folders if (f / whole).exists() or (f / path).exists()), None)
     found = spec if folder is None else f"{kind}{folder / path}"
     return load_subject(found) if kind else load_subject(found, cache=cache)
+
+
+def recorded_banks(
+    record: RunRecord, folders: Sequence[Path], paths: Mapping[str, Path] | None = None, graders: Sequence[str] = ()
+) -> dict[str, ItemBank]:
+    """The banks of a record's interviews that are at hand.
+
+    Parameters
+    ----------
+    record : RunRecord
+    folders : sequence of Path
+        What the paths in the record may be relative to, in order.
+    paths : mapping, optional
+        Where the bank of an evaluation is now, by the evaluation's name.
+    graders : sequence of str
+        Modules whose functions may grade.
+
+    Returns
+    -------
+    dict of str to ItemBank
+        By the evaluation's name; one whose bank is gone is left out.
+
+    Raises
+    ------
+    BankError
+        A bank that `paths` names cannot be read.
+    """
+    found: dict[str, ItemBank] = {}
+    for interview in record.interviews:
+        if (given := (paths or {}).get(interview.name)) is not None:
+            found[interview.name] = read_bank(given, graders=graders)
+            continue
+        written = str(interview.bank.get("path") or "")
+        place = next((folder / written for folder in folders if written and (folder / written).exists()), None)
+        if place is not None:
+            with suppress(BankError, OSError):  # shown without its texts
+                found[interview.name] = read_bank(place, graders=graders)
+    return found

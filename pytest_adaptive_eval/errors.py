@@ -5,6 +5,7 @@
     AdaptiveEvalError
     ├── UsageError              the user can mend it: a file, a setting, a gate
     │   ├── BaselineError       a baseline that cannot be compared with
+    │   │   └── BaselineMissing there is none yet
     │   ├── BankError           a bank or one of its items is malformed
     │   ├── CheckpointError     a checkpoint is unsafe, incomplete or unreadable
     │   ├── ConfigError         a setting, marker argument, flag or TOML key
@@ -25,6 +26,7 @@ __all__ = [
     "AdaptiveEvalWarning",
     "BankError",
     "BaselineError",
+    "BaselineMissing",
     "CheckpointError",
     "ConfigError",
     "EstimationError",
@@ -49,6 +51,10 @@ class UsageError(AdaptiveEvalError):
 
 class BaselineError(UsageError):
     """A baseline is missing, incomplete, or of another bank, prompt or decoding."""
+
+
+class BaselineMissing(BaselineError):
+    """There is nothing to compare with yet, as in a first run."""
 
 
 class BankError(UsageError):

@@ -24,9 +24,10 @@ MAY = {
     "store": CORE,
     "reports": CORE,
     "baseline": CORE | {"models", "store"},
+    "rescore": CORE | {"baseline", "config"},
     "config": CORE | {"banks", "models", "calibration", "tasks", "store", "reports"},
     "plugin": CORE | {"baseline", "config", "banks", "models", "store", "reports"},
-    "cli": CORE | {"config", "banks", "calibration", "models", "reports", "store", "tasks"},
+    "cli": CORE | {"alerts", "config", "banks", "calibration", "models", "reports", "rescore", "store", "tasks"},
     "__init__": {"plugin"},
 }
 #: Packages that a part may import at its top level, besides the standard library.
@@ -38,6 +39,7 @@ OUTSIDE = {
     "plugin": {"numpy", "pytest", "xdist"},
     "cli": set(),
     "baseline": {"numpy"},
+    "rescore": {"numpy"},
     "config": set(),
     "errors": set(),
     "store": set(),

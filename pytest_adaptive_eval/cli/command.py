@@ -13,6 +13,7 @@ from pytest_adaptive_eval.cli.backtest import backtest_command
 from pytest_adaptive_eval.cli.calibrate import calibrate_command
 from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, PASSED, USAGE, screen
 from pytest_adaptive_eval.cli.plan import plan_command
+from pytest_adaptive_eval.cli.records import add_record_verbs
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 
 __all__ = ["main"]
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        code: int = options.run(options)
+        code: int = options.run_command(options)
         sys.stdout.flush()
     except UsageError as error:
         screen.say(f"adaptive-eval: error: {error}")
@@ -65,7 +66,10 @@ def _seed(text: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="adaptive-eval", description="Banks of items for adaptive evaluation of model checkpoints.")
+    parser = _Parser(
+        prog="adaptive-eval",
+        description="Adaptive evaluation of model checkpoints: banks of items, and what runs found.",
+    )
     verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     calibrate = verbs.add_parser(
         "calibrate",
@@ -86,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--policy", metavar="NAMES", default="estimate,decide", help=text)
     add("--budget", metavar="BUDGETS", default=BUDGETS, help="budgets to replay them at (%(default)s)")
     _recipe_arguments(calibrate)
-    calibrate.set_defaults(run=calibrate_command)
+    calibrate.set_defaults(run_command=calibrate_command)
 
     backtest = verbs.add_parser(
         "backtest",
@@ -117,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--plot", metavar="FILE.svg", type=Path, help="draw ranking accuracy by budget")
     add("--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
     _recipe_arguments(backtest)
-    backtest.set_defaults(run=backtest_command)
+    backtest.set_defaults(run_command=backtest_command)
 
     plan = verbs.add_parser(
         "plan",
@@ -132,7 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--alpha", metavar="A", type=float, default=0.05, help="error rate of each one-sided verdict (%(default)s)")
     add("--power", metavar="P", type=float, default=0.8, help="wanted chance of a verdict (%(default)s)")
     add("--at-least", metavar="X", type=float, help="threshold; the accuracy of average ability when omitted")
-    plan.set_defaults(run=plan_command)
+    plan.set_defaults(run_command=plan_command)
+    add_record_verbs(verbs)
     return parser
 
 

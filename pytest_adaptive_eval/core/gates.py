@@ -172,6 +172,8 @@ class SessionResult:
         interviews included.
     baselines : mapping of str to Baseline
         By the name that conditions use.
+    absent : mapping of str to str
+        Baselines that are not there yet, and why.
     subject : mapping of str to str
         ``name`` of who answered, and hashes ``decoding`` and ``prompt`` that a
         comparison must share; empty where unknown.
@@ -198,6 +200,7 @@ class SessionResult:
     planned: tuple[Condition, ...] = ()
     family: int = 0
     baselines: Mapping[str, Baseline] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
     subject: Mapping[str, str] = field(default_factory=dict)
     chance: float | None = None
     on_verdict: Callable[[Verdict], Verdict] | None = None

@@ -27,7 +27,7 @@ from pytest_adaptive_eval.errors import BaselineError, ConfigError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.gates import SessionResult
 
-__all__ = ["doubt", "fit", "judge"]
+__all__ = ["doubt", "fit", "judge", "with_doubt"]
 
 
 def judge(result: SessionResult, condition: Condition) -> Verdict:
@@ -42,7 +42,7 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
         condition.check(result.bank)
         if result.invalid and not (condition.by_rank and result.table):
             raise ConfigError(f"this interview cannot feed a gate: {result.invalid}")
-        if condition.kind == "not_worse_than" and condition.name not in result.baselines:
+        if condition.kind == "not_worse_than" and condition.name not in {**result.baselines, **result.absent}:
             raise BaselineError(
                 f"the baseline {condition.name!r} was not known before the interview, whose draws depend on it: "
                 "write its name and the margin as plain values in the gate, or declare the gate in TOML"
@@ -65,6 +65,10 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
         return replace(verdict, notes=(fault, *result.notes))
     if not result.asked:
         return replace(verdict, notes=("no question was asked", *result.notes))
+    if condition.name in result.absent:
+        stated = f"no baseline yet for {condition.quantity} {condition.requirement}"
+        notes = (result.absent[condition.name], *result.notes)
+        return replace(verdict, outcome=Outcome.INCONCLUSIVE, notice=True, stated=stated, notes=notes)
     if condition.by_rank:
         return _by_rank(result, condition, verdict)
     if condition.method == "likelihood-ratio":
@@ -90,6 +94,13 @@ def doubt(result: SessionResult) -> str:
             f"{found.statistic[0]:.1f}, one in {1 / max(float(found.p_value[0]), 1e-6):.0f} is so low)"
         )
     return ""
+
+
+def with_doubt(result: SessionResult) -> SessionResult:
+    """The result with a note on what `doubt` finds."""
+    if not (why := doubt(result)):
+        return result
+    return replace(result, notes=(*result.notes, f"{why}; verdicts by draws hold all the same"))
 
 
 def fit(result: SessionResult) -> PersonFit | None:

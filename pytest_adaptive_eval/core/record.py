@@ -8,8 +8,8 @@ surrogates, and keys that this version does not know are kept as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -287,6 +287,39 @@ class RunRecord(_Json):
         """Whether the checkpoint may be promoted: the run passed, and every gate could judge."""
         passed = any(gate.verdict.get("outcome") == Outcome.PASS for gate in self.gates)
         return self.exit_status == 0 and passed and not any(gate.verdict.get("notice") for gate in self.gates)
+
+    @classmethod
+    def merged(cls, records: Sequence[RunRecord], run: str) -> RunRecord:
+        """One record of several, as they were judged.
+
+        Evaluations that share a name get the subject's, or the run's, added to it.
+
+        Parameters
+        ----------
+        records : sequence of RunRecord
+            At least one.
+        run : str
+            Id of the new record.
+        """
+        out = cls(run, min(record.started for record in records))
+        names: set[str] = set()
+        for record in records:
+            renamed: dict[str, str] = {}
+            for interview in record.interviews:
+                name = interview.name
+                for more in (interview.subject.get("name"), record.run):
+                    if name in names:
+                        name = f"{interview.name} ({more})"
+                names.add(name)
+                renamed |= {interview.name: name, interview.nodeid: name}
+                out.interviews.append(replace(interview, name=name))
+            out.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
+            out.seconds += record.seconds
+            out.versions |= record.versions
+        statuses = [1 if record.exit_status is None else record.exit_status for record in records]
+        out.exit_status = max(statuses)
+        out.extra["merged"] = [record.run for record in records]
+        return out
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

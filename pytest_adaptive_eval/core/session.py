@@ -7,7 +7,7 @@ subjects at once, so that a backtest costs one vectorised pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -246,6 +246,27 @@ class Session:
         #: Abilities after each administration, shape (S, budget, D).
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
+
+    @classmethod
+    def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
+        """The session of one subject at its end, from what was asked and answered.
+
+        Parameters
+        ----------
+        bank : ItemBank
+        policy : Policy
+            Its estimator serves, and how it stops.
+        log : DesignLog
+        stop : StopReason or None
+        """
+        session = cls(bank, replace(policy, budget=max(len(log), 1)))
+        if len(log):
+            columns = {f.name: getattr(log, f.name)[None] for f in fields(Proposal)}
+            session._pending = Proposal(**columns)
+            session.tell(log.scores[None])
+        session.stop[0] = stop
+        session.stopped_at[0] = session.asked
+        return session
 
     @property
     def sequential(self) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.plugin.question import PROPERTY
 
@@ -55,7 +56,7 @@ class Account:
         """Take reports of an earlier run out of the way: a run that dies must not seem to have passed."""
         self._session = session
         if not self.config.option.collectonly:
-            for path in (self.settings.record, self.settings.junit):
+            for path in (self.settings.record, self.settings.junit, self.settings.html):
                 if path is not None:
                     self._clear(path)
         return (yield)
@@ -125,6 +126,10 @@ class Account:
             if not (session.shouldfail or session.shouldstop or status == pytest.ExitCode.INTERRUPTED):
                 self._complaints.append(f"no result from {', '.join(missing)}")
             status = status or int(pytest.ExitCode.TESTS_FAILED)
+        outcomes = [gate.verdict.get("outcome") for gate in self.run.gates]
+        if any(gate.verdict.get("notice") for gate in self.run.gates) and Outcome.PASS not in outcomes:
+            self._complaints.append("no gate gave PASS, and a gate without a baseline promotes nothing")
+            status = status or int(pytest.ExitCode.TESTS_FAILED)
         if status == pytest.ExitCode.TESTS_FAILED and any(i.extra.get("usage_error") for i in self.run.interviews):
             status = int(pytest.ExitCode.USAGE_ERROR)  # nothing was measured: there is something to mend first
         self.run.seconds = round(time.monotonic() - self._clock, 3)
@@ -158,11 +163,42 @@ class Account:
         if self.settings.record is not None:
             write_record(self.settings.record, self.run)
             self._written["record copy"] = self.settings.record
+        if (baseline := self._new_baseline()) is not None:
+            write_record(baseline, self.run)
+            self._written["new baseline"] = baseline
         if self.settings.junit is not None:
             from pytest_adaptive_eval.reports.junit import write_gate_report
 
             write_gate_report(self.run, self.settings.junit)
             self._written["JUnit report"] = self.settings.junit
+
+        if self.settings.html is not None:
+            from pytest_adaptive_eval.config import recorded_banks
+            from pytest_adaptive_eval.reports.page import write_page
+            from pytest_adaptive_eval.store.history import History
+
+            banks = recorded_banks(self.run, [self.config.rootpath], graders=self.settings.graders)
+            series = History(self.state.folder).series(until=self.run.started)
+            write_page(self.run, self.settings.html, banks=banks, series=series)
+            self._written["page"] = self.settings.html
+
+    def _new_baseline(self) -> Path | None:
+        """Where this run is to be kept as the baseline that was missing; a run that failed is not."""
+        settings = self.settings
+        if settings.missing_baseline != "record" or settings.baseline is None:
+            return None
+        bad = {Outcome.FAIL, Outcome.ERROR, Outcome.INCONCLUSIVE}
+        if not any(gate.verdict.get("notice") for gate in self.run.gates) or any(
+            gate.verdict.get("outcome") in bad and not gate.verdict.get("notice") for gate in self.run.gates
+        ):
+            return None
+        if any(interview.error for interview in self.run.interviews):
+            return None
+        path = self.config.invocation_params.dir / settings.baseline
+        if path.exists():
+            self._complaints.append(f"{path} has no baseline for every gate, and is not overwritten: remove it first")
+            return None
+        return path
 
     def _call_reporters(self) -> None:
         hook = self.config.hook.pytest_adaptive_eval_report

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.baseline import read_baseline
 from pytest_adaptive_eval.config import EvalSpec
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.errors import BaselineError, ConfigError, UsageError
+from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
@@ -133,7 +133,7 @@ class Collection:
             originalname=node.originalname,
         )
         interview.evaluation, interview.state = evaluation, self.state
-        interview.planned, interview.unplanned, interview.sources = [], [], {}
+        interview.planned, interview.unplanned, interview.sources, interview.absent = [], [], {}, {}
         if self.config.pluginmanager.hasplugin("timeout"):
             interview.add_marker(pytest.mark.timeout(0), append=False)
             interview.untimed = interview.own_markers[0]
@@ -208,18 +208,18 @@ class Collection:
             for name, condition in conditions or ():
                 interview = gate_rules.resolve(name, self.state.interviews)
                 condition.check(interview.evaluation.bank)
+                if condition.kind == "not_worse_than" and not self._baseline(interview, condition.name):
+                    continue
                 interview.planned.append(condition)
                 self.state.family += condition.by_draws
-                if condition.kind == "not_worse_than":
-                    self._baseline(interview, condition.name)
         except UsageError as error:
             raise type(error)(f"{gate.nodeid}: {error}") from None
         if conditions is None:
             for interview in self.state.wants[gate]:
                 interview.unplanned.append(gate.name)
 
-    def _baseline(self, interview: Interview, name: str) -> None:
-        """Find what a paired gate compares with: another interview of this run, or a file."""
+    def _baseline(self, interview: Interview, name: str) -> bool:
+        """Find what a paired gate compares with: another interview of this run, or a file; whether there is one yet."""
         others = [other for other in self.state.interviews if other is not interview]
         if any(name in other.aliases for other in others):
             other = gate_rules.resolve(name, others)
@@ -232,16 +232,22 @@ class Collection:
                 raise BaselineError(f"{interview.evaluation.name!r} and {name!r} are each other's baseline")
             interview.sources[name] = other
             self.state.wants.setdefault(interview, []).append(other)
-            return
-        spec = self.state.settings.baseline if name == "baseline" else name
-        if spec is None:
-            raise BaselineError(
-                "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
-                "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or a file of answers"
-            )
+            return True
+        settings, evaluation = self.state.settings, interview.evaluation
+        spec = settings.baseline if name == "baseline" else name
         folders = (self.config.invocation_params.dir, interview.path.parent, self.config.rootpath)
-        evaluation = interview.evaluation
-        interview.sources[name] = read_baseline(spec, folders, evaluation.bank, evaluation.name)
+        try:
+            if spec is None:
+                raise BaselineMissing(
+                    "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
+                    "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or a file of answers"
+                )
+            interview.sources[name] = read_baseline(spec, folders, evaluation.bank, evaluation.name)
+        except BaselineMissing as error:
+            if name != "baseline" or settings.missing_baseline == "fail":
+                raise
+            interview.absent[name] = str(error)
+        return name not in interview.absent
 
     def _before(self, interview: Interview) -> set[Interview]:
         """An interview and all that it waits for."""
@@ -254,6 +260,9 @@ class Collection:
         """What each gate may expect of its budget, before the first question is asked."""
         lines = []
         for interview in (item for item in items if isinstance(item, Interview)):
+            lines += [
+                f"adaptive-eval: WARNING: {interview.evaluation.name}: {why}" for why in interview.absent.values()
+            ]
             for condition in interview.planned:
                 if condition.by_draws and interview.evaluation.policy.stop == "decision":
                     lines.append(f"adaptive-eval: {interview.outlook(condition)}")

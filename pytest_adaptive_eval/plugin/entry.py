@@ -19,6 +19,8 @@ from pytest_adaptive_eval.plugin import hooks
 #: Names of the files that need no Python.
 TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
 MARKER = "adaptive_eval"
+#: What may happen where there is no baseline yet.
+MISSING_BASELINE = ("warn", "record", "fail")
 #: Where a worker of xdist leaves a usage error for its controller.
 REFUSAL = "adaptive_eval_refusal"
 
@@ -57,14 +59,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--adaptive-eval-baseline",
         metavar="FILE[#NAME]",
         default=None,
-        help='what gates call "baseline": a run\'s JSON record, or recorded answers',
+        help='what gates call "baseline": a run\'s JSON record, a folder or zip of records, or recorded answers',
+    )
+    add(
+        "--adaptive-eval-missing-baseline",
+        metavar="WHAT",
+        default=None,
+        choices=MISSING_BASELINE,
+        help="where there is no baseline yet: warn and promote nothing (default), record this run as the baseline, or "
+        "fail",
     )
     add("--adaptive-eval-record", metavar="PATH", default=None, help="write the run's JSON record to PATH as well")
+    add("--adaptive-eval-html", metavar="PATH", default=None, help="write the report for people to PATH")
     add("--adaptive-eval-junit", metavar="PATH", default=None, help="write a JUnit report of the gates to PATH")
     parser.addini("adaptive_eval_model", "the subject, as --adaptive-eval-model", default=None)
     parser.addini("adaptive_eval_budget", "questions an interview, as --adaptive-eval-budget", default=None)
     parser.addini("adaptive_eval_seed", "seed of every draw", default=None)
     parser.addini("adaptive_eval_baseline", "what gates call baseline, as --adaptive-eval-baseline", default=None)
+    parser.addini("adaptive_eval_missing_baseline", "warn, record or fail where there is no baseline", default=None)
     parser.addini("adaptive_eval_dir", "folder of journal and records", default=None)
     parser.addini("adaptive_eval_graders", "modules whose functions may grade answers", type="args", default=[])
     parser.addini(

@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -27,13 +28,12 @@ import pytest
 
 from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
-from pytest_adaptive_eval.core.categories import by_category
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.findings import findings
 from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE, SessionResult
-from pytest_adaptive_eval.core.inference import standard_error
 from pytest_adaptive_eval.core.item import Response, Status
-from pytest_adaptive_eval.core.judging import doubt
+from pytest_adaptive_eval.core.judging import with_doubt
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.planning import outlook_sentence
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, plain
@@ -67,6 +67,8 @@ class Interview(pytest.Function):
     unplanned: list[str]
     #: What paired gates compare with, by the name that they use.
     sources: dict[str, Interview | BaselineFile]
+    #: Baselines that are not there yet, and why.
+    absent: dict[str, str]
     record: InterviewRecord | None = None
     result: SessionResult | None = None
     _error, _usage = "", False
@@ -108,6 +110,7 @@ class Interview(pytest.Function):
             "planned": tuple(self.planned),
             "family": self.state.family,
             "baselines": {name: file.baseline for name, file in self._baselines().items()},
+            "absent": self.absent,
         }
 
     def outlook(self, condition: Condition) -> str:
@@ -166,7 +169,7 @@ class Interview(pytest.Function):
         baselines: dict[str, Baseline] = self.plan()["baselines"]
         claims = [c.claim(bank, baselines) for c in self.planned if c.by_draws]
         cuts = [Cut(bank, c.value, c.confidence) for c in self.planned if c.method == "likelihood-ratio"]
-        stops = not self.unplanned and not any(c.by_rank for c in self.planned)
+        stops = not self.unplanned and not self.absent and not any(c.by_rank for c in self.planned)
         complete = [b for b in baselines.values() if b.complete]
         partial = [b for b in baselines.values() if not b.complete]
         if len(partial) > 1 or (partial and complete):
@@ -222,7 +225,7 @@ class Interview(pytest.Function):
                 item_hash=item.content_hash,
                 format=item.formats[0],
                 propensity=propensity,
-                predicted=predicted if bank.calibrated else None,
+                predicted=predicted,
                 rest=rest,
                 variance=variance,
                 down=down,
@@ -400,6 +403,10 @@ class Interview(pytest.Function):
             notes.append(
                 f"the whole budget was asked, since what {self.unplanned[0]} asks for is not written as plain values"
             )
+        if self.absent:
+            notes.append("the whole budget was asked, so that the run's record can serve as a baseline")
+        files = [file for file in self.sources.values() if isinstance(file, BaselineFile)]
+        notes += filter(None, (file.age(datetime.now(UTC)) for file in files))
         chance = float(np.mean(self._chances)) if self._chances else np.nan
         if self._texts and self._unreadable > UNREADABLE_SHARE * self._texts:
             self.give_up(
@@ -410,7 +417,7 @@ class Interview(pytest.Function):
             plan = self.plan()
         except AdaptiveEvalError:  # said already
             plan = {}
-        self.result = SessionResult.of(
+        result = SessionResult.of(
             evaluation.name,
             session,
             statuses=self._statuses,
@@ -420,13 +427,7 @@ class Interview(pytest.Function):
             subject={"name": self._identity.name, "decoding": self._decoding, "prompt": self._code},
             **plan,
         )
-        if why := doubt(self.result):
-            self.result = replace(
-                self.result, notes=(*self.result.notes, f"{why}; verdicts by draws hold all the same")
-            )
-        interval, model, conformal = self.result.interval(), self.result.model, self.result.conformal
-        drawn = bool(len(self.result.log)) and not self.result.invalid
-        abilities = [entry.theta_before or [] for entry in self._answers] if bank.calibrated else None
+        self.result = with_doubt(result)
         self.record = InterviewRecord(
             name=evaluation.name,
             nodeid=self.nodeid,
@@ -443,24 +444,12 @@ class Interview(pytest.Function):
                 "calibration_subject": calibrated_on,
             },
             policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
-            asked=len(self._answers),
-            scored=self._statuses[Status.OK.value],
-            size=len(bank),
-            statuses=dict(self._statuses),
-            stop=session.stop[0].name if session.stop[0] else "",
-            stop_sentence=session.stop[0].value if session.stop[0] else "",
-            theta=self.result.theta,
-            standard_error=self.result.standard_error,
-            accuracy=interval.to_json() if interval else None,
-            accuracy_error=standard_error(self.result.log) if drawn else None,
-            categories=[found.to_json() for found in by_category(bank, self.result.log, abilities)],
-            accuracy_model=model.to_json() if model else None,
-            accuracy_conformal=conformal.to_json() if conformal else None,
             conditions=[condition.to_json() for condition in self.planned],
             seconds=round(seconds, 3),
-            error=self._error,
             administrations=self._answers,
+            **findings(self.result, [a.theta_before or [] for a in self._answers] if bank.calibrated else None),
         )
+        self.record.asked = len(self._answers)  # also those of a batch that was cut off
         if code := self._code:
             self.record.extra["prompt"] = code
         if self._journal is not None:

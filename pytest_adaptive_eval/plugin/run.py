@@ -19,6 +19,7 @@ from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.account import ATTACHED, Account, relative
 from pytest_adaptive_eval.plugin.collection import Collection
+from pytest_adaptive_eval.plugin.entry import MISSING_BASELINE
 from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import STATE
 from pytest_adaptive_eval.plugin.interview import Interview
@@ -50,11 +51,21 @@ def _settings_of(config: pytest.Config) -> Settings:
         value = config.getoption(f"adaptive_eval_{name}")
         return None if value is None else config.invocation_params.dir / value
 
+    baseline, missing = text("baseline"), text("missing_baseline") or MISSING_BASELINE[0]
+    if missing not in MISSING_BASELINE:
+        raise ConfigError(f"adaptive_eval_missing_baseline is {missing!r}, expected {', '.join(MISSING_BASELINE)}")
+    if missing == "record" and not (baseline or "").endswith(".json"):
+        raise ConfigError(
+            "a missing baseline is to be recorded, and there is no place for it: name a file with "
+            "--adaptive-eval-baseline=FILE.json"
+        )
     return Settings(
         root=config.rootpath,
         folder=path("dir") or config.rootpath / (text("dir") or ".adaptive-eval"),
         model=text("model"),
-        baseline=text("baseline"),
+        baseline=baseline,
+        missing_baseline=missing,
+        html=path("html"),
         budget=text("budget"),
         seed=number,
         fresh=bool(config.getoption("adaptive_eval_fresh")),
@@ -120,7 +131,7 @@ class AdaptiveEval:
         if changed is not None and not isinstance(changed, Verdict):
             raise ConfigError(f"a plugin made {changed!r} of a verdict; pytest_adaptive_eval_verdict gives a Verdict")
         final = verdict if changed is None else changed
-        if final.allowed and final.on_inconclusive == "warn":
+        if final.allowed and not final.notice and final.on_inconclusive == "warn":
             gate.warn(AdaptiveEvalWarning(final.sentence))
         self._verdicts.setdefault(gate.nodeid, []).append((self._name(interview), final))
         return final

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.core.record import RunRecord
 from pytest_adaptive_eval.errors import JournalError, UsageError
 from pytest_adaptive_eval.store.files import sync_folder
 
-__all__ = ["new_run_id", "read_run", "write_record", "write_run"]
+__all__ = ["new_run_id", "parse_run", "read_run", "write_record", "write_run"]
 
 #: What a run id may be, so that it is a file name on every system and no path.
 _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
@@ -115,24 +115,34 @@ def read_run(path: Path) -> RunRecord:
         The file is missing, damaged, or of another version; the message names it.
     """
     try:
-        data: Any = json.loads(path.read_bytes(), parse_constant=_refuse)
+        data = path.read_bytes()
     except OSError as error:
         raise JournalError(f"{path}: cannot read the run record: {error.strerror or error}; check the path") from error
+    return parse_run(data, str(path))
+
+
+def parse_run(content: bytes, where: str) -> RunRecord:
+    """The run record in a file's content; raises as `read_run`, with `where` for the file's name."""
+    try:
+        data: Any = json.loads(content, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise JournalError(
-            f"{path} is no run record: it is not JSON ({error}). Give a file that --adaptive-eval-record or a run wrote"
+            f"{where} is no run record: it is not JSON ({error}). Give a file that --adaptive-eval-record or a "
+            "run wrote"
         ) from error
     if not isinstance(data, dict) or "run" not in data:
         raise JournalError(
-            f"{path} is no run record: expected a JSON object with the key 'run', found {_kind(data)}. Give a file "
+            f"{where} is no run record: expected a JSON object with the key 'run', found {_kind(data)}. Give a file "
             "that --adaptive-eval-record or a run wrote"
         )
     try:
         return RunRecord.from_json(data)
     except UsageError as error:
-        raise JournalError(f"{path}: {error}") from error
+        raise JournalError(f"{where}: {error}") from error
     except (TypeError, ValueError, AttributeError) as error:
-        raise JournalError(f"{path}: the run record is damaged: {error}. Write it again or restore the file") from error
+        raise JournalError(
+            f"{where}: the run record is damaged: {error}. Write it again or restore the file"
+        ) from error
 
 
 def _refuse(constant: str) -> float:

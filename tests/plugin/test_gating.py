@@ -536,7 +536,6 @@ def test_a_changed_prompt_is_refused(compared: Any) -> None:
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
-        ("not_worse_than('baseline', margin=0.1)", "there is no baseline: name one with --adaptive-eval-baseline=FILE"),
         ("not_worse_than('none.csv', margin=0.1)", "none.csv: name another evaluation of the run, a run's record, or"),
         ("not_worse_than('some.csv', margin=0.1)", "has scores on 2 of 300 items that were not drawn at random"),
         ("not_worse_than('other.csv', margin=0.1)", "it has no answer to any item of the bank 'toy'"),

@@ -1,0 +1,136 @@
+"""``adaptive-eval report``, ``rescore`` and ``merge``: one run, shown, judged again, or made of several."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE, screen
+from pytest_adaptive_eval.cli.records import bank_paths, open_run, show
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.drift import Alarm, Series
+    from pytest_adaptive_eval.core.record import RunRecord
+
+__all__ = ["merge_command", "report_command", "rescore_command"]
+
+
+def report_command(options: argparse.Namespace) -> int:
+    """Show a run and write its reports; returns the exit code."""
+    try:
+        record = open_run(options.run, options.source)
+    except AdaptiveEvalError:
+        if options.github:  # whoever waits for the outputs must not take silence for success
+            from pytest_adaptive_eval.reports.github import write_failure
+
+            write_failure(os.environ, sys.stdout.write)
+        raise
+    series, alarms = _trend(record, options.source)
+    show(record)
+    if options.html:
+        from pytest_adaptive_eval.config import recorded_banks
+        from pytest_adaptive_eval.reports.page import write_page
+
+        banks = recorded_banks(record, [Path.cwd()], bank_paths(options))
+        write_page(record, options.html, banks=banks, series=series, alarms=alarms)
+    if options.markdown:
+        from pytest_adaptive_eval.reports.markdown import summary_markdown
+
+        options.markdown.write_text(summary_markdown(record, alarms=alarms), encoding="utf-8")
+    if options.junit:
+        from pytest_adaptive_eval.reports.junit import write_gate_report
+
+        write_gate_report(record, options.junit)
+    _export(options, record)
+    if options.github:
+        from pytest_adaptive_eval.reports.github import write_github
+
+        write_github(record, os.environ, sys.stdout.write, folder=Path.cwd(), alarms=alarms)
+    return PASSED
+
+
+def _export(options: argparse.Namespace, record: RunRecord) -> None:
+    if not (options.responses or options.every_eval_ever or options.mlflow):
+        return
+    from pytest_adaptive_eval.reports.exports import every_eval_ever, log_mlflow, write_export
+
+    if options.responses:
+        write_export(record, options.responses, "csv" if options.responses.suffix == ".csv" else "jsonl")
+    if options.every_eval_ever:
+        every_eval_ever(record, options.every_eval_ever)
+    if options.mlflow:
+        log_mlflow(record)
+
+
+def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
+    """The series of the run's evaluations up to it, and their alarms at it; nothing where there is no history."""
+    from pytest_adaptive_eval.core.drift import monitor
+    from pytest_adaptive_eval.store.history import History
+
+    keys = {(i.name, i.bank.get("content_hash"), i.bank.get("scale")) for i in record.interviews}
+    series: list[Series] = []
+    if source.exists():
+        with suppress(AdaptiveEvalError):
+            history = History(source)
+            history.add(record)
+            series = history.series(until=record.started)
+    series = [one for one in series if (one.evaluation, one.bank_hash, one.scale) in keys]
+    return series, [alarm for alarm in monitor(series) if alarm.series.points[alarm.at].run == record.run]
+
+
+def rescore_command(options: argparse.Namespace) -> int:
+    """Judge a run's answers again; returns the exit code."""
+    from pytest_adaptive_eval.config import read_toml, recorded_banks
+    from pytest_adaptive_eval.rescore import rescore
+
+    record = open_run(options.run, options.source)
+    folders, now = [Path.cwd()], datetime.now(UTC)
+    new = rescore(
+        record,
+        recorded_banks(record, folders, bank_paths(options), options.graders),
+        gates=read_toml(options.gates) if options.gates else (),
+        baseline=options.baseline,
+        folders=folders,
+        run=_new_id(now),
+        now=now,
+    )
+    show(new)
+    _keep(new, options)
+    return PASSED if new.exit_status == 0 else NOT_PASSED
+
+
+def merge_command(options: argparse.Namespace) -> int:
+    """Put several runs into one record; returns the worst exit code of theirs."""
+    from pytest_adaptive_eval.core.record import RunRecord
+
+    records = [open_run(name, options.source) for name in options.runs]
+    if len({record.run for record in records}) < len(records):
+        raise ConfigError("a run is named twice")
+    new = RunRecord.merged(records, _new_id(datetime.now(UTC)))
+    show(new)
+    _keep(new, options)
+    return new.exit_status if new.exit_status in (PASSED, NOT_PASSED, USAGE) else NOT_PASSED
+
+
+def _new_id(now: datetime) -> str:
+    from pytest_adaptive_eval.store.runs import new_run_id
+
+    return new_run_id(now, os.urandom(4))
+
+
+def _keep(record: RunRecord, options: argparse.Namespace) -> None:
+    from pytest_adaptive_eval.store.runs import write_record, write_run
+
+    if options.output:
+        write_record(options.output, record)
+        screen.note(f"record: {options.output}")
+    elif options.source.is_dir():
+        screen.note(f"record: {write_run(options.source, record)}")
+    else:
+        raise ConfigError(f"{options.source} is no folder to keep the record in: name a file with -o FILE.json")

@@ -1,0 +1,106 @@
+"""Histories and comparisons as lines for a terminal or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pytest_adaptive_eval.core.comparison import Comparison, Difference
+from pytest_adaptive_eval.core.drift import Alarm, Series
+from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.verdict import Outcome, number
+from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.text import clean_terminal, columns, wrap
+
+__all__ = ["comparison_lines", "drift_lines", "history_lines"]
+
+_NAME = 40
+_HEADS = ("started", "run", "subject", "evaluation", "ability", "accuracy", "asked", "gates")
+_RIGHT = ("ability", "asked")
+#: Items named of those that changed.
+_ITEMS = 8
+
+
+def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord]]) -> list[str]:
+    """A table of interviews, oldest first."""
+    table = [_row(record, interview) for record, interview in rows]
+    wide = [max(columns(head), *(columns(row[n]) for row in table)) for n, head in enumerate(_HEADS)]
+    return [_aligned(row, wide) for row in (_HEADS, *table)]
+
+
+def _row(record: RunRecord, interview: InterviewRecord) -> tuple[str, ...]:
+    groups, _ = words.gates_by_interview(record)
+    place = next(n for n, other in enumerate(record.interviews) if other is interview)
+    found = [words.outcome(gate) for gate in groups[place]]
+    verdicts = ", ".join(f"{found.count(outcome)} {outcome.value}" for outcome in Outcome if outcome in found)
+    return (
+        clean_terminal(record.started[:16].replace("T", " "), 16),
+        clean_terminal(record.run, 40),
+        clean_terminal(interview.subject.get("name") or "-", _NAME, keep_end=True),
+        clean_terminal(words.bank_name(interview), _NAME),
+        words.ability(interview),
+        words.accuracy(interview) if not words.void(interview) else "void",
+        words.share(interview),
+        verdicts or "-",
+    )
+
+
+def _aligned(row: Sequence[str], wide: Sequence[int]) -> str:
+    cells = []
+    for head, text, space in zip(_HEADS, row, wide, strict=True):
+        room = " " * (space - columns(text))
+        cells.append(room + text if head in _RIGHT else text + room)
+    return "  ".join(cells).rstrip()
+
+
+def comparison_lines(found: Comparison, width: int = 80) -> list[str]:
+    """What changed from one interview to the other."""
+    old, new = (clean_terminal(name or "unnamed", _NAME, keep_end=True) for name in found.subjects)
+    lines = [f"{clean_terminal(found.evaluation, _NAME)}: {old} -> {new}"]
+    if found.refused:
+        return [*lines, *wrap(f"not compared: {clean_terminal(found.refused)}", width, "    ", "  ")]
+    rows = [(name, change) for name, change in (("accuracy", found.accuracy), ("ability", found.ability)) if change]
+    rows += [(clean_terminal(name, _NAME), change) for name, change in (found.categories or {}).items()]
+    wide = max([columns(name) for name, _ in rows], default=0)
+    lines += [f"  {name}{' ' * (wide - columns(name))}  {_change(change)}" for name, change in rows]
+    if found.common:
+        parts = [f"{counted(found.common, 'item')} asked in both"]
+        parts += [_items(what, items) for what, items in (("worse", found.lost), ("better", found.gained)) if items]
+        lines += wrap(": ".join([parts[0], "; ".join(parts[1:]) or "all alike"]), width, "    ", "  ")
+    return lines
+
+
+def _change(change: Difference) -> str:
+    low, high = change.interval()
+    sign = "+" if change.change >= 0 else ""
+    return (
+        f"{number(change.before):>6} -> {number(change.after):>6}  {sign}{number(change.change)} "
+        f"[{number(low)}, {number(high)}]"
+    )
+
+
+def _items(what: str, items: Sequence[str]) -> str:
+    named = ", ".join(clean_terminal(item, 60) for item in items[:_ITEMS])
+    return f"{len(items)} {what} ({named}{', ...' if len(items) > _ITEMS else ''})"
+
+
+def drift_lines(series: Sequence[Series], alarms: Sequence[Alarm], newest: Iterable[str], width: int = 80) -> list[str]:
+    """Alarms, or that there is none, with what was watched.
+
+    Parameters
+    ----------
+    series, alarms : sequence
+    newest : iterable of str
+        Ids of the runs whose alarms are news; older ones are told as such.
+    width : int
+    """
+    news = set(newest)
+    runs = {point.run for one in series for point in one.points}
+    lines = wrap(f"{len(series)} series of {counted(len(runs), 'run')} watched", width, "  ", "")
+    for alarm in alarms:
+        point = alarm.series.points[alarm.at]
+        head = "ALARM" if point.run in news else f"alarm at {point.started[:10]}"
+        lines += wrap(clean_terminal(f"{head}: {alarm.sentence}"), width, "  ", "")
+    if not alarms:
+        lines.append("no alarm")
+    return lines

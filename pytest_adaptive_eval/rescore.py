@@ -1,0 +1,270 @@
+"""Judging recorded answers again, without asking anything: with mended answer keys, other gates, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pytest_adaptive_eval.baseline import baseline_of, read_baseline
+from pytest_adaptive_eval.config import TomlEval
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.estimation import ESTIMATORS
+from pytest_adaptive_eval.core.findings import findings
+from pytest_adaptive_eval.core.gates import SessionResult
+from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.core.judging import with_doubt
+from pytest_adaptive_eval.core.pairing import Baseline
+from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.session import POLICIES, Session
+from pytest_adaptive_eval.core.stopping import StopReason
+from pytest_adaptive_eval.core.verdict import Outcome
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
+
+__all__ = ["rescore"]
+
+
+@dataclass(slots=True)
+class _Again:
+    """One interview on its way to new verdicts."""
+
+    old: InterviewRecord
+    bank: ItemBank
+    asked: list[Administration]
+    notes: list[str] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    baselines: dict[str, Baseline] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    result: SessionResult | None = None
+
+
+def rescore(
+    record: RunRecord,
+    banks: Mapping[str, ItemBank],
+    *,
+    gates: Sequence[TomlEval] = (),
+    baseline: str | None = None,
+    folders: Sequence[Path] = (),
+    run: str,
+    now: datetime,
+) -> RunRecord:
+    """A new record with the old answers, graded and judged anew.
+
+    Answers to items that changed are graded by the bank as it is now; where
+    the recorded scores of unchanged items are not those that their grader
+    gives, the test scores in its own way, and recorded scores stand.
+
+    Parameters
+    ----------
+    record : RunRecord
+    banks : mapping of str to ItemBank
+        By the evaluation's name.
+    gates : sequence of TomlEval
+        Evaluations whose gates take the place of the recorded ones.
+    baseline : str, optional
+        What gates call ``"baseline"``, see `read_baseline`.
+    folders : sequence of Path
+        What relative paths of baselines may be relative to.
+    run : str
+        Id of the new record.
+    now : datetime
+        When this happens, with a time zone.
+
+    Raises
+    ------
+    ConfigError
+        A bank is not at hand or is another one, or a gate cannot be judged again.
+    BaselineError
+        A baseline does not compare.
+    """
+    work = {interview.nodeid: _graded(interview, banks) for interview in record.interviews}
+    asked = _conditions(record, list(work.values()), gates)
+    family = sum(condition.by_draws for _, _, condition in asked)
+    for again in work.values():
+        _compare_with(again, list(work.values()), baseline, folders)
+    for again in work.values():
+        again.result = _result(again, family)
+    verdicts = [_judged(gate, again, condition) for gate, again, condition in asked]
+    passed = all(_holds(gate) for gate in verdicts) and not any(again.old.error for again in work.values())
+    passed = passed and any(gate.outcome is Outcome.PASS for gate in verdicts)
+    return RunRecord(
+        run,
+        now.astimezone(UTC).isoformat(timespec="seconds"),
+        versions=dict(record.versions),
+        exit_status=0 if passed else 1,
+        interviews=[_new_record(again) for again in work.values()],
+        gates=verdicts,
+        extra={"rescored_from": record.run},
+    )
+
+
+def _holds(gate: GateRecord) -> bool:
+    verdict = gate.verdict
+    let_through = verdict.get("notice") or verdict.get("on_inconclusive") != "fail"
+    return gate.outcome is Outcome.PASS or (gate.outcome is Outcome.INCONCLUSIVE and bool(let_through))
+
+
+def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Again:
+    """The interview with the scores that its bank gives now."""
+    bank = banks.get(old.name)
+    if bank is None:
+        raise ConfigError(
+            f"the bank of {old.name!r}, {old.bank.get('path') or old.bank.get('name')}, is not at hand: name it with "
+            f"--bank {old.name}=PATH"
+        )
+    place = {str(item): n for n, item in enumerate(bank.ids)}
+    strange = next((a.item for a in old.administrations if a.item not in place), None)
+    if strange is not None or len(bank) != old.size:
+        what = f"has no item {strange!r}" if strange is not None else f"has {len(bank)} items and had {old.size}"
+        raise ConfigError(
+            f"{old.name}: the bank {bank.name!r} {what}: the draws were made from another set of items, so that they "
+            "say nothing about this one"
+        )
+    again = _Again(old, bank, [])
+    own, mended, lost = False, 0, 0
+    for a in old.administrations:
+        item = bank.items[place[a.item]]
+        same = item.content_hash == a.item_hash
+        score = a.score
+        if a.status == Status.OK and a.text:
+            try:
+                score = float(item.grade(a.text))
+            except AdaptiveEvalError:
+                score = a.score if same else None
+            own = own or (same and score != a.score)
+        elif not same:
+            score = None
+        mended += score != a.score
+        lost += score is None and a.score is not None
+        again.asked.append(replace(a, score=score, item_hash=item.content_hash))
+    if own:
+        again.asked = list(old.administrations)
+        again.notes.append("the test scores answers in its own way, so that the recorded scores stand")
+    elif mended:
+        again.notes.append(f"{counted(mended, 'answer')} got another score than was recorded")
+        if lost:
+            again.notes.append(f"{counted(lost, 'score')} of changed items could not be had again: no text was kept")
+    return again
+
+
+def _conditions(
+    record: RunRecord, work: Sequence[_Again], gates: Sequence[TomlEval]
+) -> list[tuple[GateRecord, _Again, Condition]]:
+    """What is to be judged, each with the gate as it stands in the new record."""
+    found: list[tuple[GateRecord, _Again, Condition]] = []
+    if gates:
+        for evaluation in gates:
+            again = _named(work, evaluation.spec.name, evaluation.spec.where)
+            for spec in evaluation.gates:
+                where, _, line = evaluation.spec.where.rpartition(":")
+                name = f"{evaluation.spec.name}-{spec.name}"
+                gate = GateRecord(name, f"{where}::{name}", again.old.name, {}, where, spec.line or int(line or 0))
+                found.append((gate, again, spec.condition))
+    else:
+        for gate in record.gates:
+            data = gate.verdict.get("condition")
+            if not data:
+                raise ConfigError(
+                    f"the gate {gate.name} left no condition in the record (its test failed before it judged, or the "
+                    "record is of an older version): give gates with --gates FILE.toml"
+                )
+            found.append((gate, _named(work, gate.interview, gate.nodeid), Condition(**data)))
+    if not found:
+        raise ConfigError("the run has no gates to judge again: give some with --gates FILE.toml")
+    for _, again, condition in found:
+        condition.check(again.bank)
+        again.conditions.append(condition)
+    return found
+
+
+def _named(work: Sequence[_Again], name: str, where: str) -> _Again:
+    found = [again for again in work if name in (again.old.name, again.old.nodeid)]
+    if len(found) != 1:
+        known = ", ".join(again.old.name for again in work)
+        raise ConfigError(f"{where}: the run has {len(found)} interviews {name!r}; it has {known}")
+    return found[0]
+
+
+def _compare_with(again: _Again, others: Sequence[_Again], baseline: str | None, folders: Sequence[Path]) -> None:
+    """Find the baselines that the conditions name."""
+    old = again.old
+    for name in dict.fromkeys(c.name for c in again.conditions if c.kind == "not_worse_than"):
+        inside = [other for other in others if other is not again and name in (other.old.name, other.old.nodeid)]
+        try:
+            if inside:
+                about = {**inside[0].old.bank, "content_hash": inside[0].bank.content_hash}
+                asked = replace(inside[0].old, administrations=inside[0].asked, bank=about)
+                file = baseline_of(asked, again.bank, f"evaluation {name!r}", "")
+                file = replace(file, prompt="")  # two tests of one run stand side by side, and are never the same
+            else:
+                spec = baseline if name == "baseline" else name
+                if spec is None:
+                    raise BaselineMissing("there is no baseline: name one with --baseline FILE")
+                file = read_baseline(spec, folders, again.bank, old.name)
+            file.check(decoding=str(old.subject.get("decoding_hash", "")), prompt=str(old.extra.get("prompt", "")))
+            again.baselines[name] = file.baseline
+        except BaselineMissing as error:
+            again.absent[name] = str(error)
+        except BaselineError as error:
+            raise BaselineError(f"{old.name}: {error}") from None
+
+
+def _result(again: _Again, family: int) -> SessionResult:
+    old, bank = again.old, again.bank
+    place = {str(item): n for n, item in enumerate(bank.ids)}
+    log = replace(old, administrations=again.asked).draws(place)
+    partial = any(not baseline.complete for baseline in again.baselines.values())
+    stop = StopReason[old.stop] if old.stop in StopReason.__members__ else None
+    estimator = ESTIMATORS.get(str(old.policy.get("estimator")), ESTIMATORS["map"])()
+    sequential = old.policy.get("stop") == "decision" or partial
+    policy = replace(POLICIES["decide"], estimator=estimator, stop="decision" if sequential else "budget")
+    chances = [
+        1.0 / len(bank.items[i].choices) if len(bank.items[i].choices) > 1 else np.nan for i in log.items.tolist()
+    ]
+    chance = float(np.mean(chances)) if chances else np.nan
+    drawn = not np.isnan(log.propensities).any()
+    result = SessionResult.of(
+        old.name,
+        Session.replayed(bank, policy, log, stop),
+        statuses=old.statuses,
+        error=old.error,
+        notes=tuple(again.notes),
+        planned=tuple(c for c in again.conditions if c.name not in again.absent),
+        family=family,
+        baselines=again.baselines,
+        absent=again.absent,
+        subject={"name": str(old.subject.get("name", ""))},
+        chance=None if np.isnan(chance) else chance,
+    )
+    return with_doubt(result if drawn else replace(result, invalid="the items were not drawn at random"))
+
+
+def _judged(gate: GateRecord, again: _Again, condition: Condition) -> GateRecord:
+    assert again.result is not None
+    return replace(gate, verdict=again.result.verdict(condition).to_json())
+
+
+def _new_record(again: _Again) -> InterviewRecord:
+    assert again.result is not None
+    old, bank = again.old, again.bank
+    abilities = [a.theta_before or [0.0] * bank.dimensions for a in again.asked] if bank.calibrated else None
+    about: dict[str, Any] = {
+        **old.bank,
+        "content_hash": bank.content_hash,
+        "scale": bank.scale,
+        "calibrated": bank.calibrated,
+    }
+    return replace(
+        old,
+        bank=about,
+        administrations=again.asked,
+        notes=list(dict.fromkeys([*old.notes, *again.notes])),
+        conditions=[condition.to_json() for condition in again.conditions],
+        **findings(again.result, abilities),
+    )

@@ -1,0 +1,316 @@
+"""The history: the records of many runs, read from wherever they are kept, with an index that can be thrown away."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.core.drift import Point, Series
+from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.errors import ConfigError, JournalError
+from pytest_adaptive_eval.store.files import make_private
+from pytest_adaptive_eval.store.runs import parse_run, read_run
+
+__all__ = ["LATEST", "History"]
+
+#: The word for the newest run.
+LATEST = "latest"
+#: Layout of the index; another number in a file means that it is built anew.
+_INDEX = 1
+#: A file larger than this is no record of a run, and a packed one may not unpack to more.
+_LARGEST = 512 * 2**20
+#: Files looked at in a folder that is no run folder.
+_FILES = 20_000
+#: Folders that never hold records.
+_OTHER = {"journal", "index", "node_modules", "__pycache__"}
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file, or a member of an archive, that may hold a record."""
+
+    path: Path
+    member: str
+    size: int
+    changed: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.path}!{self.member}" if self.member else str(self.path)
+
+    def read(self) -> RunRecord | None:
+        """The record; None when the file is something else."""
+        if self.size > _LARGEST:
+            return None
+        if self.member:
+            with zipfile.ZipFile(self.path) as archive:
+                data = archive.read(self.member)
+        else:
+            data = self.path.read_bytes()
+        if b'"schema_version"' not in data or b'"interviews"' not in data:
+            return None
+        return parse_run(data, self.key)
+
+
+class History:
+    """Runs in the order of time.
+
+    Parameters
+    ----------
+    source : Path
+        A run folder (``.adaptive-eval``, or one that is committed), any folder
+        with records such as a downloaded artifact, a zip archive of one, or the
+        record of one run.
+
+    Attributes
+    ----------
+    runs : list of RunRecord
+        Without their administrations, oldest first; `whole` reads those.
+    unread : list of str
+        Files that look like records and cannot be read, each with the reason.
+
+    Raises
+    ------
+    JournalError
+        There is no such file or folder, or it is no archive.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        self.unread: list[str] = []
+        self._files: dict[str, _File] = {}
+        self.runs: list[RunRecord] = []
+        files = list(self._find())
+        with closing(self._index()) as index:
+            known = {row[0]: row[1:] for row in index.execute("SELECT file, size, changed, summary FROM run")}
+            for file in files:
+                size, changed, summary = known.get(file.key, (None, None, None))
+                if (size, changed) != (file.size, file.changed):
+                    summary = self._summary(file)
+                    if summary is None:
+                        continue
+                    self._remember(index, file, summary)
+                if summary:
+                    record = RunRecord.from_json(json.loads(summary))
+                    if record.run not in self._files:  # a copy of a record is the same run
+                        self._files[record.run] = file
+                        self.runs.append(record)
+            gone = set(known) - {file.key for file in files}
+            index.executemany("DELETE FROM run WHERE file = ?", [(key,) for key in gone])
+            with suppress(sqlite3.Error):  # a full disk: the next time reads the records again
+                index.commit()
+        self.runs.sort(key=lambda record: (record.started, record.run))
+
+    def _find(self) -> Iterator[_File]:
+        source = self.source
+        if not source.exists():
+            raise JournalError(
+                f"there is no history at {source}: give a folder that --adaptive-eval-dir named, a folder or zip of "
+                "downloaded records, or one record"
+            )
+        if source.is_file() and zipfile.is_zipfile(source):
+            changed = source.stat().st_mtime_ns
+            with zipfile.ZipFile(source) as archive:
+                for member in archive.infolist()[:_FILES]:
+                    if member.filename.endswith(".json"):
+                        yield _File(source, member.filename, member.file_size, changed)
+            return
+        if source.is_file():
+            if source.suffix != ".json":
+                raise JournalError(f"{source} is neither a record (.json) nor a zip archive of records")
+            paths: Iterator[Path] = iter([source])
+        elif (source / "runs").is_dir():
+            paths = (source / "runs").glob("*.json")
+        else:
+            paths = _below(source)
+        for path in sorted(path for path, _ in zip(paths, range(_FILES), strict=False)):
+            with suppress(OSError):  # gone meanwhile
+                about = path.stat()
+                yield _File(path, "", about.st_size, about.st_mtime_ns)
+
+    def _index(self) -> sqlite3.Connection:
+        """The index beside the runs where it can be written, else one in memory."""
+        if (self.source / "runs").is_dir():
+            path = self.source / "index" / "history.sqlite"
+            for _ in range(2):
+                try:
+                    make_private(path.parent)
+                    return _opened(str(path))
+                except sqlite3.OperationalError:  # locked by another process, or a folder that is read only
+                    break
+                except sqlite3.DatabaseError:  # damaged, or of another version: the records have it all
+                    with suppress(OSError):
+                        path.unlink(missing_ok=True)
+                except OSError:
+                    break
+        return _opened(":memory:")
+
+    def _summary(self, file: _File) -> str | None:
+        """The record without what was asked, as JSON; empty for a file that is no record; None if it cannot be read."""
+        try:
+            record = file.read()
+        except (JournalError, OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            self.unread.append(str(error))
+            return None
+        if record is None:
+            return ""
+        brief = [replace(interview, administrations=[]) for interview in record.interviews]
+        return json.dumps(replace(record, interviews=brief).to_json())
+
+    def _remember(self, index: sqlite3.Connection, file: _File, summary: str) -> None:
+        with suppress(sqlite3.Error):  # an index that cannot be written is no loss
+            index.execute(
+                "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", (file.key, file.size, file.changed, summary)
+            )
+
+    def add(self, record: RunRecord) -> None:
+        """Count a run that is kept elsewhere as one of these, unless it is here."""
+        if record.run not in self._files:
+            self.runs.append(record)
+            self.runs.sort(key=lambda record: (record.started, record.run))
+
+    def whole(self, run: str) -> RunRecord:
+        """A run with all that was asked.
+
+        Parameters
+        ----------
+        run : str
+            Its id.
+
+        Raises
+        ------
+        JournalError
+            The file is gone or damaged.
+        """
+        file = self._files[run]
+        record = read_run(file.path) if not file.member else file.read()
+        if record is None:
+            raise JournalError(f"{file.key} changed while it was read: try again")
+        return record
+
+    def find(self, name: str) -> RunRecord:
+        """One run with all that was asked.
+
+        Parameters
+        ----------
+        name : str
+            `LATEST`, or an id or the beginning of one.
+
+        Raises
+        ------
+        ConfigError
+            No run has that name, or several do.
+        """
+        if not self.runs:
+            raise ConfigError(f"{self.source} holds no record of a run{self._because()}")
+        ids = [record.run for record in self.runs]
+        found = (
+            ids[-1:]
+            if name == LATEST
+            else [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
+        )
+        if len(found) != 1:
+            few = ", ".join((found or ids)[-3:])
+            what = "several runs" if found else "no run"
+            raise ConfigError(f"{self.source} has {what} {name!r}: give an id or the path of a record, such as {few}")
+        return self.whole(found[0])
+
+    def _because(self) -> str:
+        return f": {self.unread[0]}" if self.unread else ""
+
+    def interviews(
+        self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
+    ) -> Iterator[tuple[RunRecord, InterviewRecord]]:
+        """Interviews with their runs, oldest first.
+
+        Parameters
+        ----------
+        evaluation, subject, scale : str
+            Patterns such as ``step-*``.
+        bank : str
+            Pattern of the bank's name or of its content hash.
+        """
+        for record in self.runs:
+            for interview in record.interviews:
+                about: dict[str, Any] = interview.bank
+                if (
+                    fnmatchcase(interview.name, evaluation)
+                    and fnmatchcase(str(interview.subject.get("name", "")), subject)
+                    and any(fnmatchcase(str(about.get(key, "")), bank) for key in ("name", "content_hash"))
+                    and fnmatchcase(str(about.get("scale", "")), scale)
+                ):
+                    yield record, interview
+
+    def series(self, *, since: str = "", until: str = "", **which: str) -> list[Series]:
+        """Each evaluation over the runs, and each of its categories, where bank and scale stay the same.
+
+        Parameters
+        ----------
+        since : str
+            Id or start of the first run that counts, such as ``2031-05-06``.
+        until : str
+            Start of the last one.
+        **which : str
+            As in `interviews`.
+        """
+        found: dict[tuple[str, str, str, str, str, str], list[Point]] = {}
+        for record, interview in self.interviews(**which):
+            if interview.error or not interview.stop or (until and record.started > until):
+                continue
+            if since and record.started < since and record.run < since:
+                continue
+            bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
+            for metric, category, value, error in _measured(interview):
+                if value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf:
+                    who, weights = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
+                    point = Point(record.run, record.started, who, weights, value, error)
+                    key = (interview.name, bank, content, scale, metric, category)
+                    found.setdefault(key, []).append(point)
+        return [
+            Series(name, bank, content, scale, metric, category, tuple(points))
+            for (name, bank, content, scale, metric, category), points in found.items()
+        ]
+
+
+def _measured(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:
+    """Metric, category, value and standard error of what an interview measured."""
+    if interview.theta and interview.standard_error and len(interview.theta) == 1:
+        yield "ability", "", interview.theta[0], interview.standard_error[0]
+    else:
+        yield "accuracy", "", (interview.accuracy or {}).get("estimate"), interview.accuracy_error
+    for found in interview.categories:
+        accuracy = found.get("accuracy") or {}
+        yield "accuracy", str(found.get("category", "")), accuracy.get("estimate"), found.get("standard_error")
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=1.0)
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _INDEX):
+            raise sqlite3.DatabaseError("another version")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS run (file TEXT PRIMARY KEY, size INTEGER, changed INTEGER, summary TEXT)"
+        )
+        connection.execute(f"PRAGMA user_version = {_INDEX}")
+        connection.commit()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """JSON files below a folder; links are not followed."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _OTHER and not name.startswith(".git"))
+        yield from (Path(here) / name for name in sorted(names) if name.endswith(".json"))

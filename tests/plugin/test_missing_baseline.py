@@ -1,0 +1,168 @@
+"""A first run has no baseline: a notice, a new baseline, or a failure, and never a promotion."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAIRED = """
+import pytest
+
+@pytest.mark.adaptive_eval("toy.jsonl", budget=200, seed=3)
+def test_toy(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+def test_paired(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.not_worse_than("baseline", margin=0.1)
+"""
+ABLE = """
+def test_able(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+"""
+
+
+def project(lab: Any, *, able: bool = True, tenths: int = 9) -> None:
+    lab.bank(n=300)
+    lab.toy(tenths, identity=f'"toy", "hash{tenths}"')
+    lab.tests(PAIRED + (ABLE if able else ""))
+
+
+def verdict(lab: Any, name: str = "test_paired") -> dict[str, Any]:
+    (found,) = [gate["verdict"] for gate in lab.record["gates"] if gate["name"] == name]
+    return found
+
+
+@pytest.mark.parametrize("flag", [(), ("--adaptive-eval-baseline=main/none.json",)])
+def test_a_first_run_is_told_and_passes_by_its_other_gate(lab: Any, flag: tuple[str, ...]) -> None:
+    project(lab)
+    result = lab.run(*flag)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["adaptive-eval: WARNING: toy: there is no baseline*"])
+    found = verdict(lab)
+    assert (found["outcome"], found["notice"], found["interval"]) == ("INCONCLUSIVE", True, None)
+    assert found["sentence"].startswith("INCONCLUSIVE no baseline yet for accuracy less that of baseline >= -.10")
+    assert verdict(lab, "test_able")["notice"] is False
+    # asked in full, although the other gate was decided long before: the next run has something to compare with
+    assert lab.record["interviews"][0]["asked"] == 200
+    assert any("can serve as a baseline" in note for note in found["notes"])
+
+
+def test_no_gate_that_passes_means_no_run_that_passes(lab: Any) -> None:
+    project(lab, able=False)
+    result = lab.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*no gate gave PASS, and a gate without a baseline promotes nothing*"])
+    assert lab.record["exit_status"] == 1
+
+
+def test_workers_agree(lab: Any) -> None:
+    project(lab)
+    assert lab.spawn("-n2").ret == 0
+    assert verdict(lab)["notice"] is True
+
+
+def test_a_missing_baseline_may_fail(lab: Any) -> None:
+    project(lab)
+    result = lab.run("--adaptive-eval-missing-baseline=fail")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "test_paired: there is no baseline: name one" in result.stderr.str()
+    lab.ini("adaptive_eval_missing_baseline = fail")
+    assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
+    lab.ini("adaptive_eval_missing_baseline = never")
+    assert "expected warn, record, fail" in lab.run().stderr.str()
+
+
+def test_a_gate_that_names_a_file_wants_that_file(lab: Any) -> None:
+    project(lab)
+    lab.tests(PAIRED.replace('"baseline"', '"none.json"') + ABLE)
+    assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_the_first_run_is_recorded_and_the_second_compares(lab: Any) -> None:
+    project(lab)
+    flags = ("--adaptive-eval-baseline=main/base.json", "--adaptive-eval-missing-baseline=record")
+    result = lab.run(*flags)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["new baseline: main/base.json"])
+    first = json.loads((lab.path / "main/base.json").read_text())
+    assert first["interviews"][0]["asked"] == 200
+    lab.toy(10, identity='"toy", "hash10"')
+    assert lab.run(*flags).ret == 0
+    assert (verdict(lab)["outcome"], verdict(lab)["notice"]) == ("PASS", False)
+    assert json.loads((lab.path / "main/base.json").read_text()) == first, "a baseline is never replaced"
+    lab.toy(6, identity='"toy", "hash6"')
+    assert lab.run(*flags).ret == 1
+    assert verdict(lab)["outcome"] == "FAIL"
+
+
+def test_a_run_that_fails_makes_no_baseline(lab: Any) -> None:
+    project(lab, tenths=2)
+    flags = ("--adaptive-eval-baseline=base.json", "--adaptive-eval-missing-baseline=record")
+    assert lab.run(*flags).ret == 1
+    assert not (lab.path / "base.json").exists()
+    nowhere = lab.run("--adaptive-eval-missing-baseline=record")
+    assert nowhere.ret == pytest.ExitCode.USAGE_ERROR
+    assert "--adaptive-eval-baseline=FILE.json" in nowhere.stderr.str()
+
+
+def test_a_record_without_the_evaluation_has_no_baseline_and_stays(lab: Any) -> None:
+    project(lab)
+    assert lab.run("--adaptive-eval-record=base.json").ret == 0
+    text = (lab.path / "base.json").read_text().replace('"toy"', '"other"')
+    (lab.path / "base.json").write_text(text)
+    result = lab.run("--adaptive-eval-baseline=base.json", "--adaptive-eval-missing-baseline=record")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*base.json has no baseline for every gate, and is not overwritten: remove it first"])
+    assert (lab.path / "base.json").read_text() == text
+
+
+def zipped(lab: Any, folder: Path) -> str:
+    return Path(shutil.make_archive(str(lab.path / "artifact"), "zip", folder)).name
+
+
+@pytest.mark.parametrize("kind", ["run folder", "committed folder", "zip"])
+def test_a_history_stands_for_its_newest_run_that_passed(lab: Any, kind: str) -> None:
+    project(lab)
+    assert lab.run().ret == 0
+    good = lab.record["run"]
+    lab.toy(3, identity='"toy", "hash3"')
+    assert lab.run().ret == 1
+    history = lab.path / ".adaptive-eval"
+    if kind != "run folder":
+        (lab.path / "evals").mkdir()
+        for path in (history / "runs").iterdir():
+            shutil.copy(path, lab.path / "evals" / path.name)
+    source = {"run folder": ".adaptive-eval", "committed folder": "evals", "zip": zipped(lab, history)}[kind]
+    lab.toy(10, identity='"toy", "hash10"')
+    assert lab.run(f"--adaptive-eval-baseline={source}").ret == 0
+    assert verdict(lab)["outcome"] == "PASS"
+    assert good < lab.record["run"]
+    # on a bank that changed there is nothing to compare with, and that is no notice
+    path = lab.path / "toy.jsonl"
+    path.write_text(path.read_text().replace('question 7"', 'question 7 7"'))
+    changed = lab.run(f"--adaptive-eval-baseline={source}")
+    assert changed.ret == pytest.ExitCode.USAGE_ERROR
+    assert "the bank 'toy' changed since the baseline was recorded" in changed.stderr.str()
+
+
+def test_a_history_without_a_run_that_passed_has_no_baseline(lab: Any) -> None:
+    project(lab, tenths=2)
+    assert lab.run().ret == 1
+    lab.toy(9, identity='"toy", "hash9"')
+    result = lab.run("--adaptive-eval-baseline=.adaptive-eval")
+    assert result.ret == 0
+    assert "of its 1 runs none has passed with the evaluation 'toy'" in " ".join(verdict(lab)["notes"])
+
+
+def test_an_old_baseline_is_told(lab: Any) -> None:
+    project(lab)
+    assert lab.run("--adaptive-eval-record=base.json").ret == 0
+    record = json.loads((lab.path / "base.json").read_text())
+    record["started"] = "2021-03-04T05:06:07+00:00"
+    (lab.path / "base.json").write_text(json.dumps(record))
+    assert lab.run("--adaptive-eval-baseline=base.json").ret == 0
+    assert any("the baseline toy was recorded" in note and "days ago" in note for note in verdict(lab)["notes"])
