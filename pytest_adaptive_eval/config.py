@@ -30,6 +30,7 @@ __all__ = [
     "GateSpec",
     "Settings",
     "TomlEval",
+    "bank_notes",
     "load_model",
     "read_toml",
     "recorded_banks",
@@ -235,13 +236,9 @@ class EvalSpec:
                 f"{self.where}: the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it "
                 "with --items ITEMS.jsonl"
             )
-        notes = []
+        notes = bank_notes(bank)
         if fixed:
-            notes.append("a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
-        if not bank.calibrated:
-            notes.append("uncalibrated bank, uniform draws")
-        elif bank.report.get("trusted") is False:
-            notes.append("the bank failed its quality checks and was written by force")
+            notes.insert(0, "a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
         return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path)
 
     def _bank_path(self, root: Path) -> Path:
@@ -284,6 +281,15 @@ class EvalSpec:
         if settings.budget is not None:
             changes["budget"] = settings.budget
         return replace(policy, **changes)
+
+
+def bank_notes(bank: ItemBank) -> list[str]:
+    """What a reader of any verdict must know of its bank."""
+    if not bank.calibrated:
+        return ["uncalibrated bank, uniform draws"]
+    if bank.report.get("trusted") is False:
+        return ["the bank failed its quality checks and was written by force"]
+    return []
 
 
 @dataclass(frozen=True, slots=True)

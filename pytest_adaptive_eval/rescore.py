@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.baseline import baseline_of, read_baseline
-from pytest_adaptive_eval.config import TomlEval
+from pytest_adaptive_eval.config import TomlEval, bank_notes
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
@@ -22,7 +22,7 @@ from pytest_adaptive_eval.core.judging import with_doubt
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.session import POLICIES, Session
+from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
@@ -223,7 +223,7 @@ def _result(again: _Again, family: int) -> SessionResult:
     stop = StopReason[old.stop] if old.stop in StopReason.__members__ else None
     estimator = ESTIMATORS.get(str(old.policy.get("estimator")), ESTIMATORS["map"])()
     sequential = old.policy.get("stop") == "decision" or partial
-    policy = replace(POLICIES["decide"], estimator=estimator, stop="decision" if sequential else "budget")
+    policy = replace(POLICIES[FIXED_FORM], estimator=estimator, stop="decision" if sequential else "budget")
     chances = [
         1.0 / len(bank.items[i].choices) if len(bank.items[i].choices) > 1 else np.nan for i in log.items.tolist()
     ]
@@ -234,7 +234,7 @@ def _result(again: _Again, family: int) -> SessionResult:
         Session.replayed(bank, policy, log, stop),
         statuses=old.statuses,
         error=old.error,
-        notes=tuple(again.notes),
+        notes=(*bank_notes(bank), *again.notes),
         planned=tuple(c for c in again.conditions if c.name not in again.absent),
         family=family,
         baselines=again.baselines,

@@ -1,0 +1,311 @@
+"""The verbs about past runs: report, history, compare, drift, rescore and merge, on real runs of a small project."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.store.history import History
+
+#: Plugins that cost time here and change nothing.
+ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:cacheprovider")
+ITEMS = 200
+TOML = """
+[[eval]]
+bank = "toy.jsonl"
+budget = 80
+stop = "budget"
+[[eval.gate]]
+at_least = 0.5
+"""
+
+
+class Project:
+    """A folder with a bank, recorded answers, and runs on them."""
+
+    def __init__(self, pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
+        self.pytester, self.capsys, self.path = pytester, capsys, pytester.path
+        rows = [
+            {"id": f"q{i}", "prompt": f"question {i}", "answer": "yes", "category": ["even" if i % 2 == 0 else "odd"]}
+            for i in range(ITEMS)
+        ]
+        self.write("toy.jsonl", rows)
+        self.text("adaptive-eval.toml", TOML)
+        pytester.makeini("[pytest]\n")
+
+    def write(self, name: str, rows: list[dict[str, Any]]) -> None:
+        self.text(name, "".join(json.dumps(row) + "\n" for row in rows))
+
+    def text(self, name: str, text: str) -> None:
+        (self.path / name).write_text(text)
+
+    def answers(self, name: str, right: float, *, seed: int = 0) -> None:
+        """Recorded answers of a subject, so many of them right."""
+        rng = random.Random(seed)
+        rows = [{"item": f"q{i}", "text": "yes" if rng.random() < right else "no"} for i in range(ITEMS)]
+        self.write(f"{name}.jsonl", [{"id": row["item"], "text": row["text"]} for row in rows])
+
+    def run(self, name: str, *flags: str) -> int:
+        """A run with recorded answers as the model."""
+        model = f"--adaptive-eval-model=replay:{name}.jsonl"
+        result = self.pytester.runpytest_inprocess(*ALONE, "--adaptive-eval", model, *flags)
+        self.said = self.capsys.readouterr().err
+        return int(result.ret)
+
+    def command(self, *arguments: str | Path) -> tuple[int, str, str]:
+        """Exit code, output, and what was said besides."""
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = self.capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    @property
+    def ids(self) -> list[str]:
+        return [run.run for run in History(self.path / ".adaptive-eval").runs]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> Project:
+    return Project(pytester, capsys)
+
+
+@pytest.fixture
+def two(project: Project) -> Project:
+    """A good run, then a bad one of another checkpoint with other draws."""
+    project.answers("good", 0.9)
+    project.answers("bad", 0.4)
+    assert project.run("good", "--adaptive-eval-record=good.json") == 0
+    assert project.run("bad", "--adaptive-eval-seed=1", "--adaptive-eval-record=bad.json") == 1
+    return project
+
+
+def test_history_lists_runs_and_filters(two: Project) -> None:
+    code, out, _ = two.command("history", "--json", "list.json")
+    assert code == 0
+    head, first, second = out.splitlines()
+    assert head.split() == ["started", "run", "subject", "evaluation", "ability", "accuracy", "asked", "gates"]
+    assert two.ids[0] in first
+    assert "1 PASS" in first
+    assert two.ids[1] in second
+    assert second.endswith("1 FAIL")
+    rows = json.loads((two.path / "list.json").read_text())
+    assert [row["run"] for row in rows] == two.ids
+    assert len(two.command("history", "--last", "1")[1].splitlines()) == 2
+    assert len(two.command("history", "--subject", "good*")[1].splitlines()) == 2
+    assert two.command("history", "--evaluation", "none")[1] == "no interview in .adaptive-eval is like that\n"
+    assert two.command("history", "--last", "0")[0] == 4
+    code, _, err = two.command("history", "--from", "nowhere")
+    assert code == 4
+    assert "there is no history at nowhere" in err
+
+
+def test_compare_tells_what_changed(two: Project) -> None:
+    code, out, _ = two.command("compare", two.ids[0][:22], "latest", "--json", "c.json")
+    assert code == 0
+    assert f"{two.ids[0]} -> {two.ids[1]}" in out
+    (found,) = json.loads((two.path / "c.json").read_text())["evaluations"]
+    assert found["accuracy"]["high"] < -0.3
+    assert set(found["categories"]) == {"even", "odd"}
+    asked = [
+        {
+            a["item"]: a["score"]
+            for a in json.loads((two.path / f"{n}.json").read_text())["interviews"][0]["administrations"]
+        }
+        for n in ("good", "bad")
+    ]
+    both = [item for item in asked[0] if item in asked[1]]
+    assert found["common"] == len(both) > 10
+    assert found["lost"] == [item for item in both if asked[1][item] < asked[0][item]]
+    assert two.command("compare", "good.json", "bad.json")[1] == out
+
+
+def test_compare_refuses_another_bank(two: Project) -> None:
+    two.text("toy.jsonl", (two.path / "toy.jsonl").read_text().replace("question 3", "question three"))
+    assert two.run("good") == 0, two.said
+    code, out, _ = two.command("compare", two.ids[0], "latest")
+    assert code == 4
+    assert "not compared: the bank changed between the two (hash " in out
+    two.text("adaptive-eval.toml", TOML.replace("budget =", 'name = "new"\nbudget ='))
+    assert two.run("good") == 0, two.said
+    code, _, err = two.command("compare", two.ids[0], "latest")
+    assert code == 4
+    assert "no evaluation in common: the first has toy, the second new" in err
+
+
+def test_rescoring_with_nothing_changed_gives_the_same_verdicts(two: Project) -> None:
+    for name, expected in (("good", 0), ("bad", 1)):
+        code, _, _ = two.command("rescore", f"{name}.json", "-o", "again.json")
+        assert code == expected
+        old, new = (json.loads((two.path / f"{n}.json").read_text()) for n in (name, "again"))
+        assert [g["verdict"] for g in new["gates"]] == [g["verdict"] for g in old["gates"]]
+        for field in ("accuracy", "accuracy_error", "categories", "stop", "asked", "statuses", "administrations"):
+            assert new["interviews"][0][field] == old["interviews"][0][field], field
+        assert new["rescored_from"] == old["run"] != new["run"]
+
+
+def test_rescoring_grades_changed_items_by_the_new_key(two: Project) -> None:
+    rows = [json.loads(line) for line in (two.path / "toy.jsonl").read_text().splitlines()]
+    for row in rows:
+        if int(row["id"][1:]) % 4:
+            row["answer"] = "no"
+    two.write("toy.jsonl", rows)
+    code, out, _ = two.command("rescore", "good.json", "-o", "again.json")
+    assert code == 1, out
+    old, new = (json.loads((two.path / f"{n}.json").read_text())["interviews"][0] for n in ("good", "again"))
+    answers = {row["id"]: row["answer"] for row in rows}
+    for before, after in zip(old["administrations"], new["administrations"], strict=True):
+        assert after["score"] == float(before["text"] == answers[after["item"]])
+        assert after["propensity"] == before["propensity"]
+    changed = [a for a in old["administrations"] if int(a["item"][1:]) % 4]
+    assert f"{len(changed)} answers got another score than was recorded" in out
+    assert new["accuracy"]["estimate"] == pytest.approx(
+        sum(a["score"] for a in new["administrations"]) / len(new["administrations"])
+    )
+
+
+def test_rescoring_by_other_gates_and_a_baseline(two: Project) -> None:
+    gates = (
+        TOML.replace("at_least = 0.5", "at_least = 0.8") + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n'
+    )
+    two.text("strict.toml", gates)
+    code, out, err = two.command("rescore", "good.json", "--gates", "strict.toml", "--baseline", "bad.jsonl")
+    assert code == 0, out + err
+    assert "PASS  toy-accuracy-at-least-0.8" in out
+    assert "PASS  toy-accuracy-not-worse-than-0.2-baseline" in out
+    assert two.ids[2] in err
+    assert len(two.ids) == 3, "the new run is kept in the history"
+    code, out, _ = two.command("rescore", "bad.json", "--gates", "strict.toml", "--baseline", "good.jsonl")
+    assert code == 1
+    assert out.count("FAIL  toy") == 2
+    code, out, _ = two.command("rescore", "good.json", "--gates", "strict.toml")
+    assert code == 0
+    assert "no baseline yet" in out
+
+
+def test_rescoring_says_what_it_cannot_do(two: Project) -> None:
+    rows = (two.path / "toy.jsonl").read_text().splitlines()
+    two.text("toy.jsonl", "\n".join(rows[1:]) + "\n")
+    code, _, err = two.command("rescore", "good.json")
+    assert code == 4
+    assert "the draws were made from another set of items" in err
+    (two.path / "toy.jsonl").unlink()
+    code, _, err = two.command("rescore", "good.json")
+    assert code == 4
+    assert "is not at hand: name it with --bank toy=PATH" in err
+    two.text("moved.jsonl", "\n".join(rows) + "\n")
+    assert two.command("rescore", "good.json", "--bank", "toy=moved.jsonl")[0] == 0
+    for given in ("toy", "toy=", "toy=none.jsonl"):
+        assert two.command("rescore", "good.json", "--bank", given)[0] == 4
+    record = json.loads((two.path / "good.json").read_text())
+    record["gates"][0]["verdict"].pop("condition")
+    two.text("old.json", json.dumps(record))
+    code, _, err = two.command("rescore", "old.json", "--bank", "toy=moved.jsonl")
+    assert code == 4
+    assert "give gates with --gates FILE.toml" in err
+
+
+def test_a_test_that_scores_in_its_own_way_keeps_its_scores(project: Project) -> None:
+    (project.path / "adaptive-eval.toml").unlink()
+    project.answers("good", 0.9)
+    project.text(
+        "test_own.py",
+        "import pytest\n"
+        "@pytest.mark.adaptive_eval('toy.jsonl', budget=60)\n"
+        "def test_toy(item, model):\n"
+        "    item.text = model.generate(item)\n"
+        "    item.score(0.75)\n"
+        "def test_gate(adaptive_eval):\n"
+        "    assert adaptive_eval['toy'].accuracy.at_least(0.4)\n",
+    )
+    project.text(
+        "conftest.py",
+        "import pytest\n"
+        "class Own:\n"
+        "    def generate(self, item):\n"
+        "        return 'yes'\n"
+        "@pytest.fixture(scope='session')\n"
+        "def model():\n"
+        "    return Own()\n",
+    )
+    assert project.run("good", "--adaptive-eval-record=own.json") == 0
+    code, out, _ = project.command("rescore", "own.json")
+    assert code == 0
+    assert "the test scores answers in its own way, so that the recorded scores stand" in out
+
+
+def test_merging_puts_jobs_together(two: Project) -> None:
+    code, out, _ = two.command("merge", "good.json", "bad.json", "-o", "all.json")
+    assert code == 1
+    merged = json.loads((two.path / "all.json").read_text())
+    assert merged["merged"] == two.ids
+    assert [i["name"] for i in merged["interviews"]] == ["toy", f"toy ({merged['interviews'][1]['subject']['name']})"]
+    assert [g["interview"] for g in merged["gates"]] == [i["name"] for i in merged["interviews"]]
+    assert "PASS" in out
+    assert "FAIL" in out
+    assert two.command("report", "all.json")[0] == 0
+    assert two.command("merge", "good.json", "good.json")[0] == 4
+    assert two.command("merge", "good.json")[0] == 0
+    assert len(two.ids) == 3
+
+
+def test_report_writes_what_is_asked_for(two: Project) -> None:
+    code, out, _ = two.command(
+        *("report", two.ids[0], "--html", "r.html", "--markdown", "r.md", "--junit", "r.xml"),
+        *("--responses", "r.csv", "--every-eval-ever", "neutral"),
+    )
+    assert code == 0
+    assert "PASS" in out
+    page = (two.path / "r.html").read_text()
+    assert "question 1" in page, "the bank was found where the run had it"
+    assert "PASS" in (two.path / "r.md").read_text()
+    assert (two.path / "r.xml").read_bytes().startswith(b"<?xml")
+    rows = list(csv.DictReader(io.StringIO((two.path / "r.csv").read_text())))
+    assert len(rows) == 80
+    assert list((two.path / "neutral").iterdir())
+    assert two.command("report", two.ids[0], "--responses", "r.jsonl")[0] == 0
+    assert len((two.path / "r.jsonl").read_text().splitlines()) == 80
+
+
+def test_report_of_no_run_is_an_error_and_promotes_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = project.path / "output"
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    code, _, err = project.command("report", "none.json", "--github")
+    assert code == 4
+    assert "none.json: cannot read the run record" in err
+    assert "promote=false" in output.read_text()
+    assert project.command("report")[0] == 4
+
+
+def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.answers("good", 0.9)
+    project.answers("bad", 0.3, seed=1)
+    for seed in range(11):
+        assert project.run("good", f"--adaptive-eval-seed={seed}") == 0
+    code, out, _ = project.command("drift", "--json", "d.json")
+    assert code == 0
+    assert out.splitlines() == ["3 series of 11 runs watched", "no alarm"]
+    assert len(json.loads((project.path / "d.json").read_text())["series"]) == 3
+    for seed in range(20, 22):
+        assert project.run("bad", f"--adaptive-eval-seed={seed}") == 1
+    code, out, _ = project.command("drift", "--json", "d.json")
+    assert code == 1
+    assert "ALARM: accuracy of toy fell from" in out
+    alarms = json.loads((project.path / "d.json").read_text())["alarms"]
+    assert any(alarm["news"] for alarm in alarms)
+    # an accepted change of level begins a new series
+    assert project.command("drift", "--since", project.ids[11])[0] == 0
+    code, _, err = project.command("drift", "--webhook", "NO_SUCH_VARIABLE")
+    assert code == 4
+    assert "the environment has no such variable" in err
+    assert project.command("drift", "--average-run-length", "1")[0] == 4
