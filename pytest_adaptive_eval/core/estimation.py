@@ -129,6 +129,8 @@ class MAP:
         scores, A = _scored(scores, A)
         theta = start.theta
         subjects, dimensions = theta.shape
+        if subjects == dimensions == 1 and c is None:
+            return self._one(scores[0], A[0, :, 0], d[0], float(theta[0, 0]))
         precision = 1.0 / self._variances(dimensions)
         prior = np.diag(precision)
         # a step of Newton's leaves an error of at most a/2 step^2, as the third derivative is at most a times the
@@ -159,6 +161,27 @@ class MAP:
                     limit = np.where(done, 0.0, limit)
         covariance = 1.0 / information if dimensions == 1 else np.linalg.inv(information)
         return Estimate(theta, np.asarray(covariance), np.asarray(arrived.all(axis=1)))
+
+    def _one(self, scores: Array, a: Array, d: Array, theta: float) -> Estimate:
+        """The same for one subject in one dimension without guessing, as most interviews in CI are.
+
+        Takes a third of the time: arrays of length one cost more than the sums over the items.
+        """
+        precision = 1.0 / float(self._variances(1)[0])
+        near = math.sqrt(self.tolerance / max(float(a.max(initial=1.0)), -float(a.min(initial=0.0))))
+        limit, last, arrived, information = 2.0, 0.0, False, precision
+        with np.errstate(over="ignore"):
+            for i in range(self.iterations):
+                p = 1.0 / (1.0 + np.exp(-(a * theta + d)))
+                information = float((p - p * p) @ (a * a)) + precision
+                step = (float((scores - p) @ a) - precision * (theta - self.mean)) / information
+                if i > 5 and step * last < 0:
+                    limit *= 0.5
+                theta += math.copysign(min(abs(step), limit), step)
+                last = step
+                if arrived := abs(step) < near:
+                    break
+        return Estimate(np.array([[theta]]), np.array([[[1.0 / information]]]), np.array([arrived]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,21 @@ def test_mle_leaves_the_flat_lower_bound_when_right_answers_follow() -> None:
     assert got.converged.all()
 
 
+@given(st.integers(0, 2**32 - 1), st.floats(0.3, 6.0), st.sampled_from([0.5, 1.0, 4.0]))
+def test_one_subject_is_estimated_as_one_of_many(seed: int, steep: float, sd: float) -> None:
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 60))
+    A, d = rng.normal(0.3, steep, (1, k, 1)), rng.normal(0.0, 2.0 * steep, (1, k))
+    scores = np.where(rng.random((1, k)) < 0.1, np.nan, (rng.random((1, k)) < rng.random()).astype(float))
+    estimator = MAP(sd=sd)
+    alone = estimator.estimate(scores, A, d, None, estimator.prior(1, 1))
+    twice = [np.repeat(x, 2, axis=0) for x in (scores, A, d)]
+    among = estimator.estimate(*twice, None, estimator.prior(2, 1))
+    assert alone.theta[0] == pytest.approx(among.theta[0], abs=1e-9)
+    assert alone.covariance[0] == pytest.approx(among.covariance[0], rel=1e-9)
+    assert alone.converged[0] == among.converged[0]
+
+
 def test_subjects_do_not_depend_on_each_other() -> None:
     rng = np.random.default_rng(8)
     a, d, r = rng.random((40, 15)) * 3, rng.normal(size=(40, 15)), (rng.random((40, 15)) < 0.5).astype(float)
