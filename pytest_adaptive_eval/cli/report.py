@@ -33,6 +33,10 @@ def report_command(options: argparse.Namespace) -> int:
         raise
     series, alarms = _trend(record, options.source)
     show(record)
+    if options.github:
+        from pytest_adaptive_eval.reports.github import write_github
+
+        write_github(record, os.environ, sys.stdout.write, folder=Path.cwd(), alarms=alarms)
     if options.html:
         from pytest_adaptive_eval.config import recorded_banks
         from pytest_adaptive_eval.reports.page import write_page
@@ -48,10 +52,6 @@ def report_command(options: argparse.Namespace) -> int:
 
         write_gate_report(record, options.junit)
     _export(options, record)
-    if options.github:
-        from pytest_adaptive_eval.reports.github import write_github
-
-        write_github(record, os.environ, sys.stdout.write, folder=Path.cwd(), alarms=alarms)
     return PASSED
 
 

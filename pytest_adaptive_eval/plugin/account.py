@@ -233,6 +233,7 @@ class Account:
         if not (self.run.interviews or self.run.gates or self._complaints):
             return
         from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
+        from pytest_adaptive_eval.reports.text import guard
 
         writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth
         if self.config.get_verbosity() < 0:
@@ -243,7 +244,7 @@ class Account:
             shown = {name: relative(path, base) for name, path in self._written.items()}
             write_lines(summary_lines(self.run, width, written=shown), writer.write)
         for complaint in self._complaints:
-            writer.write_line(f"adaptive-eval: {complaint}", red=True, bold=True)
+            writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
 
 
 def relative(path: os.PathLike[str] | str, base: Path) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,12 @@ from pytest_adaptive_eval.plugin.exchange import Planned
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, is_placeholder, question
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
+from pytest_adaptive_eval.reports.text import guard
 from pytest_adaptive_eval.store.files import probe
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
+    from pytest_adaptive_eval.tasks import TaskFamily
 
 __all__ = ["Collection"]
 
@@ -120,6 +123,7 @@ class Collection:
             self.state.settings,
             read=self._bank,
             selector=lambda name: self.config.hook.pytest_adaptive_eval_selector(name=name, config=self.config),
+            tasks=lambda: self._tasks,
         )
         definitions = node._fixtureinfo.name2fixturedefs.get("model", ())
         if definitions and definitions[-1].func is fixtures.model_function and self.state.settings.model is None:
@@ -139,6 +143,14 @@ class Collection:
             interview.untimed = interview.own_markers[0]
         self.state.interviews.append(interview)
         return interview
+
+    @functools.cached_property
+    def _tasks(self) -> Mapping[str, TaskFamily]:
+        """Task families by name, with those of plugins; loaded when the first evaluation wants one."""
+        from pytest_adaptive_eval.tasks import families
+
+        provided = self.config.hook.pytest_adaptive_eval_task_families(config=self.config)
+        return families(family for some in provided for family in some)
 
     def _bank(self, path: Path) -> ItemBank:
         path = path.resolve()
@@ -266,7 +278,7 @@ class Collection:
             for condition in interview.planned:
                 if condition.by_draws and interview.evaluation.policy.stop == "decision":
                     lines.append(f"adaptive-eval: {interview.outlook(condition)}")
-        return lines if self.config.get_verbosity() >= 0 else [line for line in lines if "WARNING" in line]
+        return [guard(line) for line in lines if self.config.get_verbosity() >= 0 or "WARNING" in line]
 
     def _check(self, item: pytest.Item) -> None:
         """Refuse what would quietly be no interview, or one whose outcome means something else."""

@@ -132,6 +132,9 @@ def refuse(config: pytest.Config, items: list[pytest.Item], message: str) -> Non
 
     A worker of xdist cannot end the run: it hands the message to its controller and runs nothing.
     """
+    from pytest_adaptive_eval.reports.text import guard
+
+    message = guard(message)
     if hasattr(config, "workeroutput"):
         config.workeroutput[REFUSAL] = message.encode("utf-8", "replace").decode()
         items.clear()

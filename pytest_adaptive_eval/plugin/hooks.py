@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.selection import Selector
     from pytest_adaptive_eval.core.verdict import Verdict
     from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.tasks import TaskFamily
 
 
 @pytest.hookspec(firstresult=True)
@@ -37,6 +39,17 @@ def pytest_adaptive_eval_selector(name: str, config: pytest.Config) -> Selector 
     Returns
     -------
     Selector or None
+    """
+
+
+@pytest.hookspec
+def pytest_adaptive_eval_task_families(config: pytest.Config) -> Sequence[TaskFamily]:  # type: ignore[empty-body]
+    """Provide task families, which evaluations name as ``task``.
+
+    Returns
+    -------
+    sequence of TaskFamily
+        Their names differ from those that are built in.
     """
 
 

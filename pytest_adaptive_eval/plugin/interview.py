@@ -19,7 +19,6 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -100,7 +99,7 @@ class Interview(pytest.Function):
         scores = np.full(len(result.bank), np.nan)
         scores[result.log.items] = result.log.scores
         who = result.subject
-        baseline = Baseline(who.get("name") or name, scores, result.log)
+        baseline = Baseline(who.get("name") or name, scores, result.log, climbed=bool(result.queries))
         # two tests of one run stand side by side, and are never the same: what they ask is for the reader to compare
         return BaselineFile(baseline, f"evaluation {name!r}", who.get("decoding", ""))
 
@@ -170,8 +169,9 @@ class Interview(pytest.Function):
         claims = [c.claim(bank, baselines) for c in self.planned if c.by_draws]
         cuts = [Cut(bank, c.value, c.confidence) for c in self.planned if c.method == "likelihood-ratio"]
         stops = not self.unplanned and not self.absent and not any(c.by_rank for c in self.planned)
-        complete = [b for b in baselines.values() if b.complete]
-        partial = [b for b in baselines.values() if not b.complete]
+        drawn = [b for b in baselines.values() if not b.climbed]
+        complete = [b for b in drawn if b.complete]
+        partial = [b for b in drawn if not b.complete]
         if len(partial) > 1 or (partial and complete):
             raise BaselineError(
                 f"{evaluation.name}: several baselines, of which {partial[0].name!r} answered some items only, cannot "
@@ -471,6 +471,8 @@ class Interview(pytest.Function):
 
 def _reason(policy: Policy) -> str:
     """Why an item is asked."""
+    if policy.stop == "level":
+        return "the next of its level"
     if policy.selector.mode == "top" and policy.floor == 0:
         return f"highest {policy.selector.name.removeprefix('maximum-')}"
     if policy.selector.name == "random":

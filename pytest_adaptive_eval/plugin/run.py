@@ -24,6 +24,7 @@ from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import STATE
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
+from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, guard
 
 __all__ = ["AdaptiveEval", "activate"]
 
@@ -80,7 +81,7 @@ def activate(config: pytest.Config) -> None:
     try:
         state = AdaptiveEval(config, _settings_of(config))
     except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
+        raise pytest.UsageError(guard(str(error))) from None
     config.stash[STATE] = state
     register = config.pluginmanager.register
     register(state, "adaptive-eval-run")
@@ -143,7 +144,7 @@ class AdaptiveEval:
 
     def pytest_report_header(self) -> list[str]:
         """One line, only when active."""
-        model = self.settings.model or "from the fixture or the TOML file"
+        model = clean_terminal(self.settings.model or "from the fixture or the TOML file")
         seed = "" if self.settings.seed is None else f", seed {self.settings.seed}"
         folder = relative(self.folder, self.config.rootpath)
         return [f"adaptive-eval: model {model}{seed}, journal and records in {folder}"]
@@ -181,9 +182,9 @@ class AdaptiveEval:
             elif item in self.wants:
                 setattr(report, ATTACHED, {"gates": [gate.to_json() for gate in self._judged(item, report)]})
         if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
-            from pytest_adaptive_eval.reports.text import clean_xml
-
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
+        if isinstance(item, Question | Interview) or item in self.wants:
+            _guard(report)
         return report
 
     def _judged(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
@@ -208,9 +209,30 @@ class AdaptiveEval:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Likewise in a warning, which may quote a model."""
-        if self.worker and isinstance(warning_message.message, Warning):
-            warning_message.message.args = _portable(warning_message.message.args)
+        """Likewise in a warning, which may quote a model; and no runner of CI finds a command in it."""
+        if isinstance(warning_message.message, Warning):
+            args = warning_message.message.args
+            warning_message.message.args = _guarded(_portable(args) if self.worker else args)
+
+
+def _guard(report: pytest.TestReport) -> None:
+    """Let no runner of CI find a command in what a report shows: faults, answers, what was printed."""
+    report.longrepr = _guarded(report.longrepr)
+    report.sections = [(name, guard(text, "| ")) for name, text in report.sections]
+    if hasattr(report, "wasxfail"):
+        report.wasxfail = _guarded(report.wasxfail)
+
+
+def _guarded(value: Any) -> Any:
+    """A text, or what holds texts, as pytest's accounts of a fault do, guarded."""
+    if isinstance(value, str):
+        return guard(value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(_guarded, value))
+    if hasattr(value, "toterminal"):
+        for name, part in vars(value).items():
+            setattr(value, name, _guarded(part))
+    return value
 
 
 def _portable(value: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clean_terminal", "clean_xml", "columns", "guard_line", "wrap"]
+__all__ = ["clean_terminal", "clean_xml", "columns", "guard", "wrap"]
 
 #: Control sequences of terminals: CSI, OSC and two-character escapes.  Each part excludes the characters that
 #: begin the next attempt, so that a text full of unfinished sequences still takes linear time.
@@ -24,12 +24,19 @@ _ANSI = re.compile(
 _NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 #: Joiners are not printable, but scripts and emoji need them.
 _JOINERS = "\u200c\u200d"
-#: CI runners read ``::name::`` at the start of a line and ``##[name]`` or ``##name[`` anywhere.
-_COMMAND = re.compile(r":(?=:)|#(?=#)")
+#: CI runners read ``::name::`` at the start of a line and ``##[name]`` or ``##name[`` anywhere; joiners may not count.
+_COMMAND = re.compile(f":(?=[{_JOINERS}]*:)|#(?=[{_JOINERS}]*#)")
+#: The same of a text in which other colons and marks stay.
+_AT_START = re.compile(rf"^(?=(?:[^\S\n]|[{_JOINERS}])*:[{_JOINERS}]*:)", re.MULTILINE)
+_WITHIN = re.compile(rf"#(?=[{_JOINERS}]*#[\w{_JOINERS}]*\[)")
+
+
+def _escape(text: str) -> str:
+    return text.encode("unicode_escape").decode("ascii")
 
 
 def _escaped(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode("ascii")
+    return _escape(match[0])
 
 
 def clean_xml(text: str, limit: int | None = None) -> str:
@@ -62,9 +69,7 @@ def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = Fals
     """
     text = " ".join(_ANSI.sub("", str(text)).split())
     if not text.isprintable():
-        text = "".join(
-            c if c.isprintable() or c in _JOINERS else c.encode("unicode_escape").decode("ascii") for c in text
-        )
+        text = "".join(c if c.isprintable() or c in _JOINERS else _escape(c) for c in text)
     text = _COMMAND.sub(r"\g<0> ", text)
     if limit is None or (columns(text) <= limit and len(text) <= 4 * limit):
         return text
@@ -72,16 +77,27 @@ def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = Fals
     return _fitting(text, limit - 1 - columns(tail)) + "…" + tail
 
 
-def guard_line(text: str, prefix: str = "| ") -> str:
-    """One line of foreign text for a log, which no CI runner can take for a workflow command.
+def guard(text: str, prefix: str = "") -> str:
+    """Foreign text for a log, its white space and lines kept, in which no CI runner finds a workflow command.
+
+    Colours are dropped, and what cannot be seen is shown as its escape.
 
     Parameters
     ----------
     text : str
     prefix : str
-        Keeps the text away from the start of the line.
+        Of each line; without one, only a line that would be a command gets one.
     """
-    return prefix + clean_terminal(text)
+    text = _ANSI.sub("", str(text)).replace("\r\n", "\n")
+    if not text.isprintable():
+        kept = f"\n\t{_JOINERS}"
+        text = "".join(
+            c if c.isprintable() or c in kept or unicodedata.category(c) == "Zs" else _escape(c) for c in text
+        )
+    text = _WITHIN.sub("# ", text)
+    if prefix:
+        return "".join(f"{prefix}{line}" for line in text.splitlines(keepends=True))
+    return _AT_START.sub("| ", text)
 
 
 def columns(text: str) -> int:

@@ -56,7 +56,7 @@ class _File:
                 data = archive.read(self.member)
         else:
             data = self.path.read_bytes()
-        if b'"schema_version"' not in data or b'"interviews"' not in data:
+        if b'"run"' not in data or b'"interviews"' not in data:
             return None
         return parse_run(data, self.key)
 
@@ -145,10 +145,10 @@ class History:
                 try:
                     make_private(path.parent)
                     return _opened(str(path))
-                except sqlite3.OperationalError:  # locked by another process, or a folder that is read only
-                    break
-                except sqlite3.DatabaseError:  # damaged, or of another version: the records have it all
-                    with suppress(OSError):
+                except sqlite3.Error as error:
+                    if _busy(error):  # another process has it, or the folder is read only
+                        break
+                    with suppress(OSError):  # damaged, or of another version: the records have it all
                         path.unlink(missing_ok=True)
                 except OSError:
                     break
@@ -262,11 +262,12 @@ class History:
         **which : str
             As in `interviews`.
         """
+        since = next((record.started for record in self.runs if since and record.run.startswith(since)), since)
         found: dict[tuple[str, str, str, str, str, str], list[Point]] = {}
         for record, interview in self.interviews(**which):
             if interview.error or not interview.stop or (until and record.started > until):
                 continue
-            if since and record.started < since and record.run < since:
+            if record.started < since:
                 continue
             bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
             for metric, category, value, error in _measured(interview):
@@ -301,12 +302,18 @@ def _opened(path: str) -> sqlite3.Connection:
         connection.execute(
             "CREATE TABLE IF NOT EXISTS run (file TEXT PRIMARY KEY, size INTEGER, changed INTEGER, summary TEXT)"
         )
+        connection.execute("SELECT file, size, changed, summary FROM run LIMIT 1")
         connection.execute(f"PRAGMA user_version = {_INDEX}")
         connection.commit()
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _busy(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -45,8 +45,8 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
         ('"toy.jsonl", selector="best"', "selector 'best' is not known; use *or install a plugin that provides it"),
         ('"toy.jsonl", selector="spread"', "selector 'spread' needs a calibrated bank, and 'toy' has no parameters*"),
         ('"toy.jsonl", standard_error=0.3', "standard_error needs an ability, and the bank 'toy' has no parameters"),
-        ('"toy.jsonl", policy="guess"', "policy 'guess' is not known; use estimate, decide, fixed-form"),
-        ('"toy.jsonl", stop="never"', "stop is 'never', expected 'decision' or 'budget'"),
+        ('"toy.jsonl", policy="guess"', "policy 'guess' is not known; use estimate, decide, fixed-form, ladder"),
+        ('"toy.jsonl", stop="never"', "stop is 'never', expected 'decision' or 'budget', or 'level' for a task"),
         (
             '"toy.jsonl", policy="fixed-form", seed=3, floor=1',
             "a fixed form is drawn uniformly and asked in full: *floor",

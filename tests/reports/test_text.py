@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, columns, guard_line, wrap
+from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, columns, guard, wrap
+from tests.reports.runner import commands
 
 #: Any text, lone surrogates included, and often what does harm.
 TEXTS = st.lists(
@@ -91,14 +93,30 @@ def test_columns() -> None:
     assert [columns(text) for text in ("", "abc", "模型", "é", "e\u0301", "a\u200db")] == [0, 3, 4, 1, 1, 2]
 
 
-@given(TEXTS)
-def test_no_runner_takes_a_guarded_line_for_a_command(text: str) -> None:
-    line = guard_line(text)
-    assert line.startswith("| ")
-    assert line.splitlines() == [line]
-    assert not line.strip().startswith("::")
-    assert "::" not in line
-    assert "##" not in line
+@given(TEXTS | st.lists(st.sampled_from([*":#[] \n\t\u3000\u200d", "error", "\x1b[m"]), max_size=20).map("".join))
+def test_no_runner_finds_a_command_in_a_guarded_text(text: str) -> None:
+    for guarded in (guard(text), guard(text, "| ")):
+        assert commands(guarded) == []
+        assert all(c.isprintable() or c in "\n\t\u200c\u200d" or unicodedata.category(c) == "Zs" for c in guarded)
+        guarded.encode("utf-8")
+    assert guard(guard(text)) == guard(text)
+    assert all(line.startswith("| ") for line in guard(text, "| ").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  in a.py::b\n\tstd::string\n", "  in a.py::b\n\tstd::string\n"),
+        ("a\r\n  ::error::b\n", "a\n|   ::error::b\n"),
+        ("10%\r::error::b", "10%\\r::error::b"),
+        ("## A title\n##[group]x ##vso[task]y", "## A title\n# #[group]x # #vso[task]y"),
+        ("\x1b[1m::error::x\x1b[0m", "| ::error::x"),
+        ("\u3000::error::x \ud800", "| \u3000::error::x \\ud800"),
+        ("क्‍ष 👩‍🔬", "क्‍ष 👩‍🔬"),
+    ],
+)
+def test_a_guarded_text_is_else_as_it_was(text: str, expected: str) -> None:
+    assert guard(text) == expected
 
 
 @given(st.lists(st.text("ab模", min_size=1, max_size=12), max_size=30), st.integers(8, 30))
@@ -110,9 +128,12 @@ def test_wrap_breaks_between_words(words: list[str], width: int) -> None:
         assert columns(line) <= width or " " not in line[2:]
 
 
-@pytest.mark.parametrize("piece", ["\x1b[", "\x1b]", "\x9d", "\x9b", "\x1b]a", "\x1b[1;", "\x1b[ ", "::", "##", "\r"])
+@pytest.mark.parametrize(
+    "piece", ["\x1b[", "\x1b]", "\x9d", "\x9b", "\x1b]a", "\x1b[1;", "\x1b[ ", "::", "##", "\r", ":\u200d", "#\u200d"]
+)
 def test_cleaning_takes_linear_time(piece: str) -> None:
     start = time.process_time()
     clean_xml(piece * 50_000)
     clean_terminal(piece * 50_000, 80)
+    guard(piece * 50_000)
     assert time.process_time() - start < 2

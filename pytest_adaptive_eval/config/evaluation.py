@@ -1,0 +1,324 @@
+"""Settings of a run, and the assembly of an evaluation from what the user wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.estimation import ESTIMATORS
+from pytest_adaptive_eval.core.selection import Selector
+from pytest_adaptive_eval.core.selectors import SELECTORS
+from pytest_adaptive_eval.core.session import FIXED_FORM, LADDER, POLICIES, Policy
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.tasks import TaskFamily
+
+__all__ = ["EVAL_KEYS", "EvalSpec", "Evaluation", "Settings", "bank_notes", "check_keys"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What flags and ini settings say for every evaluation; None leaves it to the evaluation.
+
+    Parameters
+    ----------
+    root : Path
+        Folder that relative paths fall back to.
+    folder : Path
+        Where the journal and the records live.
+    model : str or None
+        Text that names the subject.
+    budget : str or None
+    seed : int or None
+    fresh : bool
+        Start every interview anew, whatever the journal holds.
+    record, junit : Path or None
+        Where to write the run's record and the gate report besides.
+    graders : tuple of str
+        Modules that the user trusts to grade.
+    baseline : str or None
+        What gates call ``"baseline"``: a run's record, a history of runs, or
+        recorded answers.
+    missing_baseline : {"warn", "record", "fail"}
+        What happens where there is none yet.
+    html : Path or None
+        Where to write the report for people.
+    """
+
+    root: Path
+    folder: Path
+    model: str | None = None
+    budget: str | None = None
+    seed: int | None = None
+    fresh: bool = False
+    record: Path | None = None
+    junit: Path | None = None
+    graders: tuple[str, ...] = ()
+    baseline: str | None = None
+    missing_baseline: str = "warn"
+    html: Path | None = None
+
+
+_NUMBER = (int, float)
+#: What one evaluation may say, in a marker or in TOML, and the types it takes.
+EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
+    "bank": (str,),
+    "task": (str,),
+    "levels": (int,),
+    "queries": (int,),
+    "stop_at": _NUMBER,
+    "category": (str,),
+    "name": (str,),
+    "policy": (str,),
+    "selector": (str,),
+    "floor": _NUMBER,
+    "budget": (int, str),
+    "standard_error": _NUMBER,
+    "batch": (int,),
+    "estimator": (str,),
+    "seed": (int,),
+    "stop": (str,),
+}
+_TASK_KEYS = ("levels", "queries", "stop_at")
+#: Questions a level: of a climb, as MACEval asks them, and of a population that other policies draw from.
+_QUERIES, _POPULATION = 10, 50
+
+
+def check_keys(data: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], where: str) -> None:
+    """Refuse unknown settings, and values of a wrong type.
+
+    Raises
+    ------
+    ConfigError
+        Names the place and the setting.
+    """
+    for name, value in data.items():
+        if name not in keys:
+            raise ConfigError(f"{where}: unknown setting {name!r}; known are {', '.join(keys)}")
+        if not isinstance(value, keys[name]) or isinstance(value, bool):
+            expected = " or ".join(kind.__name__ for kind in keys[name])
+            hint = ' (a share is written in quotes: "15%")' if name == "budget" else ""
+            raise ConfigError(f"{where}: {name} is {value!r}, expected {expected}{hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A bank, a policy and a seed, ready for a `Session`.
+
+    Parameters
+    ----------
+    name : str
+    bank : ItemBank
+    policy : Policy
+    seed : int
+        As the user set it; recorded.
+    stream : int
+        Seed of this evaluation's own draws, from `seed` and `name`.
+    budget : int
+        Administrations.
+    notes : tuple of str
+        What a reader of any verdict must know.
+    path : Path or None
+        Of the bank.
+    """
+
+    name: str
+    bank: ItemBank
+    policy: Policy
+    seed: int
+    stream: int
+    budget: int
+    notes: tuple[str, ...] = ()
+    path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvalSpec:
+    """One evaluation as written by the user.
+
+    Parameters
+    ----------
+    data : mapping
+        Settings by name, see `EVAL_KEYS`.
+    where : str
+        File and line, for errors.
+    base : Path
+        Folder that the bank's path is relative to.
+    """
+
+    data: Mapping[str, Any]
+    where: str
+    base: Path
+
+    def __post_init__(self) -> None:
+        check_keys(self.data, EVAL_KEYS, self.where)
+        if not self.data.get("bank") and not self.data.get("task"):
+            raise ConfigError(
+                f'{self.where}: bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task '
+                'that is generated: task="addition"'
+            )
+        if own := [key for key in ("bank", "category") if key in self.data and "task" in self.data]:
+            raise ConfigError(f"{self.where}: {own[0]} and task exclude each other: remove one of them")
+        if own := [key for key in _TASK_KEYS if key in self.data and "task" not in self.data]:
+            raise ConfigError(f"{self.where}: {own[0]} goes with a task, and there is none")
+
+    @property
+    def bank_stem(self) -> str:
+        """The task, or the bank's file name without its suffixes."""
+        if "task" in self.data:
+            return str(self.data["task"])
+        stem = Path(str(self.data["bank"])).name
+        for suffix in (".bank", ".jsonl", ".items"):
+            stem = stem.removesuffix(suffix)
+        return stem
+
+    @property
+    def name(self) -> str:
+        """The evaluation's name: its own, else the bank's stem, with the category."""
+        category = self.data.get("category")
+        return str(self.data.get("name", f"{self.bank_stem}-{category}" if category else self.bank_stem))
+
+    @property
+    def parameter_id(self) -> str:
+        """Id of the placeholder among a function's parameters."""
+        return "aeval:" + re.sub(r"[^A-Za-z0-9._+-]+", "_", self.bank_stem)
+
+    def build(
+        self,
+        settings: Settings,
+        *,
+        read: Callable[[Path], ItemBank] | None = None,
+        selector: Callable[[str], Selector | None] = SELECTORS.get,
+        tasks: Callable[[], Mapping[str, TaskFamily]] | None = None,
+    ) -> Evaluation:
+        """Read the bank and check every setting against it.
+
+        Parameters
+        ----------
+        settings : Settings
+        read : callable, optional
+            Gives the bank at a path.
+        selector : callable, optional
+            Gives selectors that are not built in, by name.
+        tasks : callable, optional
+            Gives the task families by name; those that are built in when omitted.
+
+        Raises
+        ------
+        ConfigError, BankError
+            Anything the user can mend.
+        """
+        try:
+            if (seed := self.data.get("seed", 0)) < 0:
+                raise ConfigError(f"the seed is {seed}, expected a whole number of at least 0")
+            path = None
+            if "task" in self.data:
+                bank = self._task(settings, seed if settings.seed is None else settings.seed, tasks)
+            else:
+                path = self._bank_path(settings.root)
+                bank = read(path) if read else read_bank(path, graders=settings.graders)
+            if "category" in self.data:
+                bank = bank.only(self.data["category"])
+            policy = self._policy(settings, bank, selector)
+            budget = policy.budget_on(bank)
+        except ConfigError as error:
+            text = str(error)
+            raise ConfigError(text if text.startswith(self.where) else f"{self.where}: {text}") from None
+        fixed = self.data.get("policy") == FIXED_FORM
+        seed = settings.seed if settings.seed is not None and not fixed else seed
+        stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
+        if bank.report.get("textless"):
+            raise ConfigError(
+                f"{self.where}: the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it "
+                "with --items ITEMS.jsonl"
+            )
+        notes = bank_notes(bank)
+        if fixed:
+            notes.insert(0, "a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
+        return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path)
+
+    @property
+    def _policy_name(self) -> str:
+        return str(self.data.get("policy", LADDER if "task" in self.data else "decide"))
+
+    def _task(self, settings: Settings, seed: int, tasks: Callable[[], Mapping[str, TaskFamily]] | None) -> ItemBank:
+        from pytest_adaptive_eval.tasks import FAMILIES
+        from pytest_adaptive_eval.tasks.bank import task_bank
+
+        known = FAMILIES if tasks is None else tasks()
+        name = self.data["task"]
+        if name not in known:
+            raise ConfigError(f"{self.where}: task {name!r} is not known; use {', '.join(known)}, or install a plugin")
+        queries = self.data.get("queries", _QUERIES if self._policy_name == LADDER else _POPULATION)
+        return task_bank(
+            known[name],
+            queries=queries,
+            levels=self.data.get("levels"),
+            seed=seed,
+            pictures=settings.folder / "pictures",
+        )
+
+    def _bank_path(self, root: Path) -> Path:
+        written = Path(self.data["bank"]).expanduser()
+        for base in (self.base, root):
+            if (base / written).exists():
+                return base / written
+        tried = dict.fromkeys(str(base / written) for base in (self.base, root))
+        raise ConfigError(
+            f"{self.where}: there is no bank at {' or '.join(tried)}: give a folder NAME.bank or a JSONL file of items"
+        )
+
+    def _policy(self, settings: Settings, bank: ItemBank, more: Callable[[str], Selector | None]) -> Policy:
+        data = self.data
+        name = self._policy_name
+        if name not in POLICIES:
+            raise ConfigError(f"{self.where}: policy {name!r} is not known; use {', '.join(POLICIES)}")
+        policy = POLICIES[name]
+        if name == LADDER:
+            if "task" not in data:
+                raise ConfigError(f"{self.where}: the policy 'ladder' climbs the levels of a task, and a bank has none")
+            if own := [k for k in ("selector", "floor", "stop", "standard_error", "batch", "budget") if k in data]:
+                raise ConfigError(f"{self.where}: a ladder is asked level by level: remove {own[0]}; set queries")
+            return replace(policy, batch=data.get("queries", _QUERIES), stop_at=float(data.get("stop_at", 0.0)))
+        if "stop_at" in data:
+            raise ConfigError(f"{self.where}: stop_at goes with the policy 'ladder'")
+        if not bank.calibrated and "selector" not in data:
+            policy = replace(policy, selector=SELECTORS["random"])
+        changes: dict[str, Any] = {
+            k: data[k] for k in ("floor", "standard_error", "batch", "budget", "stop") if k in data
+        }
+        if name == FIXED_FORM and (own := [k for k in ("selector", "floor", "stop", "standard_error") if k in data]):
+            raise ConfigError(f"{self.where}: a fixed form is drawn uniformly and asked in full: remove {own[0]}")
+        if "selector" in data:
+            chosen = SELECTORS.get(data["selector"]) or more(data["selector"])
+            if chosen is None:
+                raise ConfigError(
+                    f"{self.where}: selector {data['selector']!r} is not known; use {', '.join(SELECTORS)} or install "
+                    "a plugin that provides it"
+                )
+            changes["selector"] = chosen
+        if "estimator" in data:
+            if data["estimator"] not in ESTIMATORS:
+                raise ConfigError(
+                    f"{self.where}: estimator {data['estimator']!r} is not known; use {', '.join(ESTIMATORS)}"
+                )
+            changes["estimator"] = ESTIMATORS[data["estimator"]]()
+        if settings.budget is not None:
+            changes["budget"] = settings.budget
+        return replace(policy, **changes)
+
+
+def bank_notes(bank: ItemBank) -> list[str]:
+    """What a reader of any verdict must know of its bank."""
+    if not bank.calibrated:
+        return ["uncalibrated bank, uniform draws"]
+    if bank.report.get("trusted") is False:
+        return ["the bank failed its quality checks and was written by force"]
+    return []

@@ -1,0 +1,145 @@
+"""Evaluations and gates in TOML files, which need no Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec, check_keys
+from pytest_adaptive_eval.core.conditions import KINDS, Condition
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["GateSpec", "TomlEval", "read_toml"]
+
+_NUMBER = (int, float)
+_TOML_KEYS = {**EVAL_KEYS, "kind": (str,), "model": (str,), "gate": (list,)}
+_GATE_KEYS: Mapping[str, tuple[type, ...]] = {
+    "metric": (str,),
+    "at_least": _NUMBER,
+    "not_worse_than": (str,),
+    "margin": _NUMBER,
+    "rank_within": (int,),
+    "above": (str,),
+    "confidence": _NUMBER,
+    "probability": _NUMBER,
+    "on_inconclusive": (str,),
+    "method": (str,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GateSpec:
+    """One ``[[eval.gate]]``.
+
+    Parameters
+    ----------
+    condition : Condition
+    line : int
+        In the file, from 1.
+    """
+
+    condition: Condition
+    line: int = 0
+
+    @property
+    def name(self) -> str:
+        """As the test is called."""
+        return self.condition.label
+
+
+@dataclass(frozen=True, slots=True)
+class TomlEval:
+    """One ``[[eval]]`` of a TOML file, with its gates."""
+
+    spec: EvalSpec
+    model: str | None
+    gates: tuple[GateSpec, ...] = field(default=())
+    line: int = 0
+
+
+def _lines(text: str) -> list[tuple[str, int]]:
+    """Headers ``[[eval]]`` and ``[[eval.gate]]`` with their lines, since the parser tells none."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        head = line.split("#")[0].replace(" ", "").strip()
+        if head in ("[[eval]]", "[[eval.gate]]"):
+            found.append((head, number))
+    return found
+
+
+def read_toml(path: Path) -> list[TomlEval]:
+    """The evaluations of ``adaptive-eval.toml`` or ``*.eval.toml``.
+
+    Raises
+    ------
+    ConfigError
+        Not TOML, unknown keys, wrong types, two evaluations of one name, or none.
+    """
+    import tomllib  # only where there is a file to read: it takes as long to load as a small bank
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: not readable as TOML: {error}") from None
+    if unknown := sorted(set(data) - {"eval"}):
+        raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")
+    tables = data.get("eval")
+    if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
+        raise ConfigError(f"{path}: no evaluation; write [[eval]] (in double brackets) with a bank")
+    heads = _lines(text)
+    eval_lines = [line for head, line in heads if head == "[[eval]]"]
+    gate_lines = iter([line for head, line in heads if head == "[[eval.gate]]"])
+    out: list[TomlEval] = []
+    for number, table in enumerate(tables):
+        line = eval_lines[number] if number < len(eval_lines) else 0
+        where = f"{path}:{line}"
+        check_keys(table, _TOML_KEYS, where)
+        kind = table.get("kind", "ladder" if "task" in table else "bank")
+        if kind not in ("bank", "ladder"):
+            raise ConfigError(f"{where}: kind {kind!r} is not known; use 'bank' or 'ladder'")
+        if (kind == "ladder") != ("task" in table):
+            raise ConfigError(f'{where}: kind = "ladder" goes with a task, and kind = "bank" with a bank')
+        gates = tuple(_gate(gate, path, next(gate_lines, line)) for gate in table.get("gate", []))
+        spec = EvalSpec({k: v for k, v in table.items() if k in EVAL_KEYS}, where, path.parent)
+        if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
+            raise ConfigError(f"{where}: name {spec.name!r} cannot name a test: leave out '::' and square brackets")
+        if any(other.spec.name == spec.name for other in out):
+            raise ConfigError(f"{where}: two evaluations of the name {spec.name!r}; give one a name of its own")
+        names = [gate.name for gate in gates]
+        if len(set(names)) < len(names):
+            raise ConfigError(f"{where}: two gates of {spec.name!r} are the same")
+        out.append(TomlEval(spec, table.get("model"), gates, line))
+    return out
+
+
+def _gate(data: Any, path: Path, line: int) -> GateSpec:
+    where = f"{path}:{line}"
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where}: a gate is written [[eval.gate]] with metric and at_least")
+    check_keys(data, _GATE_KEYS, where)
+    kinds = [kind for kind in KINDS if kind in data]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none"
+        raise ConfigError(
+            f"{where}: a gate has one condition of {', '.join(KINDS)}; found {found}: write at_least = 0.6"
+        )
+    (kind,) = kinds
+    if (kind == "not_worse_than") != ("margin" in data):
+        raise ConfigError(f"{where}: not_worse_than and margin go together: margin = 0.02 allows a loss of 2 points")
+    more: dict[str, Any] = {k: data[k] for k in ("on_inconclusive", "method") if k in data}
+    for name, kinds_of in (("confidence", ("at_least", "not_worse_than")), ("probability", ("rank_within", "above"))):
+        if name in data:
+            if kind not in kinds_of:
+                raise ConfigError(f"{where}: {name} does not go with {kind}; it goes with {' and '.join(kinds_of)}")
+            more[name] = float(data[name])
+    if kind == "not_worse_than":
+        more |= {"value": float(data["margin"]), "name": data[kind]}
+    else:
+        more["name" if kind == "above" else "value"] = data[kind]
+    try:
+        return GateSpec(Condition(data.get("metric", "accuracy"), kind, **more), line)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None

@@ -1,0 +1,185 @@
+"""What GitHub Actions takes from a run: annotations at the gates, a summary, and outputs for later jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.core.record import GateRecord, RunRecord
+from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.verdict import Outcome
+from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.markdown import WORST_FIRST, let_through, summary_markdown
+from pytest_adaptive_eval.reports.text import clean_terminal
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.drift import Alarm
+
+__all__ = ["annotation_lines", "outputs", "write_failure", "write_github"]
+
+#: Annotations of a kind that GitHub shows of one step.
+_SHOWN = 10
+#: Columns of a title and of a message; the summary says more.
+_TITLE, _MESSAGE = 120, 1_000
+#: Bytes of a summary, far from the 1 MiB at which GitHub drops it.
+_SUMMARY = 900_000
+_NO_RECORD = "The run left no record, so that nothing is known of its gates. Its log says why."
+
+
+def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> list[str]:
+    """One workflow command a gate, errors first.
+
+    A PASS is a notice, a gate that was let through undecided a warning, and
+    any other an error.  Of each kind GitHub shows ten; the tenth tells how
+    many more there are.
+
+    Parameters
+    ----------
+    record : RunRecord
+    folder : Path
+        What the files of the gates are relative to.
+    workspace : Path
+        Root of the checkout; a file outside of it is left out.
+
+    Returns
+    -------
+    list of str
+        Lines without their ends; text of the record is data of its one command.
+    """
+    kinds: dict[str, list[GateRecord]] = {"error": [], "warning": [], "notice": []}
+    for gate in record.gates:
+        passed = words.outcome(gate) is Outcome.PASS
+        kinds["notice" if passed else "warning" if let_through(gate) else "error"].append(gate)
+    lines = []
+    for kind, gates in kinds.items():
+        shown = len(gates) if len(gates) <= _SHOWN else _SHOWN - 1
+        lines += [_annotation(kind, gate, folder, workspace) for gate in gates[:shown]]
+        if more := len(gates) - shown:
+            lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
+    return lines
+
+
+def _annotation(kind: str, gate: GateRecord, folder: Path, workspace: Path) -> str:
+    outcome = words.outcome(gate).value
+    sentence = str(gate.verdict.get("sentence") or "the record holds no verdict for this gate")
+    file = _within(gate.file, folder, workspace)
+    return _command(
+        kind,
+        clean_terminal(sentence, _MESSAGE),
+        file=file,
+        line=str(gate.line) if file and gate.line > 0 else "",
+        title=clean_terminal(f"{outcome} {gate.name}", _TITLE, keep_end=True),
+    )
+
+
+def _within(file: str, folder: Path, workspace: Path) -> str:
+    """The file as the workspace has it; empty where it is not there."""
+    try:
+        return (folder / file).resolve().relative_to(workspace.resolve()).as_posix() if file else ""
+    except (ValueError, OSError, RuntimeError):  # outside, or no path at all
+        return ""
+
+
+def _command(name: str, data: str, **properties: str) -> str:
+    """A workflow command, escaped as the runner reads it."""
+    pairs = [f"{key}={_escaped(value, ':,')}" for key, value in properties.items() if value]
+    return f"::{name} {','.join(pairs)}::{_escaped(data)}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    return "".join(f"%{ord(c):02X}" if c in f"%\r\n{more}" else c for c in text.encode("utf-8", "replace").decode())
+
+
+def outputs(record: RunRecord) -> dict[str, str]:
+    """What later jobs decide on: fixed words and numbers, never text of the record.
+
+    Returns
+    -------
+    dict of str to str
+        ``promote`` is ``true`` or ``false``; ``verdict`` the worst outcome of a
+        gate, ``ERROR`` where an interview gave no result, ``NONE`` where there
+        is no gate; ``passed``, ``failed``, ``inconclusive``, ``errors`` and
+        ``notices`` count gates; ``exit-status`` is the run's, empty if it did
+        not come to its end; ``asked`` counts questions.
+    """
+    outcomes = [words.outcome(gate) for gate in record.gates]
+    found = {*outcomes, *(Outcome.ERROR for interview in record.interviews if words.void(interview))}
+    return {
+        "promote": "true" if record.promote else "false",
+        "verdict": next((outcome.value for outcome in WORST_FIRST if outcome in found), "NONE"),
+        "passed": str(outcomes.count(Outcome.PASS)),
+        "failed": str(outcomes.count(Outcome.FAIL)),
+        "inconclusive": str(outcomes.count(Outcome.INCONCLUSIVE)),
+        "errors": str(outcomes.count(Outcome.ERROR)),
+        "notices": str(sum(bool(gate.verdict.get("notice")) for gate in record.gates)),
+        "exit-status": "" if record.exit_status is None else str(int(record.exit_status)),
+        "asked": str(sum(int(interview.asked) for interview in record.interviews)),
+    }
+
+
+def write_github(
+    record: RunRecord,
+    environ: Mapping[str, str],
+    write: Callable[[str], object],
+    *,
+    folder: Path,
+    alarms: Sequence[Alarm] = (),
+) -> None:
+    """Give a workflow step its annotations, summary and outputs.
+
+    Parameters
+    ----------
+    record : RunRecord
+    environ : mapping
+        Of the step; what it does not name is skipped.
+    write : callable
+        Takes the annotations, for standard output.
+    folder : Path
+        What the files of the gates are relative to.
+    alarms : sequence of Alarm
+        That this run raised.
+
+    Raises
+    ------
+    UsageError
+        A file that the environment names cannot be written.
+    """
+    workspace = Path(environ.get("GITHUB_WORKSPACE") or folder)
+    write("".join(f"{line}\n" for line in annotation_lines(record, folder=folder, workspace=workspace)))
+    _append(environ, "GITHUB_OUTPUT", _lines(outputs(record)))
+    _append(environ, "GITHUB_STEP_SUMMARY", summary_markdown(record, alarms=alarms, limit=_SUMMARY))
+
+
+def write_failure(environ: Mapping[str, str], write: Callable[[str], object]) -> None:
+    """Say that there is no record: whoever waits for the outputs must not take silence for success.
+
+    Raises
+    ------
+    UsageError
+        A file that the environment names cannot be written.
+    """
+    write(_command("error", _NO_RECORD, title="adaptive evaluation") + "\n")
+    _append(environ, "GITHUB_OUTPUT", _lines({"promote": "false", "verdict": Outcome.ERROR.value}))
+    _append(environ, "GITHUB_STEP_SUMMARY", f"## 🛑 Not to be promoted\n\n{_NO_RECORD}\n")
+
+
+def _lines(values: Mapping[str, str]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def _append(environ: Mapping[str, str], name: str, text: str) -> None:
+    if not environ.get(name):
+        return
+    path = Path(environ[name])
+    try:
+        with path.open("a", encoding="utf-8", newline="\n") as file:
+            if file.tell():
+                file.write("\n")  # whatever stands there may not end its line
+            file.write(text)
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot write to {name}: {error.strerror or error}; leave out --github where no runner has made "
+            "that file"
+        ) from error

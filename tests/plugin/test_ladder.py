@@ -1,0 +1,144 @@
+"""Generated tasks in pytest: a climb level by level, or a population that other policies draw from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+#: Adds numbers of up to so many digits.
+MODEL = """
+import re
+import pytest
+from pytest_adaptive_eval import SubjectIdentity
+
+class Adder:
+    identity = SubjectIdentity("adder", "hash{digits}")
+
+    def generate(self, prompt):
+        a, b = map(int, re.findall("[0-9]+", prompt))
+        return str(a + b) if len(str(a)) <= {digits} else "0"
+
+@pytest.fixture(scope="module")
+def model():
+    return Adder()
+"""
+TEST = """
+import pytest
+
+@pytest.mark.adaptive_eval(task="addition"{more})
+def test_adding(item, model):
+    assert item.grade(model.generate(item.prompt))
+"""
+
+
+def project(lab: Any, digits: int = 2, more: str = "", gate: str = "") -> None:
+    lab.pytester.makeconftest(MODEL.format(digits=digits))
+    lab.tests(TEST.format(more=more) + gate)
+
+
+def asked(lab: Any) -> list[str]:
+    (interview,) = lab.record["interviews"]
+    return [a["item"] for a in interview["administrations"]]
+
+
+def test_a_climb_ends_at_the_level_that_is_failed(lab: Any) -> None:
+    project(lab)
+    assert lab.run().ret == 0
+    (interview,) = lab.record["interviews"]
+    assert asked(lab) == [f"addition-{level}-{k}" for level in (1, 2, 3) for k in range(10)]
+    assert [a["score"] for a in interview["administrations"]] == [1.0] * 20 + [0.0] * 10
+    assert (interview["stop"], interview["stop_sentence"]) == ("LEVEL", "a level was failed")
+    assert interview["administrations"][0]["reason"] == "the next of its level"
+
+
+@pytest.mark.parametrize("levels", [1, 5])
+def test_a_climb_ends_at_the_last_level(lab: Any, levels: int) -> None:
+    project(lab, 9, f", levels={levels}, queries=4")
+    assert lab.run().ret == 0
+    assert len(asked(lab)) == 4 * levels
+    assert lab.record["interviews"][0]["stop"] == "EXHAUSTED"
+
+
+def test_a_seed_gives_every_model_the_same_questions(lab: Any) -> None:
+    project(lab, 3, ", queries=3, seed=7")
+    assert lab.run().ret == 0
+    first = asked(lab)
+    assert first[0] == "addition-1-21"
+    project(lab, 1, ", queries=3, seed=7")
+    assert lab.run().ret == 0
+    assert asked(lab) == first[: len(asked(lab))]
+    assert lab.run("--adaptive-eval-seed=8").ret == 0
+    assert not set(asked(lab)) & set(first)
+
+
+def test_one_question_is_replayed_by_its_id(lab: Any) -> None:
+    project(lab)
+    result = lab.run("test_it.py::test_adding[addition-2-5]", "-v")
+    result.assert_outcomes(passed=1)
+    assert lab.run("test_it.py::test_adding[addition-3-5]").ret == 1
+    assert lab.run("test_it.py::test_adding[addition-3-99]").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_other_policies_draw_from_the_levels_as_from_a_bank(lab: Any) -> None:
+    gate = "\ndef test_gate(adaptive_eval):\n    assert adaptive_eval['addition'].accuracy.at_least(0.2)\n"
+    project(lab, 3, ", policy='decide', levels=5, queries=40, budget=60", gate)
+    assert lab.run().ret == 0
+    (interview,) = lab.record["interviews"]
+    assert interview["size"] == 200
+    assert {found["category"] for found in interview["categories"]} == {f"level {n}" for n in range(1, 6)}
+    assert lab.outcomes() == [("test_gate", "PASS")]
+
+
+def test_a_plugin_brings_a_task(lab: Any) -> None:
+    project(lab)
+    lab.tests(TEST.format(more="").replace('"addition"', '"echo"').replace("model.generate(item.prompt)", '"7"'))
+    (lab.path / "conftest.py").write_text(
+        (lab.path / "conftest.py").read_text() + "\nfrom pytest_adaptive_eval.tasks import Question, TaskFamily\n"
+        "def draw(rng, level):\n"
+        "    return Question('Say 7.', '7')\n"
+        "def pytest_adaptive_eval_task_families(config):\n"
+        "    return [TaskFamily('echo', 'nothing', 3, 0.5, draw, 'exact')]\n"
+    )
+    assert lab.run().ret == 0
+    assert len(asked(lab)) == 30
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (", bank='toy.jsonl'", "bank and task exclude each other"),
+        (", levels=99", "the task 'addition' has levels 1 to "),
+        (", queries=0", "queries is 0, expected a whole number of at least 1"),
+        (", stop_at=1.0", "stop_at is 1.0, expected an accuracy in [0, 1)"),
+        (", budget=5", "a ladder is asked level by level: remove budget; set queries"),
+        (", policy='decide', stop_at=0.1", "stop_at goes with the policy 'ladder'"),
+    ],
+)
+def test_mistakes(lab: Any, more: str, message: str) -> None:
+    project(lab, 2, more)
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in " ".join(result.stderr.str().split())
+
+
+def test_more_mistakes(lab: Any) -> None:
+    project(lab)
+    lab.bank()
+    for text, message in (
+        ('task="adding"', "task 'adding' is not known; use counting, addition"),
+        ('bank="toy.jsonl", policy="ladder"', "the policy 'ladder' climbs the levels of a task, and a bank has none"),
+        ('bank="toy.jsonl", levels=3', "levels goes with a task, and there is none"),
+        ("", "bank is missing"),
+    ):
+        lab.tests(TEST.format(more="").replace('task="addition"', text))
+        assert message in " ".join(lab.run().stderr.str().split())
+
+
+def test_toml_knows_ladders(lab: Any) -> None:
+    lab.pytester.makeconftest(MODEL.format(digits=2))
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nkind = "ladder"\ntask = "addition"\nqueries = 5\n')
+    assert lab.run().ret == 0
+    assert len(asked(lab)) == 15
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nkind = "ladder"\nbank = "toy.jsonl"\n')
+    assert 'kind = "ladder" goes with a task' in lab.run().stderr.str()

@@ -1,0 +1,404 @@
+"""The action and the workflows: their steps, run one after another as a runner would, and what they must not do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.reports.runner import Command, commands
+
+ROOT = Path(__file__).resolve().parent.parent
+ACTION = ROOT / "action.yml"
+PROMOTE = ROOT / "examples" / "promotion" / ".github" / "workflows" / "promote.yml"
+WORKFLOWS = [*sorted((ROOT / ".github" / "workflows").glob("*.yml")), PROMOTE]
+ITEMS = 300
+TOML = """
+[[eval]]
+bank = "toy.jsonl"
+budget = 200
+
+[[eval.gate]]
+at_least = 0.4
+
+[[eval.gate]]
+not_worse_than = "baseline"
+margin = 0.1
+"""
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def expand(text: str, context: dict[str, str]) -> str:
+    """The value of a text with ``${{ }}`` in it, for the few things that the action says there."""
+
+    def value(match: re.Match[str]) -> str:
+        words = re.findall(r"'[^']*'|[\w.-]+(?:\(\))?|\|\||&&|==|!=|!|[()]", match[1])
+        python = {"||": "or", "&&": "and", "!": "not", "always()": "True", "cancelled()": "False"}
+        out = [python.get(word) or (word if word[0] in "'()=!" else f"context.get({word!r}, '')") for word in words]
+        found = eval(" ".join(out), {"context": context})  # of this repository's own files
+        return str(found).lower() if isinstance(found, bool) else str(found)
+
+    return re.sub(r"\$\{\{(.*?)\}\}", value, text)
+
+
+@dataclass
+class Job:
+    """What came of an action's steps."""
+
+    failed: bool = False
+    status: int = 0
+    log: str = ""
+    logs: dict[str, str] = field(default_factory=dict)
+    summary: str = ""
+    outputs: dict[str, str] = field(default_factory=dict)
+    uploads: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def commands(self) -> list[Command]:
+        return commands(self.log)
+
+
+def read_outputs(path: Path) -> dict[str, str]:
+    """Lines of key=value, as the runner reads them."""
+    return dict(line.split("=", 1) for line in path.read_text().splitlines() if line)
+
+
+class Runner:
+    """A machine with a checkout, that runs steps in bash."""
+
+    def __init__(self, home: Path) -> None:
+        self.workspace, self.temp, self.files = home / "checkout", home / "temp", home / "files"
+        for folder in (self.workspace, self.temp, self.files):
+            folder.mkdir()
+
+    def script(self, text: str, env: dict[str, str], folder: str = ".") -> subprocess.CompletedProcess[str]:
+        """One step, as ``shell: bash`` runs it."""
+        script = self.files / "script.sh"
+        script.write_text(text)
+        base = {"PATH": os.environ["PATH"], "HOME": str(self.files), "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
+        runner = {
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_REPOSITORY": "owner/models",
+            "GITHUB_WORKSPACE": str(self.workspace),
+            "RUNNER_TEMP": str(self.temp),
+            **{f"GITHUB_{name}": str(self.files / name.lower()) for name in ("OUTPUT", "STEP_SUMMARY", "ENV", "PATH")},
+        }
+        for name in ("output", "step_summary", "env", "path"):
+            (self.files / name).write_text("")
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", script],
+            cwd=self.workspace / folder,
+            env={**base, **runner, **env},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    def python(self, name: str, before: str) -> str:
+        """A command that runs Python, but for what a line of bash does first."""
+        fake = self.files / name
+        fake.write_text(f'#!/usr/bin/env bash\n{before}\nexec {sys.executable} "$@"\n')
+        fake.chmod(0o755)
+        return str(fake)
+
+    def action(self, **inputs: str) -> Job:
+        """The action with these inputs, an underscore standing for a hyphen."""
+        action, job = load(ACTION), Job()
+        given = {"python": sys.executable, "html": "false"} | {k.replace("_", "-"): v for k, v in inputs.items()}
+        assert set(given) <= set(action["inputs"])
+        context = {f"inputs.{name}": given.get(name, one["default"]) for name, one in action["inputs"].items()}
+        for step in action["runs"]["steps"]:
+            condition = step.get("if", "${{ true }}")
+            if job.failed and "always()" not in condition and "cancelled()" not in condition:
+                continue
+            if "if" in step and expand(condition, context) in ("", "false"):
+                continue
+            if "uses" in step:
+                job.uploads.append({name: expand(value, context) for name, value in step["with"].items()})
+                continue
+            env = {name: expand(value, context) for name, value in step["env"].items()}
+            done = self.script(step["run"], env, expand(step.get("working-directory", "."), context))
+            assert commands(done.stderr) == [], "the runner reads it at any time, whatever stands on standard output"
+            job.log += done.stdout
+            job.logs[step["name"]] = done.stdout
+            job.summary += (self.files / "step_summary").read_text()
+            assert (self.files / "env").read_text() == (self.files / "path").read_text() == ""
+            for name, value in read_outputs(self.files / "output").items():
+                context[f"steps.{step.get('id')}.outputs.{name}"] = value
+            if done.returncode:
+                job.failed, job.status = True, done.returncode
+        job.outputs = {name: expand(one["value"], context) for name, one in action["outputs"].items()}
+        return job
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    """A checkout with a bank, recorded answers of checkpoints, and a gate of each kind."""
+    made = Runner(tmp_path)
+    rows = [{"id": f"q{i}", "prompt": f"question {i}", "answer": "yes"} for i in range(ITEMS)]
+    write(made.workspace / "toy.jsonl", rows)
+    for name, tenths in (("early", 7), ("good", 9), ("regressed", 5)):
+        text = [("yes" if (7 * i + 3) % 10 < tenths else f"::set-output name=promote::{name}") for i in range(ITEMS)]
+        write(made.workspace / f"{name}.jsonl", [{"id": f"q{i}", "text": text[i]} for i in range(ITEMS)])
+    (made.workspace / "adaptive-eval.toml").write_text(TOML)
+    (made.workspace / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider -p no:hypothesispytest\n")
+    return made
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def told(job: Job) -> list[tuple[str, str]]:
+    """Kind and title of the annotations."""
+    return [(c.name, c.properties["title"]) for c in job.commands if c.name in ("error", "warning", "notice")]
+
+
+def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
+    record = runner.temp / "baseline" / "record.json"
+    first = runner.action(model="replay:early.jsonl", baseline=str(record), artifact="reports", html="true")
+    assert not first.failed, first.log
+    assert (first.outputs["promote"], first.outputs["verdict"]) == ("false", "INCONCLUSIVE")
+    assert told(first) == [
+        ("warning", "INCONCLUSIVE toy-accuracy[not-worse-than-0.1-baseline]"),
+        ("notice", "PASS toy-accuracy[at-least-0.4]"),
+    ]
+    annotation = next(c for c in first.commands if c.name == "warning")
+    assert (annotation.properties["file"], annotation.properties["line"]) == ("adaptive-eval.toml", "9")
+    assert first.summary.startswith("## ⛔ Not to be promoted\n\n1 gate had nothing to compare with yet.\n"), (
+        first.summary
+    )
+    reports = Path(first.outputs["record"]).parent
+    assert first.uploads == [{"name": "reports", "path": str(reports), "if-no-files-found": "ignore"}]
+    assert sorted(path.name for path in reports.iterdir()) == ["gates.xml", "record.json", "report.html"]
+    assert first.outputs["report"] == str(reports / "report.html")
+
+    record.parent.mkdir()
+    shutil.copy(first.outputs["record"], record)
+    second = runner.action(model="replay:good.jsonl", baseline=str(record))
+    assert not second.failed, second.log
+    assert (second.outputs["promote"], second.outputs["verdict"], second.outputs["report"]) == ("true", "PASS", "")
+    assert second.uploads == []
+    assert [kind for kind, _ in told(second)] == ["notice", "notice"]
+    assert second.summary.startswith("## ✅ May be promoted\n\n2 gates of 2 passed.\n")
+    assert "| ✅ PASS | toy-accuracy\\[not-worse-than-0.1-baseline\\] | accuracy " in second.summary
+    assert "| good | toy | - | " in second.summary
+
+    third = runner.action(model="replay:regressed.jsonl", baseline=str(record), artifact="reports")
+    assert (third.failed, third.status) == (True, 1)
+    assert (third.outputs["promote"], third.outputs["verdict"]) == ("false", "FAIL")
+    assert told(third)[0] == ("error", "FAIL toy-accuracy[not-worse-than-0.1-baseline]")
+    assert len(third.uploads) == 1
+    assert "\n1 gate failed; the run ended with exit status 1.\n" in third.summary
+    assert "```text\n::set-output name=promote::regressed\n```" in third.summary, "answers are quoted, in a fence"
+
+
+LOUD = """
+import os, sys
+
+def pytest_configure(config):
+    for text in ("::error::loud", "::set-output name=promote::true", "##[warning]loud", "::stop-commands::", "::::"):
+        print(text)
+        print(text, file=sys.stderr)
+        os.write(1, text.encode() + b"\\n")
+        os.write(2, text.encode() + b"\\n")
+    told = [name for name in os.environ if name.startswith("GITHUB_") and os.path.isfile(os.environ[name])]
+    print("files of the runner:", told)
+    if os.environ.get("ARGUMENTS") == "--collect-only":
+        os.write(1, b"no end of the line")
+        os._exit(0)
+"""
+
+
+def test_nothing_that_the_run_says_is_a_command(runner: Runner) -> None:
+    (runner.workspace / "conftest.py").write_text(LOUD)
+    no_page = runner.python(
+        "no page",
+        """
+        if [[ $1 == -P ]]; then echo "##[error]y" >&2; fi
+        if [[ " $*" == *" --html="* ]]; then echo ::error::x; exit 4; fi
+        """,
+    )
+    job = runner.action(model="replay:good.jsonl", arguments="-s -v", html="true", python=no_page)
+    assert not job.failed, job.log
+    log = job.logs["Interview and judge"]
+    assert "::error::loud\n" in log
+    assert "files of the runner: []\n" in log
+    stop, end = commands(log)
+    assert stop.name == "stop-commands"
+    assert end.name == stop.data
+    assert re.fullmatch("[0-9a-f]{64}", end.name)
+    assert log.startswith(f"::stop-commands::{end.name}\n")
+    assert log.endswith(f"\n::{end.name}::\n")
+    assert [c.name for c in commands(job.logs["Report"])][:3] == ["warning", "notice", "warning"]
+    assert told(job)[-1] == ("warning", "adaptive evaluation")
+    assert "##[error]y\n" in job.logs["Report"]
+    assert "error" not in {command.name for command in job.commands}
+    assert (job.outputs["promote"], job.outputs["report"]) == ("false", "")
+
+
+def test_a_run_that_leaves_no_record_promotes_nothing(runner: Runner) -> None:
+    (runner.workspace / "conftest.py").write_text(LOUD)
+    job = runner.action(model="replay:good.jsonl", arguments="--collect-only", artifact="reports", html="true")
+    assert job.failed
+    assert commands(job.logs["Interview and judge"])[-1].name == commands(job.log)[0].data
+    assert (job.outputs["promote"], job.outputs["verdict"]) == ("false", "ERROR")
+    assert (job.outputs["record"], job.outputs["report"]) == ("", "")
+    assert told(job) == [("error", "adaptive evaluation")]
+    assert len(job.uploads) == 1
+    assert "Not to be promoted" in job.summary
+
+
+FAKE = r"""
+case $1 in
+  -m) shift 2; printf '%s\0' "$@" > argv; exit 4 ;;
+  -P) exit 4 ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", []),
+        ("-k 'a b' \"c d\"", ["-k", "a b", "c d"]),
+        ("-q\n  --maxfail=1\n", ["-q", "--maxfail=1"]),
+        ("'$(touch hacked)' `touch hacked` ; touch", ["$(touch hacked)", "`touch", "hacked`", ";", "touch"]),
+        ("$HOME * ~ \\* '' é a.csv#b # c", ["$HOME", "*", "~", "*", "", "é", "a.csv#b", "#", "c"]),
+    ],
+)
+def test_arguments_are_words_and_nothing_more(runner: Runner, text: str, words: list[str]) -> None:
+    model, baseline = 'replay:x "y".jsonl; touch hacked', "$(touch hacked)"
+    python = runner.python("a python", FAKE)
+    jobs = [runner.action(python=python, model=model, baseline=baseline, arguments=text) for _ in "12"]
+    assert [job.status for job in jobs] == [4, 4]
+    argv = (runner.workspace / "argv").read_text().split("\0")[:-1]
+    assert argv[0] == "--adaptive-eval"
+    assert [word.partition("=")[0] for word in argv[1:3]] == ["--adaptive-eval-record", "--adaptive-eval-junit"]
+    assert argv[3:] == [
+        f"--adaptive-eval-model={model}",
+        f"--adaptive-eval-baseline={baseline}",
+        "--adaptive-eval-missing-baseline=warn",
+        *words,
+    ]
+    assert [path.name for path in runner.workspace.iterdir() if path.name == "hacked"] == []
+    first, second = ({command.data for command in job.commands if command.name == "stop-commands"} for job in jobs)
+    assert len(first | second) == 4, "each part of each run ends with a word of its own"
+
+
+@pytest.mark.parametrize("inputs", [{"arguments": "'unfinished"}, {"python": "no-such-python"}, {"install": "no==a"}])
+def test_a_mistake_in_the_inputs_promotes_nothing(runner: Runner, inputs: dict[str, str]) -> None:
+    job = runner.action(model="replay:good.jsonl", **inputs)
+    assert job.failed
+    assert (job.outputs["promote"], job.outputs["verdict"]) == ("false", "ERROR")
+
+
+def test_a_folder_elsewhere_and_a_record_as_the_baseline(runner: Runner) -> None:
+    folder, record = runner.temp / "history", runner.workspace / "main.json"
+    inputs = {"folder": str(folder), "baseline": "main.json", "missing_baseline": "record"}
+    job = runner.action(model="replay:early.jsonl", **inputs)
+    assert (job.failed, job.outputs["promote"]) == (False, "false")
+    assert record.is_file()
+    assert len(list((folder / "runs").iterdir())) == 1
+    assert not (runner.workspace / ".adaptive-eval").exists()
+
+
+GH = """#!/usr/bin/env bash
+echo "gh $*" >> "$CALLS"
+if [[ $1 $2 == "run list" ]]; then printf '%b' "$RUNS"; exit; fi
+if [[ $3 != "$GOOD" ]]; then echo "no artifact matches" >&2; exit 1; fi
+while [[ $1 != --dir ]]; do shift; done
+mkdir -p "$2" && echo '{}' > "$2/record.json"
+"""
+
+
+@pytest.mark.parametrize(
+    ("runs", "good", "tried"), [("", "", 0), ("11\\n", "11", 1), ("13\\n12\\n11\\n", "12", 2), ("13\\n12\\n", "", 2)]
+)
+def test_the_workflow_finds_the_newest_baseline(runner: Runner, runs: str, good: str, tried: int) -> None:
+    (runner.files / "gh").write_text(GH.replace("$1 $2 ==", '"$1 $2" =='))
+    (runner.files / "gh").chmod(0o755)
+    gate = load(PROMOTE)["jobs"]["gate"]
+    step = next(step for step in gate["steps"] if "gh run" in step.get("run", ""))
+    env = {"CALLS": str(runner.files / "calls"), "RUNS": runs, "GOOD": good}
+    done = runner.script(step["run"], {**env, "PATH": f"{runner.files}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stdout
+    listed, *downloads = (runner.files / "calls").read_text().splitlines()
+    for flag in ("--branch main", "--status success", "--event workflow_dispatch", "--repo owner/models"):
+        assert flag in listed
+    assert len(downloads) == tried
+    baseline = next(step for step in gate["steps"] if step.get("id") == "gate")["with"]["baseline"]
+    found = Path(expand(baseline, {"runner.temp": str(runner.temp)}))
+    assert found.exists() is bool(good)
+    assert [command.name for command in commands(done.stdout)] == ([] if good else ["notice"])
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    data = load(path)
+    jobs = data["jobs"].values() if "jobs" in data else [data["runs"]]
+    return [step for job in jobs for step in job["steps"]]
+
+
+@pytest.mark.parametrize("path", [ACTION, *WORKFLOWS], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_workflows_take_no_risk(path: Path) -> None:
+    for step in steps(path):
+        assert "${{" not in step.get("run", ""), "texts reach a script through its environment alone"
+        if step.get("uses", "./") != "./":
+            line = next(line for line in path.read_text().splitlines() if step["uses"] in line)
+            assert re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
+        if "checkout" in step.get("uses", ""):
+            assert step["with"]["persist-credentials"] is False
+        if step.get("shell") == "bash":
+            assert step["run"].startswith("set -euo pipefail\n")
+    if path != ACTION:
+        data = load(path)
+        triggers = data[True]  # YAML takes `on` for a truth value
+        assert not {"pull_request_target", "workflow_run", "issue_comment"} & set(triggers)
+        assert data["permissions"] in ({}, {"contents": "read"})
+        assert all("timeout-minutes" in job for job in data["jobs"].values())
+        assert "secrets." not in path.read_text()
+
+
+def test_promotion_waits_for_the_gate() -> None:
+    jobs = load(PROMOTE)["jobs"]
+    assert jobs["promote"]["needs"] == "gate"
+    assert jobs["promote"]["if"] == "${{ needs.gate.outputs.promote == 'true' }}"
+    assert jobs["promote"]["permissions"] == {}
+    assert jobs["gate"]["outputs"] == {"promote": "${{ steps.gate.outputs.promote }}"}
+    assert jobs["gate"]["permissions"] == {"contents": "read", "actions": "read"}
+    gate = next(step for step in jobs["gate"]["steps"] if step.get("id") == "gate")
+    assert set(gate["with"]) <= set(load(ACTION)["inputs"])
+    assert load(PROMOTE)["concurrency"]["cancel-in-progress"] is False
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+@pytest.mark.parametrize("path", [ACTION, *WORKFLOWS], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_scripts_pass_shellcheck(path: Path) -> None:
+    for step in steps(path):
+        if "run" in step:
+            done = subprocess.run(
+                ["shellcheck", "--shell=bash", "-"], input=step["run"], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stdout
+
+
+def test_the_documentation_names_every_input_and_output() -> None:
+    action = load(ACTION)
+    text = (ROOT / "docs" / "ci.md").read_text()
+    rows = re.findall(r"^\| (`[^|]*`) \| ", text, re.MULTILINE)
+    assert re.findall(r"`([\w-]+)`", " ".join(rows)) == [*action["inputs"], *action["outputs"]]
+    for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        assert yaml.safe_load(block)
