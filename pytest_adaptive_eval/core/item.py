@@ -89,8 +89,9 @@ class Item:
     answer : str
         The expected answer, as the grader reads it.
     grader : str
-        ``exact``, ``choice``, ``numeric``, ``regex``, ``contains`` or
-        ``python:module:function`` (only from modules that the user trusts).
+        ``exact``, ``choice``, ``numeric``, ``regex``, ``contains``,
+        ``python:module:function`` (only from modules that the user trusts), or
+        ``task`` for a generated item that its task family grades.
     images : tuple of str
         Image files, relative to the bank's folder.
     choices : tuple of str
@@ -106,7 +107,7 @@ class Item:
         Anything else; ``max_tokens`` caps the answer, ``level`` and ``seed``
         tell a generated item, ``tolerance`` serves the numeric grader.
     custom : callable, optional
-        The resolved function of a ``python:`` grader.
+        The resolved function of a ``python:`` or ``task`` grader.
     root : str
         Folder that `images` are relative to; no part of the item's content.
     """
@@ -129,6 +130,11 @@ class Item:
         """The image files, joined to the bank's folder."""
         return tuple(f"{self.root}/{name}" if self.root else name for name in self.images)
 
+    @property
+    def task(self) -> str:
+        """The task family that a generated item, whose id is ``task-level-seed``, is of."""
+        return self.id.partition("-")[0]
+
     def grade(self, text: str) -> float:
         """Score of an answer, in [0, 1]."""
         text = str(text)[:GRADED_CHARACTERS]
@@ -138,6 +144,11 @@ class Item:
             try:
                 grader = GRADERS[self.grader]
             except KeyError:
+                if self.grader == "task":
+                    raise BankError(
+                        f"item {self.id!r} is graded by its task family {self.task!r}, which is not known here; if it "
+                        "is of a plugin, install or load that"
+                    ) from None
                 raise BankError(
                     f"item {self.id!r}: grader {self.grader!r} is not known; use one of "
                     f"{', '.join(GRADERS)} or python:module:function from a trusted module"

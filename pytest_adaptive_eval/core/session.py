@@ -21,11 +21,12 @@ from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.selection import Proposal, Selector, View, propose
-from pytest_adaptive_eval.core.selectors import SELECTORS, Random
+from pytest_adaptive_eval.core.selectors import SELECTORS, FixedForm, Random
 from pytest_adaptive_eval.core.stopping import (
     AnyOf,
     Budget,
     Decision,
+    LevelFailed,
     Progress,
     StandardError,
     StoppingRule,
@@ -34,7 +35,7 @@ from pytest_adaptive_eval.core.stopping import (
 )
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["FIXED_FORM", "GATE_FLOOR", "POLICIES", "Policy", "Session"]
+__all__ = ["FIXED_FORM", "GATE_FLOOR", "LADDER", "POLICIES", "Policy", "Session"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,10 +63,13 @@ class Policy:
     batch : int
         Items drawn and answered together.
     estimator : Estimator
-    stop : {"budget", "decision"}
+    stop : {"budget", "decision", "level"}
         ``decision`` ends the interview when every gate is decided, by tests
         that hold at any moment; ``budget`` asks it all, for an interval that
-        is narrower because nobody looked before.
+        is narrower because nobody looked before; ``level`` climbs a bank of
+        levels, of `batch` items each, until one is failed.
+    stop_at : float
+        Accuracy, in [0, 1), at or below which a level is failed.
     """
 
     selector: Selector = SELECTORS["spread"]
@@ -74,11 +78,14 @@ class Policy:
     standard_error: float | None = None
     batch: int = 1
     estimator: Estimator = field(default_factory=MAP)
-    stop: Literal["budget", "decision"] = "budget"
+    stop: Literal["budget", "decision", "level"] = "budget"
+    stop_at: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.stop not in ("budget", "decision"):
-            raise ConfigError(f"stop is {self.stop!r}, expected 'decision' or 'budget'")
+        if self.stop not in ("budget", "decision", "level"):
+            raise ConfigError(f"stop is {self.stop!r}, expected 'decision' or 'budget', or 'level' for a task")
+        if not 0.0 <= self.stop_at < 1.0:
+            raise ConfigError(f"stop_at is {self.stop_at!r}, expected an accuracy in [0, 1)")
         if not 0.0 <= self.floor <= 1.0:
             raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
         if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
@@ -94,6 +101,8 @@ class Policy:
                 "the interview may stop at a standard error, which depends on the answers, and its interval is "
                 "valid only at a fixed number of items: remove standard_error, or set stop to 'decision'"
             )
+        if self.stop == "level":
+            return "a climb asks its questions level by level, and stops by their answers: gate on auc or last_level"
         if isinstance(self.selector, Random):
             return ""
         if self.floor < GATE_FLOOR:
@@ -136,6 +145,8 @@ class Policy:
             rules.insert(0, StandardError(self.standard_error))
         if self.stop == "decision" and (claims or cuts):
             rules.insert(0, Decision(claims, family, cuts))
+        if self.stop == "level":
+            rules.insert(0, LevelFailed(self.batch, self.stop_at))
         return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
 
     def to_json(self) -> dict[str, Any]:
@@ -148,19 +159,23 @@ class Policy:
             "batch": self.batch,
             "estimator": self.estimator.name,
             "stop": self.stop,
+            **({"stop_at": self.stop_at} if self.stop == "level" else {}),
         }
 
 
 #: The policy that asks every checkpoint the same items.
 FIXED_FORM = "fixed-form"
+#: The policy that climbs the levels of a generated task.
+LADDER = "ladder"
 
 #: The named policies: ``estimate`` ranks and estimates, one item at a time; ``decide`` feeds gates, and its batches
 #: spare a model seven calls of eight for little: its draws are random, so that each answer steers the next ones less.
-#: ``fixed-form`` draws uniformly, once for all checkpoints.
+#: ``fixed-form`` draws uniformly, once for all checkpoints; ``ladder`` climbs the levels of a task.
 POLICIES: dict[str, Policy] = {
     "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"]()),
     "decide": Policy(budget="20%", batch=8, stop="decision"),
     FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
+    LADDER: Policy(selector=FixedForm(()), floor=0.0, budget="100%", batch=10, stop="level"),
 }
 
 

@@ -16,7 +16,17 @@ from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import Estimate
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["AnyOf", "Budget", "Decision", "Progress", "StandardError", "StopReason", "StoppingRule", "resolve_budget"]
+__all__ = [
+    "AnyOf",
+    "Budget",
+    "Decision",
+    "LevelFailed",
+    "Progress",
+    "StandardError",
+    "StopReason",
+    "StoppingRule",
+    "resolve_budget",
+]
 
 
 class StopReason(enum.Enum):
@@ -25,6 +35,7 @@ class StopReason(enum.Enum):
     BUDGET = "the budget is spent"
     EXHAUSTED = "every item of the bank was asked"
     DECISION = "every gate is decided"
+    LEVEL = "a level was failed"
     PRECISION = "the standard error reached its target"
     ERRORS = "too many answers could not be had"
     INTERRUPTED = "the run was interrupted"
@@ -104,6 +115,30 @@ class Decision:
         for cut in self.cuts:
             decided &= cut.classify(log).side != 0
         return [StopReason.DECISION if d else None for d in decided]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFailed:
+    """Stop after a level whose accuracy is at most `rate`, as MACEval climbs.
+
+    Parameters
+    ----------
+    queries : int
+        Questions a level, asked level by level.
+    rate : float
+        In [0, 1).  Answers without a score say nothing; a level without any ends the climb.
+    """
+
+    queries: int
+    rate: float = 0.0
+
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        if progress.asked % self.queries:
+            return [None] * len(progress.estimate.theta)
+        scores = progress.logs().scores[:, -self.queries :]
+        right, scored = np.nansum(scores, axis=1), (~np.isnan(scores)).sum(axis=1)
+        return [StopReason.LEVEL if failed else None for failed in right <= self.rate * scored]
 
 
 @dataclass(frozen=True, slots=True)
