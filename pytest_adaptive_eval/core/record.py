@@ -147,7 +147,8 @@ class InterviewRecord(_Json):
     subject : dict
         `SubjectIdentity.to_json`.
     bank : dict
-        name, path (as the run found it), content_hash, scale, size, calibrated, model, trusted, calibration_subject.
+        name, path (as the run found it), content_hash, scale, size, calibrated, model, trusted, calibration_subject,
+        and for a generated task its levels, queries and seed.
     policy : dict
         `Policy.to_json`, with its seed.
     asked, scored, size : int
@@ -285,8 +286,9 @@ class RunRecord(_Json):
     @property
     def promote(self) -> bool:
         """Whether the checkpoint may be promoted: the run passed, and every gate could judge."""
-        passed = any(gate.verdict.get("outcome") == Outcome.PASS for gate in self.gates)
-        return self.exit_status == 0 and passed and not any(gate.verdict.get("notice") for gate in self.gates)
+        outcomes = {gate.verdict.get("outcome") for gate in self.gates}
+        refused = outcomes - {Outcome.PASS, Outcome.INCONCLUSIVE} or any(g.verdict.get("notice") for g in self.gates)
+        return self.exit_status == 0 and Outcome.PASS in outcomes and not refused
 
     @classmethod
     def merged(cls, records: Sequence[RunRecord], run: str) -> RunRecord:

@@ -72,3 +72,28 @@ def test_a_score_that_is_missing_stays_missing():
 def test_another_schema_is_refused(version):
     with pytest.raises(UsageError, match="schema_version"):
         RunRecord.from_json({**run_record().to_json(), "schema_version": version})
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status", "promoted"),
+    [
+        (["PASS"], 0, True),
+        (["PASS", "INCONCLUSIVE"], 0, True),  # let through, or the run would not have passed
+        (["PASS"], 1, False),
+        (["PASS"], None, False),
+        (["INCONCLUSIVE"], 0, False),
+        (["PASS", "FAIL"], 0, False),
+        (["PASS", "ERROR"], 0, False),
+        (["PASS", "another word"], 0, False),
+        (["PASS", "notice"], 0, False),
+        ([], 0, False),
+    ],
+)
+def test_only_a_run_whose_every_gate_could_judge_promotes(
+    outcomes: list[str], status: int | None, promoted: bool
+) -> None:
+    gates = [
+        GateRecord("g", "g", "", {"outcome": "INCONCLUSIVE", "notice": True} if o == "notice" else {"outcome": o})
+        for o in outcomes
+    ]
+    assert RunRecord("r", "s", exit_status=status, gates=gates).promote is promoted

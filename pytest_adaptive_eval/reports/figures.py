@@ -1,0 +1,186 @@
+"""The figures of a page with their titles, captions and legends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.core.inference import student_quantile
+from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord
+from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.reports import curves, plots, words
+from pytest_adaptive_eval.reports.curves import Kind, real
+from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.bank import ItemBank
+    from pytest_adaptive_eval.core.drift import Alarm, Series
+
+__all__ = ["KINDS", "PANELS", "Figure", "Panel", "history_legend", "history_panels", "interview_figures", "sure"]
+
+#: Panels of a history; a page with more would show none of them well.
+PANELS = 24
+#: What became of a question, in words.
+KINDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
+#: Height of a history's axis at least, by metric.
+_LEAST = {"accuracy": 0.2, "ability": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture with its title, what must be said of it, and what its signs mean."""
+
+    title: str
+    caption: str
+    picture: Markup
+    legend: tuple[tuple[Markup, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One series of a history."""
+
+    title: str
+    about: str
+    picture: Markup
+    alarms: list[str]
+
+
+def sure(interview: InterviewRecord) -> str:
+    """Of a two-sided interval: ``90 %``, which does not break."""
+    return f"{200 * words.confidence(interview) - 100:.4g}\u00a0%"
+
+
+def interview_figures(
+    key: str, interview: InterviewRecord, gates: Sequence[GateRecord], bank: ItemBank | None
+) -> tuple[list[Figure], list[str]]:
+    """The figures that can be drawn, and a sentence for each that cannot.
+
+    Parameters
+    ----------
+    key : str
+        Prefix of the pictures' ids.
+    interview : InterviewRecord
+    gates : sequence of GateRecord
+        That judge it.
+    bank : ItemBank or None
+        Where at hand.
+    """
+    figures, absent = [], []
+    if not interview.administrations:
+        return [], ["The record holds no questions, so there is nothing to draw."]
+    if trace := curves.ability_trace(interview, bank):
+        figures.append(_trace_figure(trace, sure(interview), f"{key}a"))
+    elif interview.bank.get("calibrated") is False:
+        absent.append("The bank is not calibrated: there is no ability to follow.")
+    else:
+        absent.append("There is no trace of one ability: the bank has several dimensions, or the record lacks it.")
+    if funnel := curves.accuracy_funnel(interview):
+        figures.append(_funnel_figure(funnel, interview, curves.thresholds(gates, bank), f"{key}b"))
+    else:
+        absent.append("The questions were not drawn at random, so accuracy has no interval by the draws to follow.")
+    if bins := curves.difficulty_bins(interview):
+        counts = sorted({b.count for b in bins})
+        several = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+        caption = (
+            f"Answers in bins of rising difficulty, {several} in each. Predicted is what was expected of each "
+            f"question before it was asked. Each interval is two-sided at {sure(interview)}, for its own bin."
+        )
+        legend = ((_key("point"), "share right"), (_key("forecast"), "predicted"))
+        figures.append(Figure("Response by difficulty", caption, plots.response_plot(bins, f"{key}c"), legend))
+    else:
+        absent.append("There are too few answers with a known difficulty for a curve of responses.")
+    return figures, absent
+
+
+def _key(name: str) -> Markup:
+    """A legend's sample of what figures draw with lines and dots."""
+    shapes = {
+        "point": tag("circle", class_="point", cx=6, cy=6, r=4),
+        "forecast": tag("rect", class_="forecast", x=2, y=2, width=8, height=8),
+        "line": tag("line", class_="line", x1=0, x2=12, y1=6, y2=6),
+        "required": tag("line", class_="required", x1=0, x2=12, y1=6, y2=6),
+        "alarm": tag("path", class_="alarm", d="M6 1l5 10h-10z"),
+        "now": tag("circle", class_="now", cx=6, cy=6, r=5),
+    }
+    return tag("svg", shapes[name], class_="key", viewBox="0 0 12 12", aria_hidden="true")
+
+
+def history_legend() -> list[tuple[Markup, str]]:
+    """What the signs in a history mean."""
+    names = {"point": "a run", "now": "this run", "alarm": "raised an alarm"}
+    return [(_key(name), told) for name, told in names.items()]
+
+
+def _trace_figure(trace: curves.Trace, sure: str, key: str) -> Figure:
+    picture, far = plots.trace_plot(trace, key)
+    caption = f"Ability as known when each question was chosen, with its two-sided {sure} interval"
+    caption += ". " if trace.error else " at the end. "
+    if any(value is not None for value in trace.difficulty):
+        caption += "Marks are the questions, at their difficulty: at that ability half the answers are right."
+    if far:
+        caption += f" {far} lie beyond the picture and are drawn at its edge."
+    legend = [(_key("line"), "ability")]
+    legend += [(plots.mark(kind), f"{KINDS[kind]} {n}") for kind in Kind if (n := trace.kinds.count(kind))]
+    return Figure("Ability along the interview", caption, picture, tuple(legend))
+
+
+def _funnel_figure(
+    funnel: curves.Funnel, interview: InterviewRecord, required: list[curves.Threshold], key: str
+) -> Figure:
+    interval = interview.accuracy if isinstance(interview.accuracy, Mapping) else {}
+    numbers = [value for name in ("estimate", "low", "high") if (value := real(interval.get(name))) is not None]
+    decided = (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
+    caption = (
+        f"Accuracy over the whole bank by the draws so far; each interval is two-sided at {sure(interview)} for its "
+        "own number of questions (pointwise)."
+    )
+    if interval.get("method") == "anytime-valid":
+        caption += " Gates decide by an anytime-valid test; its interval stands at the right edge."
+    elif decided:
+        caption += " Gates look once, at the end, at the interval at the right edge."
+    legend = [(_key("line"), "estimate"), *([(_key("required"), "asked for by a gate")] if required else [])]
+    if decided:
+        legend.append((_key("point"), "interval of the gates"))
+    picture = plots.funnel_plot(funnel, required, decided, key)
+    return Figure("Accuracy as questions are asked", caption, picture, tuple(legend))
+
+
+def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) -> list[Panel]:
+    """A panel a series, whole banks before their categories; panels of one metric share their axis.
+
+    Parameters
+    ----------
+    run : str
+        The run to mark.
+    series : sequence of Series
+    alarms : sequence of Alarm
+        On these series.
+    """
+    z = student_quantile(math.inf, 0.95)
+    kept = sorted((one for one in series if _drawable(one)), key=lambda one: bool(one.category))[:PANELS]
+    ends: dict[str, list[float]] = {}
+    for one in kept:
+        ends.setdefault(one.metric, []).extend(
+            point.value + side * z * point.standard_error for point in one.points for side in (-1, 1)
+        )
+    spans = {metric: plots.span_of(values, _LEAST.get(metric, 1.0)) for metric, values in ends.items()}
+    panels = []
+    for n, one in enumerate(kept, 1):
+        raised = [alarm for alarm in alarms if alarm.series == one]
+        panels.append(
+            Panel(
+                title=clean_html(f"{one.evaluation}: {one.category or 'whole bank'}", 120),
+                about=clean_html(f"{one.metric}, {counted(len(one.points), 'run')} on {one.bank}", 120),
+                picture=plots.history_plot(one, raised, run, spans[one.metric], z, f"h{n}"),
+                alarms=[clean_html(alarm.sentence, 600) for alarm in raised],
+            )
+        )
+    return panels
+
+
+def _drawable(series: Series) -> bool:
+    numbers = [real(value) for point in series.points for value in (point.value, point.standard_error)]
+    return bool(numbers) and None not in numbers

@@ -1,0 +1,749 @@
+"""The HTML page: what a reader finds in it, and that no text of a record can do anything but be read."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import html
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.drift import Alarm, Point, Series
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.core.record import Administration, RunRecord
+from pytest_adaptive_eval.core.selectors import SELECTORS
+from pytest_adaptive_eval.errors import BankError, UsageError
+from pytest_adaptive_eval.reports import page as module
+from pytest_adaptive_eval.reports.page import html_page, write_page
+from tests.reports.held import bank, held, items, run
+
+PAYLOADS = {
+    "script": "<script>document.title='owned'</script>",
+    "end of script": "</script><script>document.title='owned'</script></style><style>*{display:none}</style>",
+    "end of attribute": "\" onmouseover=\"document.title='owned'\" x=\"' onfocus='alert(1)' autofocus x='`",
+    "tags": "<img src=x onerror=alert(1)><svg onload=alert(1)><iframe srcdoc='<script>alert(1)</script>'>",
+    "svg": "</title></desc></text></svg><foreignObject><body onload=alert(1)></foreignObject><!-- --><![CDATA[ ]]>",
+    "address": "javascript:alert(1) data:text/html,<script>alert(1)</script> https://example.org/x.png //example.org",
+    "css": "}</style>*{background:url(https://example.org)} expression(alert(1)) @import 'x';",
+    "template": "{{ 7*'7' }}{% for x in range(9) %}x{% endfor %}{# #}${7*7}#{7*7}",
+    "entities": "&lt;script&gt;&#60;b&#62;&quot;&NotAnEntity;&#0;&#x110000;",
+    "control": "a\x00b\x08c\x1bd\x7f\x85e\ud800f\udfffg\ufffe\r\n\u2028h",
+    "direction": "\u202egnp.exe\u202c \u2066x\u2069 \u200f \u061c \u2067",
+    "colours": "\x1b[31mred\x1b]8;;https://example.org\x07link",
+}
+CHROMIUM = shutil.which("chromium")
+
+
+class Page(HTMLParser):
+    """A page as a browser takes it apart."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.blocks: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self._open = ""
+        self.feed(source)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs)
+        self.elements.append((tag, dict(attrs)))
+        self._open = tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open in ("script", "style"):
+            self.blocks.append((self._open, data))
+            self._open = ""
+        else:
+            self.texts.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = ""
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    @property
+    def shape(self) -> Counter[tuple[str, ...]]:
+        """Elements with the names of their attributes."""
+        return Counter((tag, *sorted(attrs)) for tag, attrs in self.elements)
+
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+        return [
+            attrs
+            for name, attrs in self.elements
+            if name == tag and all(attrs.get(key.rstrip("_")) == value for key, value in attributes.items())
+        ]
+
+
+def read(record: RunRecord, **more: Any) -> Page:
+    """The page of a record, after the checks that hold for every page."""
+    source = html_page(record, **more)
+    source.encode("utf-8")
+    return checked(source)
+
+
+def checked(source: str) -> Page:
+    assert not re.search(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\ufffe]", source
+    )
+    page = Page(source)
+    assert [tag for tag, _ in page.blocks] == ["style", "script"]
+    (policy,) = (attrs["content"] for attrs in page.all("meta") if attrs.get("http-equiv") == "Content-Security-Policy")
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for _, text in page.blocks]
+    assert policy == (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(set(ids)) == len(ids)
+    for tag, attrs in page.elements:
+        assert tag not in ("form", "iframe", "object", "embed", "link", "base", "foreignobject", "use", "image")
+        for name, value in attrs.items():
+            assert not name.startswith("on"), name
+            assert name not in ("style", "srcset", "action", "formaction", "background", "ping", "xlink:href", "srcdoc")
+            if name == "href":
+                assert value is not None
+                assert value.startswith("#")
+                assert value[1:] in ids, f"{value} leads nowhere"
+            if name == "src":
+                assert re.fullmatch(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/=]+", value or "")
+            if name in ("aria-labelledby", "aria-describedby"):
+                assert set((value or "").split()) <= set(ids)
+    return page
+
+
+@pytest.fixture(scope="module")
+def sums() -> ItemBank:
+    return bank(items(60))
+
+
+@pytest.fixture
+def record(sums: ItemBank, make: SimpleNamespace) -> RunRecord:
+    gate = make.gate("FAIL", of="sums", notes=("a note",))
+    gate.verdict["condition"] = {"metric": "accuracy", "kind": "at_least", "value": 0.55}
+    result = run(held(sums, missing=(5,)), make.gate(of="sums"), gate)
+    result.exit_status = 1
+    return result
+
+
+def history(record: RunRecord) -> list[Series]:
+    points = [Point(f"r{n}", f"2031-05-0{n}T00:00:00Z", "s", "c", 0.5 + n / 10, 0.1) for n in range(1, 5)]
+    points.append(Point(record.run, record.started, "s", "c", 0.1, 0.1))
+    return [Series("sums", "sums", "c", "s", metric, "", tuple(points)) for metric in ("ability", "accuracy")]
+
+
+# what a reader finds
+
+
+def test_the_verdict_comes_first(record: RunRecord, sums: ItemBank) -> None:
+    page = read(record, banks={"sums": sums})
+    text = page.text
+    assert text.startswith("Not to be promoted: adder-2")
+    order = [
+        "Not to be promoted adder-2 1 of 2 gates did not pass. The run ended with exit status 1.",
+        "1 PASS 1 FAIL 0 INCONCLUSIVE 0 ERROR",
+        "✓ PASS test_promotion accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items, design-based",
+        "✕ FAIL test_promotion accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based a note",
+        "tests/test_eval.py:12",
+        "adder-2 on sums",
+        "Ability",
+        "no score: 1 timeout",
+        "Ended because the budget is spent",
+        "Ability along the interview",
+        "Accuracy as questions are asked",
+        "Accuracy by category",
+        "Response by difficulty",
+        "Questions",
+        "Question 1 ",
+        "Question 30 ",
+        "Run 20310506T070809000Z-00000000",
+    ]
+    at = 0
+    for part in order:
+        assert part in text[at:], f"{part!r} is missing, or not in its place"
+        at = text.index(part, at)
+
+
+def test_landmarks_and_names(record: RunRecord, sums: ItemBank) -> None:
+    page = read(record, banks={"sums": sums}, series=history(record))
+    tags = Counter(tag for tag, _ in page.elements)
+    assert [tags[name] for name in ("h1", "main", "header", "footer", "nav")] == [1, 1, 1, 1, 1]
+    assert page.all("a", class_="skip", href="#main")
+    assert all(attrs.get("scope") in ("col", "row") for attrs in page.all("th"))
+    assert all(attrs.get("aria-label") for tag in ("input", "select") for attrs in page.all(tag))
+    pictures = page.all("svg")
+    assert sum(attrs.get("role") == "img" for attrs in pictures) == 5
+    assert all("aria-labelledby" in attrs or attrs.get("aria-hidden") == "true" for attrs in pictures)
+    assert page.all("p", id="count")[0]["aria-live"] == "polite"
+    # without scripts, what needs them is not there
+    assert "hidden" in page.all("div", id="find")[0]
+    assert "hidden" in page.all("button", id="theme")[0]
+    assert page.all("html", lang="en")
+
+
+def test_a_question_is_told_in_full(record: RunRecord, sums: ItemBank) -> None:
+    asked = record.interviews[0].administrations[0]
+    page = read(record, banks={"sums": sums})
+    item = sums.items[list(sums.ids).index(asked.item)]
+    word = "right" if asked.score else "wrong"
+    shown = re.search(r"Question 1 .*?(?= Question 2 )", page.text)
+    assert shown
+    for part in (
+        f"Question 1 {word} {item.id} {item.category[0]} {item.prompt}",
+        f"Answer {asked.text}",
+        f"Expected {item.answer}",
+        "ability before .00",
+        "drawn by spread",
+        f"chance {asked.propensity:.2g}".replace("0.", "."),
+    ):
+        assert part in shown[0]
+    fifth = re.search(r"Question 5 .*?(?= Question 6 )", page.text)
+    assert fifth
+    assert "Question 5 timeout" in fifth[0]
+    assert "Answer no text in the record Detail no answer in 30 s" in fifth[0]
+    kinds = Counter(
+        (attrs["class"] or "").split()[1] for attrs in page.all("li") if (attrs.get("class") or "").startswith("q ")
+    )
+    assert kinds.total() == 30
+    assert kinds["none"] == 1
+    assert "partly" not in kinds
+    assert f"right ({kinds['right']})" in page.text
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status", "title", "why"),
+    [
+        ([], 0, "Not to be promoted", "No gate judged this run. The run ended with exit status 0."),
+        (["PASS"], 0, "May be promoted", "Every gate that must pass did. The run ended with exit status 0."),
+        (["PASS"], 1, "Not to be promoted", "The run ended with exit status 1."),
+        (["PASS"], None, "Not to be promoted", "The run's exit status is not known."),
+        (["PASS", "INCONCLUSIVE"], 1, "Not to be promoted", "1 of 2 gates did not pass. The run ended"),
+        (["PASS", "FAIL"], 0, "Not to be promoted", "1 of 2 gates did not pass. The run ended with exit status 0."),
+        (["ERROR", "FAIL"], 1, "Not to be promoted", "2 of 2 gates did not pass. The run ended"),
+        (["let through"], 0, "Not to be promoted", "No gate passed. The run ended with exit status 0."),
+        (["PASS", "let through"], 0, "May be promoted", "Every gate that must pass did."),
+        (["PASS", "notice"], 0, "Not to be promoted", "1 gate had nothing to judge against yet."),
+    ],
+)
+def test_may_it_be_promoted(
+    make: SimpleNamespace, outcomes: list[str], status: int | None, title: str, why: str
+) -> None:
+    gates = []
+    for outcome in outcomes:
+        gate = make.gate(outcome if outcome.isupper() else "INCONCLUSIVE")
+        gate.verdict["on_inconclusive"] = "warn" if outcome == "let through" else "fail"
+        gate.verdict["notice"] = outcome == "notice"
+        gates.append(gate)
+    record = make.record(gates=gates)
+    record.exit_status = status
+    text = read(record).text
+    assert text.startswith(title)
+    assert why in text
+    if title == "May be promoted":
+        assert record.promote
+
+
+@pytest.mark.parametrize("verdict", [{}, {"outcome": "MAYBE"}, {"outcome": None, "sentence": 3, "notes": None}])
+def test_a_gate_without_a_verdict_is_an_error(make: SimpleNamespace, verdict: dict[str, Any]) -> None:
+    gate = make.gate()
+    gate.verdict = verdict
+    text = read(make.record(gates=[gate])).text
+    assert "! ERROR" in text
+    assert "0 PASS 0 FAIL 0 INCONCLUSIVE 1 ERROR" in text
+
+
+def test_what_does_not_exist_is_said(record: RunRecord, make: SimpleNamespace) -> None:
+    text = read(record).text
+    assert "The bank was not at hand: questions are shown by their ids." in text
+    assert "What is" not in text
+    assert "interval at the end. " in text
+    assert "History" not in text
+    empty = read(make.record()).text
+    assert "The record holds no questions, so there is nothing to draw." in empty
+    assert "Search" not in empty
+    assert read(RunRecord("r", "t")).text.startswith("Not to be promoted: adaptive evaluation")
+    void = make.interview(stop="ERRORS", error="3 errors in a row")
+    assert "Void: 3 errors in a row" in read(make.record([void])).text
+
+
+def test_an_uncalibrated_bank(make: SimpleNamespace) -> None:
+    on = ItemBank.uncalibrated("sums", items(60), content_hash="c" * 16)
+    interview = held(on, selector=SELECTORS["random"])
+    interview.theta = interview.standard_error = None
+    interview.bank["calibrated"] = False
+    for asked in interview.administrations:
+        asked.theta_before = asked.theta_after = asked.difficulty = None
+    text = read(run(interview), banks={"sums": on}).text
+    assert "The bank is not calibrated: there is no ability to follow." in text
+    assert "Accuracy as questions are asked" in text
+    assert "too few answers with a known difficulty" in text
+    assert "the bank is not calibrated: items were drawn uniformly, and there is no ability" in text
+
+
+def test_a_deterministic_interview_has_no_funnel(sums: ItemBank) -> None:
+    interview = held(sums)
+    for asked in interview.administrations:
+        asked.propensity = asked.rest = asked.variance = None
+    interview.accuracy = None
+    text = read(run(interview), banks={"sums": sums}).text
+    assert "The questions were not drawn at random" in text
+    assert "Ability along the interview" in text
+
+
+class Edited(list[Item]):
+    """Items whose file was edited."""
+
+    def __getitem__(self, index: Any) -> Any:
+        raise BankError("the texts were edited")
+
+
+def test_only_questions_that_are_the_same_are_shown(record: RunRecord, sums: ItemBank) -> None:
+    asked = record.interviews[0].administrations
+    changed = [replace(item, prompt="CHANGED") if item.id == asked[0].item else item for item in sums.items]
+    text = read(record, banks={"sums": replace(sums, items=changed, content_hash="d")}).text
+    assert "CHANGED" not in text
+    assert text.count("The item changed since, so the question is not shown.") == 1
+    assert "The bank has changed since the run: only questions that are still the same are shown." in text
+    asked[1].item = "gone"
+    text = read(record, banks={"sums": sums}).text
+    assert re.search(r"gone (even|odd) The bank at hand has no such item\.", text)
+    assert "The bank has changed" not in text
+    text = read(record, banks={"sums": replace(sums, items=Edited(sums.items))}).text
+    assert "The bank's texts were edited, so the question is not shown." in text
+
+
+def test_chats_choices_and_formats(sums: ItemBank) -> None:
+    chat = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "Which?"}, {"type": "image"}]},
+    ]
+    asked = Item("chat", messages=tuple(chat), choices=("red", "blue"), answer="b", grader="choice")
+    picture = Item("picture", prompt="What is it?", answer="x", images=("no.png",), formats=("image+text", "text"))
+    on = bank([replace(item, category=("a",)) for item in (asked, picture)])
+    interview = held(sums, budget=4)
+    for entry, item in zip(interview.administrations, (asked, picture, picture), strict=False):
+        entry.item, entry.item_hash = item.id, on.items[list(on.ids).index(item.id)].content_hash
+    interview.administrations[1].format = "text"
+    interview.administrations[2].format = "image+text"
+    source = html_page(run(interview), banks={"sums": on})
+    page = checked(source)
+    assert 'system: Be brief. user: Which? {"type": "image"} A. red B. blue' in page.text
+    assert "Expected B. blue" in page.text
+    assert source.count("no.png: its file is missing.") == 1, "asked once with its picture and once without"
+    assert "format image+text" in page.text
+
+
+def test_fractions_samples_and_resumed_answers(record: RunRecord, sums: ItemBank) -> None:
+    one = record.interviews[0].administrations[0]
+    one.score, one.sample, one.resumed = 0.25, 1, True
+    page = read(record, banks={"sums": sums})
+    assert "Question 1 partly .25" in page.text
+    assert "partly right (1)" in page.text
+    assert "sample 2 · drawn by spread · from the journal" in page.text
+
+
+def test_history(record: RunRecord) -> None:
+    series = history(record)
+    alarm = Alarm(series[0], 4, 4, 0.75, 0.1, "sums: ability fell from .75 to .10")
+    page = read(record, series=series, alarms=[alarm])
+    assert "History a run this run raised an alarm" in page.text
+    assert page.text.count("sums: ability fell from .75 to .10") == 2, (
+        "below the panel, and for those who cannot see it"
+    )
+    assert sum((attrs.get("class") or "") == "now" for attrs in page.all("circle")) == 3, "two panels and the legend"
+    broken = replace(series[0], points=(replace(series[0].points[0], value=float("nan")),))
+    assert "History" not in read(record, series=[broken, replace(series[0], points=())]).text
+    many = [replace(series[1], category=f"c{n}") for n in range(30)]
+    page = read(record, series=[*many, series[0]])
+    assert "7 more series are not shown." in page.text
+    assert page.text.index("sums: whole bank") < page.text.index("sums: c0")
+
+
+def test_several_interviews_keep_their_questions_apart(sums: ItemBank) -> None:
+    one, two = held(sums, budget=12), held(sums, budget=12, seed=9)
+    two.name, two.bank = "again", {**two.bank, "name": "again"}
+    record = replace(run(one), interviews=[one, two])
+    page = read(record, banks={"sums": sums})
+    assert page.text.count("The bank was not at hand") == 1
+    assert page.text.count("adder-2 on again") == 2
+    assert page.all("li", id="q2-12")
+    assert page.all("section", id="i2")
+
+
+def test_long_texts_are_cut_and_say_so(record: RunRecord, sums: ItemBank) -> None:
+    record.interviews[0].administrations[0].text = "long " * 2_000
+    record.interviews[0].notes = ["n" * 5_000]
+    record.gates[0].name = "g" * 5_000
+    text = read(record, banks={"sums": sums}).text
+    assert "… (8,500 more characters)" in text
+    assert "… (4,400 more characters)" in text
+    assert "… (4,800 more characters)" in text
+
+
+def test_a_large_run_stays_below_three_megabytes(sums: ItemBank) -> None:
+    interview = held(sums, budget=40)
+    interview.administrations = [
+        Administration(
+            n, f"item-{n}", "h", text="word & word " * 400, reason="drawn", score=1.0, category=[f"c{n % 300}"]
+        )
+        for n in range(2_000)
+    ]
+    source = html_page(run(interview))
+    assert 1e6 < len(source.encode()) < 3e6
+    assert 'class="list many"' in source
+
+
+def test_the_same_arguments_give_the_same_page(record: RunRecord, sums: ItemBank) -> None:
+    assert html_page(record, banks={"sums": sums}) == html_page(copy.deepcopy(record), banks={"sums": sums})
+
+
+# hostile texts
+
+
+def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Paths of all strings in JSON data, and of all keys as ``(..., key, None)``; of lists the first entries only."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from leaves(value, (*path, key))
+    elif isinstance(data, list):
+        for n, value in enumerate(data[:2]):
+            yield from leaves(value, (*path, n))
+    elif isinstance(data, str):
+        yield path
+
+
+def put(data: Any, path: tuple[Any, ...], value: str) -> RunRecord:
+    """The record with another text at one place."""
+    data = copy.deepcopy(data)
+    at = data
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    return RunRecord.from_json(data)
+
+
+def full(make: SimpleNamespace, sums: ItemBank) -> dict[str, Any]:
+    """A record with a text wherever there may be one."""
+    interview = held(sums, budget=12, missing=(2,))
+    interview.notes, interview.error = ["note"], "error"
+    interview.statuses["timeout"] = 1
+    interview.subject |= {"environment": {"device": "cpu"}, "decoding_hash": "d"}
+    interview.accuracy_model = make.interval(0.5, 0.4, 0.6, "model-based")
+    interview.conditions = [{"metric": "accuracy", "kind": "at_least", "value": 0.5}]
+    gate = make.gate("FAIL", of="sums", notes=("a note",))
+    gate.verdict["condition"] = {"metric": "accuracy", "kind": "not_worse_than", "value": 0.02, "name": "main"}
+    data = run(interview, gate, make.gate(of="")).to_json()
+    for asked in data["interviews"][0]["administrations"]:
+        asked["detail"] = "detail"
+    return data
+
+
+@pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS)
+def test_no_text_of_a_record_makes_an_element(make: SimpleNamespace, sums: ItemBank, payload: str) -> None:
+    data = full(make, sums)
+    paths = list(leaves(data))
+    assert len(paths) > 60
+    hostile, harmless = copy.deepcopy(data), copy.deepcopy(data)
+    for path in paths:  # all of them at once, against a record that says "x" there
+        for text, whole in ((payload, hostile), ("x", harmless)):
+            at = whole
+            for step in path[:-1]:
+                at = at[step]
+            at[path[-1]] = text
+    shapes = [
+        read(RunRecord.from_json(whole), banks={"sums": sums, "x": sums, payload: sums}).shape
+        for whole in (hostile, harmless)
+    ]
+    assert shapes[0] == shapes[1]
+
+
+def test_no_single_text_makes_an_element(make: SimpleNamespace, sums: ItemBank) -> None:
+    data = full(make, sums)
+    payload = "".join(PAYLOADS.values())
+    for path in leaves(data):
+        one, other = (read(put(data, path, text), banks={"sums": sums}).shape for text in (payload, "x"))
+        assert one == other, path
+
+
+def test_no_key_makes_an_element(make: SimpleNamespace, sums: ItemBank) -> None:
+    shapes = []
+    for text in ("".join(PAYLOADS.values()), "x"):
+        record = RunRecord.from_json(full(make, sums))
+        held_with = record.interviews[0]
+        held_with.statuses[text] = 1
+        held_with.policy[text] = text
+        held_with.subject["decoding"] = held_with.subject["environment"] = {text: text}
+        record.versions[text] = text
+        record.extra[text] = held_with.extra[text] = text
+        shapes.append(read(record, banks={"sums": sums}).shape)
+    assert shapes[0] == shapes[1]
+
+
+def test_no_text_of_a_bank_or_a_history_makes_an_element() -> None:
+    shapes = []
+    for text in ("".join(PAYLOADS.values()), "x"):
+        hostile = [
+            replace(item, prompt=text, answer=text, choices=(text,), images=(f"{text}.png",), category=(text, text))
+            for item in items(20)
+        ]
+        hostile[3] = replace(
+            hostile[3], prompt="", messages=({"role": text, "content": [{"text": text}, {text: text}]},)
+        )
+        on = bank(hostile)
+        record = run(held(on, budget=20))
+        series = [replace(one, evaluation=text, bank=text, category=text) for one in history(record)]
+        alarm = Alarm(series[0], 4, 4, 0.75, 0.1, text)
+        shapes.append(read(record, banks={"sums": on}, series=series, alarms=[alarm]).shape)
+    assert shapes[0] == shapes[1]
+
+
+@given(text=st.text(st.characters(exclude_categories=()), min_size=1))
+@settings(max_examples=25, deadline=None)
+def test_any_text_is_only_read(make: SimpleNamespace, text: str) -> None:
+    gate = make.gate("FAIL", name=text, notes=(text,))
+    interview = make.interview(subject={"name": text}, notes=[text], error=text)
+    interview.administrations = [Administration(1, text, "h", text=f"{text}x", detail=f"{text}x", category=[text])]
+    page = read(make.record([interview], [gate]))
+    assert Counter(tag for tag, _ in page.elements)["script"] == 1
+
+
+def test_templates_in_texts_are_texts(make: SimpleNamespace) -> None:
+    text = read(make.record([make.interview(notes=[PAYLOADS["template"]])])).text
+    assert "{{ 7*'7' }}{% for x in range(9) %}x{% endfor %}{# #}${7*7}#{7*7}" in text
+
+
+def test_the_blocks_load_nothing() -> None:
+    package = Path(sys.modules["pytest_adaptive_eval.reports"].__path__[0])
+    style, script = ((package / name).read_text("utf-8") for name in ("page.css", "page.js"))
+    for block in (style, script):
+        assert "</" not in block
+        assert not re.search(r"url\(|@import|https?:|//\w|fetch|XMLHttpRequest|WebSocket|innerHTML|eval\(", block)
+    template = (package / "page.html.jinja").read_text("utf-8")
+    assert "|safe" not in template.replace(" ", "")
+    assert "autoescape" not in template
+    assert "http" not in template.replace("http-equiv", "")
+
+
+# colours
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_texts_stand_out_in_both_themes(theme: int) -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    style = (Path(sys.modules["pytest_adaptive_eval.reports"].__path__[0]) / "page.css").read_text("utf-8")
+    colours = {
+        name: (one, two)[theme] for name, one, two in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", style)
+    }
+    grounds = [name for name in colours if name in ("page", "panel") or name.endswith("tint")]
+    assert len(grounds) == 5
+    for text in ("ink", "soft", "blue", "pass", "fail", "unsure"):
+        for ground in grounds:
+            assert contrast(colours[text], colours[ground]) >= 4.5, f"{text} on {ground}"
+    assert contrast(colours["ink"], colours["found"]) >= 4.5
+    assert contrast(colours["ink"], colours["band"]) >= 4.5
+    assert contrast(colours["blue"], colours["band"]) >= 3.0
+
+
+# writing
+
+
+def test_written_whole_or_not_at_all(record: RunRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new" / "page.html"
+    write_page(record, path)
+    whole = path.read_bytes()
+    assert whole.decode("utf-8") == html_page(record)
+    record.run = "another"
+
+    def full_disk(self: Path, data: bytes) -> int:
+        with self.open("wb") as file:
+            file.write(data[:100])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    with pytest.raises(UsageError, match=r"page\.html: cannot write the page: No space left on device"):
+        write_page(record, path)
+    assert path.read_bytes() == whole
+    assert [file.name for file in path.parent.iterdir()] == ["page.html"]
+
+
+def test_a_folder_is_not_replaced(record: RunRecord, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a regular file"):
+        write_page(record, tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot write the page"):
+        write_page(record, tmp_path / "file" / "page.html")
+
+
+def test_without_jinja2(record: RunRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    module._template.cache_clear()
+    with pytest.raises(UsageError, match=r'pip install "pytest-adaptive-eval\[html\]"'):
+        html_page(record)
+
+
+# in a browser
+
+
+def scripted(source: str, script: str) -> str:
+    """A copy of a page with one more script, which its policy is told to allow."""
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    source = source.replace("script-src ", html.escape(f"script-src 'sha256-{allowed}' "), 1)
+    return source.replace("</body>", f"<script>{script}</script></body>", 1)
+
+
+@pytest.fixture
+def in_chromium(tmp_path: Path) -> Callable[[str], str]:
+    """What a browser makes of a page in ``page.html``."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium on the path")
+
+    def load(source: str) -> str:
+        path = tmp_path / "page.html"
+        path.write_text(source, encoding="utf-8")
+        quiet = ("gpu", "quic", "background-networking", "component-update", "sync")
+        done = subprocess.run(
+            [
+                *(CHROMIUM, "--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)),
+                *(f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()),
+            ],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+            check=True,
+        )
+        return done.stdout
+
+    return load
+
+
+def hostile_page(make: SimpleNamespace, payloads: list[str]) -> str:
+    """A page with these texts in its questions, answers, gates and notes."""
+    whole = [
+        replace(item, prompt="".join(payloads), category=(payloads[n % len(payloads)],))
+        for n, item in enumerate(items(20))
+    ]
+    interview = held(bank(whole), budget=20)
+    interview.name, interview.notes, interview.error = payloads[0], payloads, "".join(payloads)
+    for n, asked in enumerate(interview.administrations):
+        asked.text = asked.detail = asked.reason = payloads[n % len(payloads)]
+    for row, text in zip(interview.categories, payloads, strict=False):
+        row["category"] = text
+    gates = [make.gate("FAIL", name=text, notes=(text,)) for text in payloads]
+    return html_page(run(interview, *gates), banks={payloads[0]: bank(whole)})
+
+
+@pytest.mark.timeout(90)
+def test_a_hostile_page_in_a_browser(make: SimpleNamespace, in_chromium: Callable[[str], str]) -> None:
+    attack = "document.title='owned';document.documentElement.dataset.owned='yes'"
+    payloads = [
+        *PAYLOADS.values(),
+        f"<script>{attack}</script>",
+        f"</script><script>{attack}</script>",
+        f'<img src=x onerror="{attack}"><svg onload="{attack}"><details open ontoggle="{attack}">',
+        f'" autofocus onfocus="{attack}" x="',
+    ]
+    script = """
+    addEventListener("load", () => {
+      const root = document.documentElement;
+      root.dataset.scripts = document.scripts.length;
+      root.dataset.images = document.images.length;
+      root.dataset.handlers = [...document.querySelectorAll("*")].filter((e) =>
+        [...e.attributes].some((a) => a.name.startsWith("on") || a.name === "style")).length;
+      root.dataset.frames = frames.length;
+      document.body.append(Object.assign(document.createElement("p"), { id: "end", textContent: document.title }));
+    });
+    """
+    seen = in_chromium(scripted(hostile_page(make, payloads), script))
+    (opening,) = re.findall(r"<html [^>]*>", seen)
+    assert 'data-scripts="2" data-images="0" data-handlers="0" data-frames="0"' in opening
+    assert "owned" not in opening
+    assert '<p id="end">Not to be promoted: adder-2</p>' in seen
+
+
+@pytest.mark.timeout(90)
+def test_searching_in_a_browser(record: RunRecord, sums: ItemBank, in_chromium: Callable[[str], str]) -> None:
+    script = """
+    addEventListener("load", () => {
+      const at = (id) => document.getElementById(id), told = [];
+      const tell = (name) => told.push(name + ": " + at("count").textContent + "; " +
+        [...document.querySelectorAll(".q:not([hidden])")].length + " shown, " + document.activeElement.id);
+      const set = (id, value) => { at(id).value = value; at(id).dispatchEvent(new Event("input")); };
+      const press = (key) => (document.activeElement ?? document.body).dispatchEvent(
+        new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+      tell("start");
+      press("/"); tell("slash");
+      set("words", "  What is TEXT + "); tell("text");
+      set("words", "no such text"); tell("nothing");
+      press("Escape"); tell("escape");
+      set("kind", "none"); tell("none");
+      set("kind", ""); set("category", "2"); tell("category");
+      told.push("hidden list: " + document.querySelector(".list").hidden);
+      location.hash = "#q1-1";
+      const was = document.documentElement.dataset.theme;
+      at("theme").click(); told.push("theme: " + was + " " + document.documentElement.dataset.theme);
+      at("theme").click();
+      told.push("theme: " + document.documentElement.dataset.theme + " " + at("theme").textContent);
+      document.body.append(Object.assign(document.createElement("pre"), { id: "told", textContent: told.join("\\n") }));
+    });
+    """
+    asked = record.interviews[0].administrations
+    number = asked[0].item.split("-")[1]
+    odd = sum(int(a.item.split("-")[1]) % 2 for a in asked)
+    seen = in_chromium(scripted(html_page(record, banks={"sums": sums}), script.replace("TEXT", number)))
+    (told,) = re.findall(r'<pre id="told">(.*?)</pre>', seen, re.DOTALL)
+    assert told.splitlines() == [
+        "start: 30 questions; 30 shown, ",
+        "slash: 30 questions; 30 shown, words",
+        "text: 1 of 30 questions; 1 shown, words",
+        "nothing: 0 of 30 questions; 0 shown, words",
+        "escape: 30 questions; 30 shown, words",
+        "none: 1 of 30 questions; 1 shown, words",
+        f"category: {odd} of 30 questions; {odd} shown, words",
+        "hidden list: false",
+        "theme: undefined dark",
+        "theme: light Dark theme",
+    ]
+
+
+@pytest.mark.timeout(90)
+def test_a_narrow_page_does_not_scroll_sideways(
+    make: SimpleNamespace, tmp_path: Path, in_chromium: Callable[[str], str]
+) -> None:
+    payloads = [*PAYLOADS.values(), "x" * 3_000, "模型" * 300, "Z\u0301\u0302\u0303" * 300, "https://example.org/" * 50]
+    told = "const e = document.documentElement; parent.postMessage([innerWidth, e.scrollWidth - e.clientWidth], '*');"
+    (tmp_path / "narrow.html").write_text(scripted(hostile_page(make, payloads), told), encoding="utf-8")
+    seen = in_chromium(
+        "<iframe src='narrow.html' width='360' height='800' style='border: 0'></iframe><p></p><script>"
+        "onmessage = (event) => { document.querySelector('p').textContent = event.data; };</script>"
+    )
+    assert "<p>360,0</p>" in seen
