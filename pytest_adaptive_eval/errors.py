@@ -10,7 +10,9 @@
     │   ├── CheckpointError     a checkpoint is unsafe, incomplete or unreadable
     │   ├── ConfigError         a setting, marker argument, flag or TOML key
     │   ├── JournalError        the journal or run folder cannot be written or read
-    │   └── ResponsesError      recorded responses are malformed or too few
+    │   ├── ResponsesError      recorded responses are malformed or too few
+    │   └── SandboxUnavailable  this machine cannot lock code up that a model wrote
+    ├── AlertError              an alert that a webhook did not take
     ├── EstimationError         numbers from which no finite estimate follows
     └── Unscored                an administered item has a status instead of a score
 
@@ -24,6 +26,7 @@ from __future__ import annotations
 __all__ = [
     "AdaptiveEvalError",
     "AdaptiveEvalWarning",
+    "AlertError",
     "BankError",
     "BaselineError",
     "BaselineMissing",
@@ -32,6 +35,7 @@ __all__ = [
     "EstimationError",
     "JournalError",
     "ResponsesError",
+    "SandboxUnavailable",
     "Unscored",
     "UsageError",
 ]
@@ -75,6 +79,14 @@ class JournalError(UsageError):
 
 class ResponsesError(UsageError):
     """Recorded responses are malformed, or too few for what is asked of them."""
+
+
+class AlertError(AdaptiveEvalError):
+    """A webhook did not take an alert; the message names its host only, because the rest of its URL is a secret."""
+
+
+class SandboxUnavailable(UsageError):
+    """Nothing on this machine, or not the part that was asked for, can lock up code that a model wrote."""
 
 
 class EstimationError(AdaptiveEvalError):

@@ -1,15 +1,17 @@
 """Settings, and the assembly of an evaluation from them: one place for plugin and command line."""
 
 from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec, Evaluation, Settings, bank_notes
-from pytest_adaptive_eval.config.sources import load_model, recorded_banks
+from pytest_adaptive_eval.config.sources import CodeRunner, TaskGraders, load_model, recorded_banks
 from pytest_adaptive_eval.config.toml import GateSpec, TomlEval, read_toml
 
 __all__ = [
     "EVAL_KEYS",
+    "CodeRunner",
     "EvalSpec",
     "Evaluation",
     "GateSpec",
     "Settings",
+    "TaskGraders",
     "TomlEval",
     "bank_notes",
     "load_model",

@@ -50,6 +50,8 @@ class Settings:
         What happens where there is none yet.
     html : Path or None
         Where to write the report for people.
+    unsafe_code : bool
+        Run code that a model wrote without a sandbox.
     """
 
     root: Path
@@ -64,6 +66,7 @@ class Settings:
     baseline: str | None = None
     missing_baseline: str = "warn"
     html: Path | None = None
+    unsafe_code: bool = False
 
 
 _NUMBER = (int, float)

@@ -1,21 +1,75 @@
-"""What settings and records name, found and loaded: subjects and banks."""
+"""What settings and records name, found and loaded when it is needed: subjects, banks, graders, the sandbox."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.core.item import Grader
+from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.record import RunRecord
     from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.sandbox import Run, Sandbox
+    from pytest_adaptive_eval.tasks import TaskFamily
 
-__all__ = ["load_model", "recorded_banks"]
+__all__ = ["CodeRunner", "TaskGraders", "load_model", "recorded_banks"]
+
+
+class CodeRunner:
+    """The sandbox, opened and put to the test when the first code is to be run.
+
+    Parameters
+    ----------
+    unsafe : bool
+        Run without one, as the user accepts.
+    """
+
+    def __init__(self, *, unsafe: bool = False) -> None:
+        self._unsafe = unsafe
+        self._sandbox: Sandbox | None = None
+
+    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
+        """Define a function by foreign code and call it with each list of arguments.
+
+        Raises
+        ------
+        SandboxUnavailable
+            Code cannot be locked up here.
+        """
+        if self._sandbox is None:
+            from pytest_adaptive_eval.sandbox import Sandbox
+
+            self._sandbox = Sandbox.unsafe() if self._unsafe else Sandbox.open()
+        return self._sandbox.call(code, function, arguments)
+
+
+class TaskGraders(Mapping[str, Grader]):
+    """Graders of generated items by their task; the families are loaded when the first is looked up.
+
+    Parameters
+    ----------
+    load : callable
+        Gives the families by name.
+    """
+
+    def __init__(self, load: Callable[[], Mapping[str, TaskFamily]]) -> None:
+        self._load = load
+
+    def __getitem__(self, task: str) -> Grader:
+        return self._load()[task].grade
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
 
 
 def load_model(spec: str, folders: Sequence[Path], cache: Path) -> Subject:
@@ -45,6 +99,12 @@ def load_model(spec: str, folders: Sequence[Path], cache: Path) -> Subject:
     return load_subject(found) if kind else load_subject(found, cache=cache)
 
 
+def _families() -> Mapping[str, TaskFamily]:
+    from pytest_adaptive_eval.tasks import families
+
+    return families(runner=CodeRunner())
+
+
 def recorded_banks(
     record: RunRecord, folders: Sequence[Path], paths: Mapping[str, Path] | None = None, graders: Sequence[str] = ()
 ) -> dict[str, ItemBank]:
@@ -70,14 +130,22 @@ def recorded_banks(
     BankError
         A bank that `paths` names cannot be read.
     """
+    from pytest_adaptive_eval.tasks.bank import task_bank
+
     found: dict[str, ItemBank] = {}
+    tasks = TaskGraders(functools.cache(_families))
     for interview in record.interviews:
+        task = interview.bank.get("task")
+        if isinstance(task, dict):
+            with suppress(ConfigError, LookupError, TypeError):  # a task of a plugin that is not here
+                found[interview.name] = task_bank(_families()[str(interview.bank["name"])], **task)
+            continue
         if (given := (paths or {}).get(interview.name)) is not None:
-            found[interview.name] = read_bank(given, graders=graders)
+            found[interview.name] = read_bank(given, graders=graders, tasks=tasks)
             continue
         written = str(interview.bank.get("path") or "")
         place = next((folder / written for folder in folders if written and (folder / written).exists()), None)
         if place is not None:
             with suppress(BankError, OSError):  # shown without its texts
-                found[interview.name] = read_bank(place, graders=graders)
+                found[interview.name] = read_bank(place, graders=graders, tasks=tasks)
     return found

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.baseline import read_baseline
-from pytest_adaptive_eval.config import EvalSpec
+from pytest_adaptive_eval.config import CodeRunner, EvalSpec, TaskGraders
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
@@ -150,14 +150,16 @@ class Collection:
         from pytest_adaptive_eval.tasks import families
 
         provided = self.config.hook.pytest_adaptive_eval_task_families(config=self.config)
-        return families(family for some in provided for family in some)
+        runner = CodeRunner(unsafe=self.state.settings.unsafe_code)
+        return families((family for some in provided for family in some), runner)
 
     def _bank(self, path: Path) -> ItemBank:
         path = path.resolve()
         if path not in self._banks:
             bank = self.config.hook.pytest_adaptive_eval_items(path=path, config=self.config)
             if bank is None:
-                bank = read_bank(path, graders=self.state.settings.graders)
+                tasks = TaskGraders(lambda: self._tasks)
+                bank = read_bank(path, graders=self.state.settings.graders, tasks=tasks)
             elif not isinstance(bank, ItemBank):
                 raise ConfigError(f"a plugin made {bank!r} of {path}, and pytest_adaptive_eval_items gives an ItemBank")
             self._banks[path] = bank

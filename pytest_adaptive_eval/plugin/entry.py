@@ -72,6 +72,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--adaptive-eval-record", metavar="PATH", default=None, help="write the run's JSON record to PATH as well")
     add("--adaptive-eval-html", metavar="PATH", default=None, help="write the report for people to PATH")
     add("--adaptive-eval-junit", metavar="PATH", default=None, help="write a JUnit report of the gates to PATH")
+    add(
+        "--adaptive-eval-unsafe-code",
+        metavar="I-accept",
+        default=None,
+        choices=("I-accept",),
+        help="run code that a model wrote without a sandbox, where none can be had",
+    )
     parser.addini("adaptive_eval_model", "the subject, as --adaptive-eval-model", default=None)
     parser.addini("adaptive_eval_budget", "questions an interview, as --adaptive-eval-budget", default=None)
     parser.addini("adaptive_eval_seed", "seed of every draw", default=None)

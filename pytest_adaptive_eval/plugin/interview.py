@@ -442,6 +442,7 @@ class Interview(pytest.Function):
                 "model": bank.model,
                 "trusted": bank.report.get("trusted") is not False,
                 "calibration_subject": calibrated_on,
+                **({"task": task} if (task := bank.report.get("task")) else {}),
             },
             policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
             conditions=[condition.to_json() for condition in self.planned],

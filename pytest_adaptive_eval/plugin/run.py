@@ -67,6 +67,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         baseline=baseline,
         missing_baseline=missing,
         html=path("html"),
+        unsafe_code=config.getoption("adaptive_eval_unsafe_code") is not None,
         budget=text("budget"),
         seed=number,
         fresh=bool(config.getoption("adaptive_eval_fresh")),

@@ -11,22 +11,20 @@ import csv
 import hashlib
 import io
 import json
-import math
 import re
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord, plain
+from pytest_adaptive_eval.core.record import RunRecord
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports import evaleval, words
 from pytest_adaptive_eval.reports.files import write_whole
 from pytest_adaptive_eval.reports.text import clean_xml
+from pytest_adaptive_eval.reports.typed import as_count, as_number, as_numbers, as_text, as_texts
 
 __all__ = [
     "RESPONSES_VERSION",
@@ -40,86 +38,58 @@ __all__ = [
 
 #: Version of the columns of `responses_jsonl`; a new column leaves it, a changed or removed one raises it.
 RESPONSES_VERSION = 1
-#: Version of Every Eval Ever's schemas that `every_eval_ever` follows.
-_EVERY_EVAL_EVER = "0.3.0"
-
-
-def _text(value: Any) -> str:
-    """A text, valid Unicode; empty for None."""
-    if value is None:
-        return ""
-    try:
-        return str(plain(value if isinstance(value, str) else json.dumps(plain(value))))
-    except (ValueError, RecursionError):  # a number of thousands of digits, a list within itself
-        return type(value).__name__
-
-
-def _number(value: Any) -> float | None:
-    """A finite number, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
-
-
-def _count(value: Any) -> int | None:
-    """A whole number that any reader can hold, or None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else None
-
-
-def _numbers(value: Any) -> list[float | None] | None:
-    return [_number(v) for v in value] if isinstance(value, list | tuple) else None
-
-
-def _texts(value: Any) -> list[str]:
-    return [_text(v) for v in value] if isinstance(value, list | tuple) else []
 
 
 #: Columns taken from an administration, by its own names, with their types.
 _ASKED: dict[str, Callable[[Any], Any]] = {
-    "position": _count,
-    "item": _text,
-    "item_hash": _text,
-    "format": _text,
-    "sample": _count,
-    "category": _texts,
-    "difficulty": _number,
-    "status": _text,
-    "score": _number,
-    "text": _text,
-    "detail": _text,
-    "reason": _text,
-    "propensity": _number,
-    "predicted": _number,
-    "rest": _number,
-    "variance": _number,
-    "down": _number,
-    "up": _number,
-    "theta_before": _numbers,
-    "theta_after": _numbers,
-    "seconds": _number,
+    "position": as_count,
+    "item": as_text,
+    "item_hash": as_text,
+    "format": as_text,
+    "sample": as_count,
+    "category": as_texts,
+    "difficulty": as_number,
+    "status": as_text,
+    "score": as_number,
+    "text": as_text,
+    "detail": as_text,
+    "reason": as_text,
+    "propensity": as_number,
+    "predicted": as_number,
+    "rest": as_number,
+    "variance": as_number,
+    "down": as_number,
+    "up": as_number,
+    "theta_before": as_numbers,
+    "theta_after": as_numbers,
+    "seconds": as_number,
     "resumed": bool,
 }
+
+
+#: Columns that tell an interview, before those of `_ASKED`.
+_ABOUT = (
+    "schema_version",
+    "run",
+    "started",
+    "evaluation",
+    "subject",
+    "checkpoint",
+    "decoding_hash",
+    "bank",
+    "bank_hash",
+    "scale",
+)
 
 
 def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
     """One flat mapping an administration, all with the same keys."""
     for interview in record.interviews:
         subject, bank = interview.subject, interview.bank
-        about = {
-            "schema_version": RESPONSES_VERSION,
-            "run": _text(record.run),
-            "started": _text(record.started),
-            "evaluation": _text(interview.name),
-            "subject": _text(subject.get("name")),
-            "checkpoint": _text(subject.get("checkpoint")),
-            "decoding_hash": _text(subject.get("decoding_hash")),
-            "bank": _text(bank.get("name")),
-            "bank_hash": _text(bank.get("content_hash")),
-            "scale": _text(bank.get("scale")),
-        }
+        facts: list[Any] = [record.run, record.started, interview.name]
+        facts += [subject.get(key) for key in ("name", "checkpoint", "decoding_hash")]
+        facts += [bank.get(key) for key in ("name", "content_hash", "scale")]
+        about = dict(zip(_ABOUT, [RESPONSES_VERSION, *map(as_text, facts)], strict=True))
         for asked in interview.administrations:
             yield about | {name: kind(getattr(asked, name)) for name, kind in _ASKED.items()}
 
@@ -131,23 +101,184 @@ def responses_jsonl(record: RunRecord) -> Iterator[str]:
 
 
 #: What spreadsheets may take for a formula, at the start of a cell.
-_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+_FORMULA = re.compile("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]|[\t\r\n]")
 #: Characters of a cell; Excel breaks a longer one apart, and its rest may begin a formula.
 _CELL = 32_000
-_ABOUT = 10
 
 
 def responses_csv(record: RunRecord) -> str:
     """Every answer as a row of CSV, with a head.
 
-    The columns are those of `responses_jsonl`.  Lists of one are the thing
-    itself, others JSON.  A text that a spreadsheet could take for a formula
-    begins with an apostrophe, control characters are escapes, and a text of
-    more than 32 000 characters is cut.
+    The columns are those of `responses_jsonl`.  A list of one is the thing
+    itself, another is JSON.  A text that a spreadsheet could take for a
+    formula begins with an apostrophe, control characters are shown as
+    escapes, and a text of more than 32 000 characters is cut.
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
-    empty = RunRecord("", "", interviews=[_nobody()])
-    writer.writerow(next(_rows(empty)))
+    writer.writerow([*_ABOUT, *_ASKED])
     writer.writerows([_cell(value) for value in row.values()] for row in _rows(record))
     return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A number, a text that is none to a spreadsheet either, or None."""
+    if isinstance(value, list):
+        value = value[0] if len(value) == 1 else json.dumps(value) if value else None
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if not isinstance(value, str):
+        return value
+    text = clean_xml(value, _CELL)
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def write_export(record: RunRecord, path: Path, kind: str) -> None:
+    """Write the answers of a run, replacing what is there in one step.
+
+    Parameters
+    ----------
+    record : RunRecord
+    path : Path
+    kind : {"jsonl", "csv"}
+
+    Raises
+    ------
+    UsageError
+        There is no such kind, or the file cannot be written.
+    """
+    if kind == "jsonl":
+        text = "".join(f"{line}\n" for line in responses_jsonl(record))
+    elif kind == "csv":
+        text = responses_csv(record)
+    else:
+        raise UsageError(f"there is no export {kind!r}: expected 'jsonl' or 'csv'")
+    write_whole(path, text.encode("utf-8"), "the answers")
+
+
+def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, ItemBank] | None = None) -> list[Path]:
+    """Write a run in the format of Every Eval Ever, version 0.3.
+
+    Each interview becomes ``data/<bank>/<developer>/<model>/<uuid>.json`` with
+    its estimates, and ``<uuid>_samples.jsonl`` with its scored answers.  The
+    same record gives the same files.  An interview that estimates nothing is
+    left out, and so are answers without a score, which the format cannot tell
+    from wrong ones.
+
+    Parameters
+    ----------
+    record : RunRecord
+    folder : Path
+    banks : mapping of str to ItemBank, optional
+        By evaluation, for the questions and the right answers, which no record holds.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    UsageError
+        A file cannot be written.
+    """
+    written = []
+    for place, interview in enumerate(record.interviews):
+        whole = evaleval.aggregate(record, interview)
+        if whole is None:
+            continue
+        where, file = evaleval.location(interview, whole, place)
+        lines = [
+            json.dumps(line) + "\n" for line in evaleval.samples(interview, whole, (banks or {}).get(interview.name))
+        ]
+        if lines:
+            data = "".join(lines).encode("ascii")
+            path = folder / where / f"{file}_samples.jsonl"
+            write_whole(path, data, "the samples")
+            written.append(path)
+            whole["detailed_evaluation_results"] = {
+                "format": "jsonl",
+                "file_path": f"{where}/{path.name}",
+                "hash_algorithm": "sha256",
+                "checksum": hashlib.sha256(data).hexdigest(),
+                "total_rows": len(lines),
+            }
+        path = folder / where / f"{file}.json"
+        write_whole(path, (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii"), "the evaluation")
+        written.append(path)
+    return written
+
+
+def mlflow_metrics(record: RunRecord) -> dict[str, float]:
+    """Numbers of a run by names that MLflow takes, such as ``text/accuracy`` and ``gates/failed``."""
+    found: dict[str, float] = {}
+
+    def add(value: Any, *parts: str) -> None:
+        if (number := as_number(value)) is None:
+            return
+        name = "/".join(_metric_part(part) for part in parts)
+        n = 2
+        unique = name
+        while unique in found:
+            unique, n = f"{name}_{n}", n + 1
+        found[unique] = number
+
+    for interview in record.interviews:
+        name = as_text(interview.name) or "evaluation"
+        accuracy = interview.accuracy or {}
+        for key, title in (("estimate", "accuracy"), ("low", "accuracy_low"), ("high", "accuracy_high")):
+            add(accuracy.get(key), name, title)
+        add(interview.accuracy_error, name, "accuracy_standard_error")
+        if interview.accuracy is None:
+            add(
+                (interview.accuracy_conformal or interview.accuracy_model or {}).get("estimate"),
+                name,
+                "accuracy_projected",
+            )
+        for title, values in (("ability", interview.theta), ("ability_standard_error", interview.standard_error)):
+            for n, value in enumerate(as_numbers(values) or []):
+                add(value, name, title if n == 0 else f"{title}_{n + 1}")
+        add(interview.asked, name, "asked")
+        add(interview.scored, name, "scored")
+        for part in interview.categories:
+            add((part.get("accuracy") or {}).get("estimate"), name, "category", as_text(part.get("category")))
+    outcomes = [words.outcome(gate) for gate in record.gates]
+    for outcome in Outcome:
+        add(outcomes.count(outcome), "gates", outcome.value.lower())
+    add(int(record.promote), "promote")
+    return found
+
+
+def _metric_part(text: str) -> str:
+    """A part of a metric's name: no path, and only what every version of MLflow takes."""
+    return re.sub(r"[^A-Za-z0-9_. -]", "_", text)[:80].strip(" .") or "_"
+
+
+def log_mlflow(record: RunRecord) -> None:
+    """Log a run's numbers and names to MLflow, into its active run or a new one.
+
+    Raises
+    ------
+    UsageError
+        MLflow is not installed, or did not take them.
+    """
+    try:
+        import mlflow
+    except ImportError as error:
+        raise UsageError("MLflow is not installed: pip install mlflow-skinny (or mlflow)") from error
+    names: dict[str, list[str]] = {"run": [record.run]}
+    for interview in record.interviews:
+        for key, value in (
+            ("subject", interview.subject.get("name")),
+            ("checkpoint", interview.subject.get("checkpoint")),
+            ("bank", interview.bank.get("name")),
+            ("bank_hash", interview.bank.get("content_hash")),
+        ):
+            names.setdefault(key, []).append(as_text(value))
+    tags = {f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, some)))[:250] for key, some in names.items()}
+    try:
+        with nullcontext() if mlflow.active_run() else mlflow.start_run(run_name=as_text(record.run)):
+            mlflow.log_metrics(mlflow_metrics(record))
+            mlflow.set_tags(tags)
+    except Exception as error:  # whatever the server and its client may raise
+        text = re.sub(r"://[^/\s@]*@", "://", str(error))  # a tracking URI may hold a password
+        raise UsageError(f"MLflow did not take the run: {text[:500]}. See MLFLOW_TRACKING_URI") from None

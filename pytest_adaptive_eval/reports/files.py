@@ -38,5 +38,6 @@ def write_whole(path: Path, data: bytes, what: str) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(
-            f"{path}: cannot write {what}: {error.strerror or error}. Free space, set the rights, or choose another path"
+            f"{path}: cannot write {what}: {error.strerror or error}. Free space, set the rights, or choose another "
+            "path"
         ) from error

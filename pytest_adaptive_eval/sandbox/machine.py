@@ -1,0 +1,237 @@
+"""What this machine has to lock code up with: the interpreter, bubblewrap, Landlock, seccomp, and a user to become."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_adaptive_eval.errors import SandboxUnavailable
+from pytest_adaptive_eval.sandbox.filter import MACHINES
+
+__all__ = [
+    "ENVIRONMENT",
+    "Interpreter",
+    "bubblewrap",
+    "find_interpreter",
+    "nobody",
+    "require_kernel",
+    "require_linux",
+    "tasks_of",
+]
+
+#: All that a program in the sandbox finds in its environment at first; the order of sets of strings is fixed.
+ENVIRONMENT = {"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
+#: No site packages, nothing from the working directory or the user, no compiled files written.
+OPTIONS = ("-s", "-S", "-P", "-B")
+#: Modules of the standard library that load other libraries, which must then be readable.
+_LINKED = (
+    "_bz2",
+    "_ctypes",
+    "_decimal",
+    "_elementtree",
+    "_hashlib",
+    "_lzma",
+    "_sqlite3",
+    "_ssl",
+    "_uuid",
+    "_zstd",
+    "zlib",
+)
+_SURVEY = f"""
+import importlib, sys
+for name in {_LINKED}:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        pass
+with open("/proc/self/maps") as maps:
+    files = {{line.split(None, 5)[5].strip() for line in maps if "/" in line}}
+print(repr((sys.path, sys.prefix, sorted(files))))
+"""
+_NOT_THE_LIBRARY = frozenset({"site-packages", "dist-packages", "test", "idlelib", "ensurepip"})
+_LANDLOCK_CREATE, _LANDLOCK_VERSION = 444, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The Python that runs foreign code: the one that runs this, without its packages.
+
+    Parameters
+    ----------
+    executable, prefix : str
+        The program, and the folder of its installation.
+    rules : tuple of (str, bool or None)
+        What it must be able to read: files (False), whole folders (True) and the
+        lists of folders (None).
+    barrier : str
+        The first folder above it that other users may not enter, or empty.
+    environment : tuple of (str, str)
+        With what it starts.
+    """
+
+    executable: str
+    prefix: str
+    rules: tuple[tuple[str, bool | None], ...]
+    barrier: str
+    environment: tuple[tuple[str, str], ...]
+
+
+def _barrier(path: Path) -> str:
+    """The highest folder on the way to `path` that others may not enter."""
+    for folder in (*reversed(path.parents), path):
+        if not folder.stat().st_mode & 0o001:
+            return str(folder)
+    return ""
+
+
+@functools.cache
+def find_interpreter() -> Interpreter:
+    """Ask the interpreter below any virtual environment what it reads.
+
+    Raises
+    ------
+    SandboxUnavailable
+        It does not run without its environment.
+    """
+    executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+    environment = dict(ENVIRONMENT)
+    own = [line.split(None, 5)[5].strip() for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line]
+    shared = next((Path(name).parent for name in own if "/libpython" in name), None)
+    if shared is not None:
+        environment["LD_LIBRARY_PATH"] = str(shared)
+    try:
+        done = subprocess.run(
+            [executable, *OPTIONS, "-c", _SURVEY],
+            env=environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        path, prefix, files = ast.literal_eval(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError, SyntaxError) as error:
+        said = (getattr(error, "stderr", "") or "").strip().splitlines()
+        raise SandboxUnavailable(
+            f"the interpreter {executable} does not start with an empty environment "
+            f"({said[-1] if said else error}); install one that does"
+        ) from error
+    barrier = _barrier(Path(prefix))
+    if barrier and nobody() is not None and not Path(executable).is_relative_to(prefix):
+        raise SandboxUnavailable(
+            f"others may not enter {barrier}, where the library of {executable} lies; chmod o+x {barrier}, "
+            "or use an interpreter whose program and library lie in one folder"
+        )
+    rules: dict[str, bool | None] = {}
+    for folder in map(Path, path):
+        if folder.is_file():
+            rules[str(folder)] = False
+        elif folder.is_dir() and str(folder) not in rules:
+            rules[str(folder)] = None
+            rules |= {str(p): p.is_dir() for p in sorted(folder.iterdir()) if p.name not in _NOT_THE_LIBRARY}
+    rules |= {name: False for name in files if Path(name).is_file()}
+    rules |= {name: True for name in ("/usr/share/zoneinfo",) if Path(name).is_dir()}
+    rules |= {name: False for name in ("/etc/ld.so.cache",) if Path(name).is_file()}
+    return Interpreter(executable, prefix, tuple(rules.items()), barrier, tuple(environment.items()))
+
+
+def require_linux() -> None:
+    """Check that this is Linux.
+
+    Raises
+    ------
+    SandboxUnavailable
+        It is not.
+    """
+    if sys.platform != "linux":
+        raise SandboxUnavailable(
+            f"running code from a model needs Linux, not {sys.platform}; use a Linux machine or container"
+        )
+
+
+def require_kernel() -> None:
+    """Check that this system can lock a process up at all.
+
+    Raises
+    ------
+    SandboxUnavailable
+        Not a machine whose system calls are known, or no Landlock.
+    """
+    machine = os.uname().machine
+    if machine not in MACHINES or sys.maxsize < 2**32 or sys.byteorder != "little":
+        raise SandboxUnavailable(
+            f"the system calls of {machine} are not known, only those of {' and '.join(MACHINES)}; use such a machine"
+        )
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_long(0), ctypes.c_long(_LANDLOCK_VERSION)) < 1:
+        raise SandboxUnavailable(
+            f"the kernel offers no Landlock ({os.strerror(ctypes.get_errno())}); it needs Linux 5.13 or newer with "
+            "landlock in the boot option lsm=, and a container runtime that lets it through"
+        )
+
+
+def nobody() -> tuple[int, int] | None:
+    """The uid and gid to become, or None for those who are not root."""
+    import pwd
+
+    if os.geteuid() != 0 and os.getuid() != 0:
+        return None
+    try:
+        entry = pwd.getpwnam("nobody")
+    except KeyError:
+        return 65534, 65534
+    return (entry.pw_uid, entry.pw_gid) if entry.pw_uid and entry.pw_gid else (65534, 65534)
+
+
+def tasks_of(user: int) -> int:
+    """How many threads of all processes belong to a user, as far as can be seen."""
+    count = 0
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                if folder.stat().st_uid == user:
+                    count += (folder / "task").stat().st_nlink - 2
+            except OSError:
+                continue
+    return count
+
+
+@functools.cache
+def bubblewrap(interpreter: Interpreter) -> tuple[str, ...]:
+    """The command that builds the walls of the full tier; what is to run behind them follows it.
+
+    The file system is read-only as a whole: ``/usr``, the interpreter, a fresh
+    ``/proc``, and nothing else.
+
+    Raises
+    ------
+    SandboxUnavailable
+        It is not installed.
+    """
+    program = shutil.which("bwrap", path=f"{os.environ.get('PATH', '')}:/usr/bin:/usr/local/bin:/bin")
+    if program is None:
+        raise SandboxUnavailable("bubblewrap is not installed; install it (apt-get install bubblewrap)")
+    command = [os.path.realpath(program), "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
+    command += ["--unshare-uts", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/usr", "/usr"]
+    for name in ("/lib", "/lib32", "/lib64"):
+        if Path(name).is_symlink():
+            command += ["--symlink", str(Path(name).readlink()), name]
+        elif Path(name).is_dir():
+            command += ["--ro-bind", name, name]
+    bound = ["/usr", "/lib", "/lib32", "/lib64"]
+    needed = [interpreter.prefix, *sorted({str(Path(path).parent) for path, _ in interpreter.rules})]
+    for folder in (*needed, str(Path(interpreter.executable).parent)):
+        if folder != "/etc" and not any(Path(folder).is_relative_to(there) for there in bound):
+            command += ["--ro-bind", folder, folder]
+            bound.append(folder)
+    if Path("/etc/ld.so.cache").is_file():
+        command += ["--ro-bind", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+    return (*command, "--proc", "/proc", "--remount-ro", "/", "--chdir", "/", "--")

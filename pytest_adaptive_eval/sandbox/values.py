@@ -1,0 +1,169 @@
+"""Values as they come back from foreign code: read strictly, never trusted, and compared type by type."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_adaptive_eval.sandbox.harness import DEPTH, LIMIT, encode
+
+__all__ = ["Failure", "decode", "read_answers", "same"]
+
+#: Most members of one set or dictionary that may have the same hash: more of them are made to take long.
+_COLLISIONS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What stands for the output of a call that raised, or returned what cannot be compared.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the exception's class, as the foreign code tells it.
+    message : str
+        Its message, likewise.
+    """
+
+    kind: str
+    message: str
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are equal, and of equal types all the way down.
+
+    ``1``, ``1.0`` and ``True`` differ, and so do ``[1]`` and ``(1,)``; NaN
+    equals NaN, and the order of dictionaries and sets does not matter.  A value
+    of a type that could not come out of the sandbox equals nothing.
+    """
+    try:
+        return encode(left) == encode(right)
+    except (TypeError, ValueError):
+        return False
+
+
+def _refuse(_: Any) -> Any:
+    raise ValueError("a number or an object")
+
+
+#: Reads only what `encode` writes: strings, arrays, true, false and null.
+_json = json.JSONDecoder(parse_int=_refuse, parse_float=_refuse, parse_constant=_refuse, object_pairs_hook=_refuse)
+
+
+def _scalar(kind: str, text: str) -> Any:
+    """A number or bytes, only as `encode` writes them."""
+    value: Any
+    if kind == "int":
+        value = int(text, 16)
+        written = f"{value:x}"
+    else:
+        value = (float if kind == "float" else bytes).fromhex(text)
+        written = value.hex()
+    if written != text:
+        raise ValueError(f"not as {kind} is written")
+    return value
+
+
+def _distinct(members: list[Any], made: Any) -> Any:
+    """`made` of these members, if none was lost and none collide on purpose."""
+    if members and Counter(map(hash, members)).most_common(1)[0][1] > _COLLISIONS:
+        raise ValueError("members made to collide")
+    whole = made(members)
+    if len(whole) != len(members):
+        raise ValueError("members that are equal")
+    return whole
+
+
+def _value(node: Any, room: int) -> Any:
+    """The value that a tree of JSON means, nested no deeper than `room`."""
+    if node is None or isinstance(node, bool | str):
+        return node
+    if room < 0 or not isinstance(node, list) or len(node) != 2:
+        raise ValueError("no value")
+    kind, content = node
+    if kind in ("int", "float", "bytes") and isinstance(content, str):
+        return _scalar(kind, content)
+    if not isinstance(content, list):
+        raise ValueError("no value")
+    if kind == "dict":
+        if any(not isinstance(pair, list) or len(pair) != 2 for pair in content):
+            raise ValueError("no pair")
+        keys = [_value(key, room - 1) for key, _ in content]
+        values = [_value(value, room - 1) for _, value in content]
+        return _distinct(keys, lambda keys: dict(zip(keys, values, strict=True)))
+    members = [_value(member, room - 1) for member in content]
+    if kind == "list":
+        return members
+    if kind == "tuple":
+        return tuple(members)
+    if kind in ("set", "frozenset"):
+        return _distinct(members, set if kind == "set" else frozenset)
+    raise ValueError("no type")
+
+
+def decode(text: str, depth: int = DEPTH) -> Any:
+    """The value that `encode` wrote, nested no deeper than `depth`.
+
+    Raises
+    ------
+    ValueError
+        Anything else, however it is made.
+    """
+    if len(text) > LIMIT:
+        raise ValueError(f"more than {LIMIT} characters")
+    try:
+        return _value(_json.decode(text), depth)
+    except (TypeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"no value: {error}") from error
+
+
+def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failure:
+    """The outputs in a line from the sandbox, or the failure of the code as a whole.
+
+    Parameters
+    ----------
+    line : bytes
+        Without its line feed; from foreign code.
+    nonce : str
+        What the line must begin with.
+    count : int
+        How many outputs there must be.
+
+    Returns
+    -------
+    tuple or Failure
+        One output a call, a `Failure` for a call that failed.
+
+    Raises
+    ------
+    ValueError
+        The line is not of the form that the harness writes.
+    """
+    try:
+        text = line.decode("ascii")
+    except UnicodeDecodeError:
+        raise ValueError("not ASCII") from None
+    if not text.startswith(f"{nonce} "):
+        raise ValueError("not from the harness")
+    match decode(text[len(nonce) + 1 :], DEPTH + 4):  # the four that the harness wraps around a value
+        case ("broken", str(kind), str(message)):
+            return Failure(_clean(kind), _clean(message))
+        case ("answers", list(outcomes)) if len(outcomes) == count:
+            return tuple(_output(outcome) for outcome in outcomes)
+    raise ValueError("not one output a call")
+
+
+def _clean(text: str) -> str:
+    """Short, and without surrogates, which no file takes."""
+    return text[:500].encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _output(outcome: Any) -> Any:
+    match outcome:
+        case ("value", value):
+            return value
+        case ("failure", str(kind), str(message)):
+            return Failure(_clean(kind), _clean(message))
+    raise ValueError("neither a value nor a failure")

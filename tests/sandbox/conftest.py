@@ -1,0 +1,41 @@
+"""Sandboxes, made once: each proves itself when it is opened."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from pytest_adaptive_eval.errors import SandboxUnavailable
+from pytest_adaptive_eval.sandbox import Sandbox
+
+
+@functools.cache
+def opened(tier: str) -> Sandbox | str:
+    try:
+        return Sandbox.open(tier=tier)
+    except SandboxUnavailable as error:
+        return str(error)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "sandbox" in metafunc.fixturenames:
+        metafunc.parametrize("sandbox", ["full", "lockdown"], indirect=True)
+
+
+@pytest.fixture
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    """Either tier, where it holds."""
+    got = opened(request.param)
+    if isinstance(got, str):
+        pytest.skip(got)
+    return got
+
+
+@pytest.fixture
+def best() -> Sandbox:
+    """The best tier that holds."""
+    got = opened("auto")
+    if isinstance(got, str):
+        pytest.skip(got)
+    return got
