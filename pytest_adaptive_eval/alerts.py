@@ -24,11 +24,9 @@ from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from pytest_adaptive_eval.core.drift import Alarm
-from pytest_adaptive_eval.core.record import GateRecord, RunRecord, plain
+from pytest_adaptive_eval.core.record import RunRecord, plain
 from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import AlertError
-from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.text import clean_terminal
 
 __all__ = ["payload", "send"]
@@ -69,7 +67,7 @@ def payload(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url
     dict
         ``text`` for notifications and receivers that know no more, and ``blocks``.
     """
-    refused = [gate for gate in run.gates if _refused(gate)] if run else []
+    refused = [gate for gate in run.gates if not gate.holds] if run else []
     told = [alarm.sentence for alarm in alarms[:_TOLD]]
     told += [
         f"{gate.name}: {gate.verdict.get('sentence') or 'the record holds no verdict for this gate'}"
@@ -95,14 +93,6 @@ def payload(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url
         if len(text) + len(line) < _TEXT:
             text += f"\n{line}"
     return {"text": text, "blocks": blocks}
-
-
-def _refused(gate: GateRecord) -> bool:
-    """Whether the gate neither passed nor let its interview through."""
-    outcome, verdict = words.outcome(gate), gate.verdict
-    if outcome is Outcome.INCONCLUSIVE:
-        return not verdict.get("notice") and verdict.get("on_inconclusive", "fail") == "fail"
-    return outcome is not Outcome.PASS
 
 
 def _text(line: str) -> dict[str, Any]:

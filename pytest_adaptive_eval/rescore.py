@@ -91,7 +91,7 @@ def rescore(
     for again in work.values():
         again.result = _result(again, family)
     verdicts = [_judged(gate, again, condition) for gate, again, condition in asked]
-    passed = all(_holds(gate) for gate in verdicts) and not any(again.old.error for again in work.values())
+    passed = all(gate.holds for gate in verdicts) and not any(again.old.error for again in work.values())
     passed = passed and any(gate.outcome is Outcome.PASS for gate in verdicts)
     return RunRecord(
         run,
@@ -102,12 +102,6 @@ def rescore(
         gates=verdicts,
         extra={"rescored_from": record.run},
     )
-
-
-def _holds(gate: GateRecord) -> bool:
-    verdict = gate.verdict
-    let_through = verdict.get("notice") or verdict.get("on_inconclusive") != "fail"
-    return gate.outcome is Outcome.PASS or (gate.outcome is Outcome.INCONCLUSIVE and bool(let_through))
 
 
 def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Again:

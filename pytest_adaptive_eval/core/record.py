@@ -254,6 +254,17 @@ class GateRecord(_Json):
         """The verdict's outcome."""
         return Outcome(self.verdict["outcome"])
 
+    @property
+    def let_through(self) -> bool:
+        """Whether the gate is undecided and yet no reason for the run to fail."""
+        told = self.verdict.get("notice") or self.verdict.get("on_inconclusive", "fail") != "fail"
+        return self.verdict.get("outcome") == Outcome.INCONCLUSIVE and bool(told)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the gate passed or was let through."""
+        return self.verdict.get("outcome") == Outcome.PASS or self.let_through
+
 
 @dataclass(slots=True)
 class RunRecord(_Json):

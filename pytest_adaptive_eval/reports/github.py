@@ -11,7 +11,7 @@ from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.markdown import WORST_FIRST, let_through, summary_markdown
+from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
 from pytest_adaptive_eval.reports.text import clean_terminal
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
     kinds: dict[str, list[GateRecord]] = {"error": [], "warning": [], "notice": []}
     for gate in record.gates:
         passed = words.outcome(gate) is Outcome.PASS
-        kinds["notice" if passed else "warning" if let_through(gate) else "error"].append(gate)
+        kinds["notice" if passed else "warning" if gate.let_through else "error"].append(gate)
     lines = []
     for kind, gates in kinds.items():
         shown = len(gates) if len(gates) <= _SHOWN else _SHOWN - 1

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.reports.markup import clean_html
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.drift import Alarm
 
-__all__ = ["WORST_FIRST", "let_through", "summary_markdown"]
+__all__ = ["WORST_FIRST", "summary_markdown"]
 
 #: Outcomes in the order in which a reader wants them.
 WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
@@ -94,12 +94,6 @@ def summary_markdown(record: RunRecord, *, alarms: Sequence[Alarm] = (), limit: 
     return "\n".join(shown)
 
 
-def let_through(gate: GateRecord) -> bool:
-    """Whether the gate is undecided and yet no reason for the run to fail."""
-    told = gate.verdict.get("on_inconclusive", "fail") != "fail"
-    return words.outcome(gate) is Outcome.INCONCLUSIVE and (told or bool(gate.verdict.get("notice")))
-
-
 def _left_out(names: Sequence[str]) -> str:
     return f"Left out for its length: {', '.join(names)}. The record and the HTML report have everything.\n"
 
@@ -121,7 +115,7 @@ def _why(record: RunRecord) -> str:
         return f"{counted(outcomes.count(Outcome.PASS), 'gate')} of {len(outcomes)} passed{more}."
     notices = sum(bool(gate.verdict.get("notice")) for gate in record.gates)
     undecided = sum(
-        o is Outcome.INCONCLUSIVE and not let_through(g) for o, g in zip(outcomes, record.gates, strict=True)
+        o is Outcome.INCONCLUSIVE and not g.let_through for o, g in zip(outcomes, record.gates, strict=True)
     )
     void = sum(bool(words.void(interview)) for interview in record.interviews)
     why = [
@@ -158,7 +152,7 @@ def _gates(gates: Sequence[GateRecord], told: Sequence[str]) -> str:
             sentence = sentence.replace(f"; {' '.join(str(note).split())}", "")
         rows.append(
             (
-                f"{_LET_THROUGH if let_through(gate) else _SIGNS[outcome]} {outcome.value}",
+                f"{_LET_THROUGH if gate.let_through else _SIGNS[outcome]} {outcome.value}",
                 _inline(gate.name, _NAME),
                 _inline(sentence.removeprefix(f"{outcome.value} "), _SENTENCE),
             )

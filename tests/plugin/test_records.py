@@ -6,6 +6,10 @@ import csv
 import io
 import json
 import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,30 @@ stop = "budget"
 [[eval.gate]]
 at_least = 0.5
 """
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[Any]]]:
+    """A webhook on loopback, and what it was told."""
+    told: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/hooks/secret", told
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 class Project:
@@ -303,6 +331,15 @@ def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.Mon
     assert "ALARM: accuracy of toy fell from" in out
     alarms = json.loads((project.path / "d.json").read_text())["alarms"]
     assert any(alarm["news"] for alarm in alarms)
+    with listening() as (url, told):
+        monkeypatch.setenv("ALERTS", url)
+        code, out, err = project.command("drift", "--webhook", "ALERTS", "--link", "https://reports.example/7")
+    assert code == 1
+    assert "the webhook was told" in err
+    assert "secret" not in out + err
+    (message,) = told
+    assert "accuracy of toy fell from" in json.dumps(message)
+    assert "https://reports.example/7" in json.dumps(message)
     # an accepted change of level begins a new series
     assert project.command("drift", "--since", project.ids[11])[0] == 0
     code, _, err = project.command("drift", "--webhook", "NO_SUCH_VARIABLE")

@@ -14,7 +14,7 @@ from lxml import html
 
 from pytest_adaptive_eval.core.drift import Alarm, Series
 from pytest_adaptive_eval.core.record import Administration, RunRecord
-from pytest_adaptive_eval.reports.markdown import let_through, summary_markdown
+from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.markup import clean_html
 
 cmarkgfm = pytest.importorskip("cmarkgfm", reason="GitHub's Markdown parser comes with the extra test")
@@ -194,7 +194,7 @@ def test_why_there_is_no_promotion(make: SimpleNamespace, outcomes: list[str], s
     gates = [make.gate("INCONCLUSIVE" if outcome == "notice" else outcome) for outcome in outcomes]
     for gate, outcome in zip(gates, outcomes, strict=True):
         gate.verdict["notice"] = outcome == "notice"
-        assert let_through(gate) is (outcome == "notice")
+        assert gate.let_through is (outcome == "notice")
     record = make.record(gates=gates)
     record.exit_status = status
     assert summary_markdown(record).splitlines()[:3] == ["## ⛔ Not to be promoted", "", why]
