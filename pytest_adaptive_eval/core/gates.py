@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import anytime_valid
@@ -151,8 +150,6 @@ class SessionResult:
         None when the interview was cut off.
     statuses : mapping
         Number of administrations by `Status`.
-    queries : int
-        Questions a level, where the interview climbed levels; else 0.
     sequential : bool
         Whether gates use tests that hold at any moment, since the interview
         may have ended when they decided.
@@ -194,7 +191,6 @@ class SessionResult:
     standard_error: list[float] | None
     stop: StopReason | None
     statuses: Mapping[str, int]
-    queries: int = 0
     sequential: bool = False
     invalid: str = ""
     projected: tuple[float, float] | None = None
@@ -226,7 +222,6 @@ class SessionResult:
             standard_error=session.estimate.standard_error[0].tolist() if calibrated else None,
             stop=session.stop[0],
             statuses=dict(statuses),
-            queries=session.policy.batch if session.policy.stop == "level" else 0,
             sequential=session.sequential,
             invalid=session.policy.design_based,
             projected=projected,
@@ -250,12 +245,6 @@ class SessionResult:
         return self.stop.value if self.stop else "the interview did not end"
 
     @property
-    def levels(self) -> list[NDArray[np.float64]]:
-        """Scores by level, from the easiest on, of a climb; NaN where there is none."""
-        scores = self.log.scores
-        return [scores[n : n + self.queries] for n in range(0, len(scores), self.queries)] if self.queries else []
-
-    @property
     def scored(self) -> int:
         """Items with a score."""
         return int((~np.isnan(self.log.scores)).sum())
@@ -269,16 +258,6 @@ class SessionResult:
     def ability(self) -> Metric:
         """Ability on the bank's scale; decided on the accuracy expected at that ability."""
         return Metric("ability", self)
-
-    @property
-    def auc(self) -> Metric:
-        """Sum of the accuracies by level, in levels; of a climb."""
-        return Metric("auc", self)
-
-    @property
-    def last_level(self) -> Metric:
-        """The hardest level with a right answer; of a climb."""
-        return Metric("last_level", self)
 
     @property
     def model(self) -> Interval | None:
@@ -337,7 +316,6 @@ class SessionResult:
             "standard_error": self.standard_error,
             "stop": self.stop.name if self.stop else None,
             "statuses": dict(self.statuses),
-            "queries": self.queries,
             "sequential": self.sequential,
             "invalid": self.invalid,
             "projected": self.projected,

@@ -102,7 +102,10 @@ class Policy:
                 "valid only at a fixed number of items: remove standard_error, or set stop to 'decision'"
             )
         if self.stop == "level":
-            return "a climb asks its questions level by level, and stops by their answers: gate on auc or last_level"
+            return (
+                "a ladder asks its questions level by level, and stops by their answers: for a gate, draw from the "
+                "task with the policy 'decide'"
+            )
         if isinstance(self.selector, Random):
             return ""
         if self.floor < GATE_FLOOR:

@@ -174,12 +174,7 @@ def _verdict(record: RunRecord) -> dict[str, Any]:
     """Whether the checkpoint may be promoted, and why."""
     found = [words.outcome(gate) for gate in record.gates]
     notices = sum(bool(gate.verdict.get("notice")) for gate in record.gates)
-    barred = sum(
-        outcome in (Outcome.FAIL, Outcome.ERROR)
-        or (outcome is Outcome.INCONCLUSIVE and gate.verdict.get("on_inconclusive", "fail") == "fail")
-        for gate, outcome in zip(record.gates, found, strict=True)
-        if not gate.verdict.get("notice")
-    )
+    barred = sum(not gate.holds for gate in record.gates)
     why = []
     if not found:
         why.append("No gate judged this run.")

@@ -142,3 +142,10 @@ def test_toml_knows_ladders(lab: Any) -> None:
     assert len(asked(lab)) == 15
     (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nkind = "ladder"\nbank = "toy.jsonl"\n')
     assert 'kind = "ladder" goes with a task' in lab.run().stderr.str()
+
+
+def test_a_climb_feeds_no_gate_and_says_what_does(lab: Any) -> None:
+    project(lab, gate="\ndef test_gate(adaptive_eval):\n    assert adaptive_eval['addition'].accuracy.at_least(0.2)\n")
+    result = lab.run()
+    assert result.ret != 0
+    assert "for a gate, draw from the task with the policy 'decide'" in " ".join(result.stdout.str().split())
