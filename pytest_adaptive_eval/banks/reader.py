@@ -15,7 +15,7 @@ import json
 import mmap
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, overload
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
-from pytest_adaptive_eval.core.item import GRADERS, Item
+from pytest_adaptive_eval.core.item import GRADERS, Grader, Item
 from pytest_adaptive_eval.errors import BankError
 
 __all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "content_hash", "file_hash", "parse_item", "read_bank"]
@@ -50,10 +50,17 @@ ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
 
 _ID = re.compile(r"(?!.*::)[!-Z\\^-~]{1,120}")
 _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
+_NO_TASKS: Mapping[str, Grader] = MappingProxyType({})
 _WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 
-def parse_item(text: bytes | str, where: str, root: str = "", graders: Sequence[str] = ()) -> Item:
+def parse_item(
+    text: bytes | str,
+    where: str,
+    root: str = "",
+    graders: Sequence[str] = (),
+    tasks: Mapping[str, Grader] = _NO_TASKS,
+) -> Item:
     """One item from its JSON text.
 
     Parameters
@@ -65,6 +72,8 @@ def parse_item(text: bytes | str, where: str, root: str = "", graders: Sequence[
         Folder that image names are relative to.
     graders : sequence of str
         Modules whose functions may grade (``python:module:function``).
+    tasks : mapping
+        Task family to its grader, for items whose grader is ``task``; without theirs they can be read, not graded.
 
     Raises
     ------
@@ -117,8 +126,12 @@ def parse_item(text: bytes | str, where: str, root: str = "", graders: Sequence[
     custom = None
     if grader.startswith("python:"):
         custom = _python_grader(grader, where, graders)
+    elif grader == "task":
+        custom = tasks.get(item_id.partition("-")[0])
     elif grader not in GRADERS:
-        raise BankError(f"{where}: grader {grader!r} is not known; use {', '.join(GRADERS)} or python:module:function")
+        raise BankError(
+            f"{where}: grader {grader!r} is not known; use {', '.join(GRADERS)}, task or python:module:function"
+        )
     elif not (textless or data.get("answer")):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     if grader == "regex":
@@ -166,9 +179,14 @@ class _LazyItems(Sequence[Item]):
     """Items of a JSONL file, parsed when asked for; the file's hash is checked before the first."""
 
     def __init__(
-        self, path: Path, ids: Sequence[str], offsets: NDArray[np.int64], graders: Sequence[str], expected: str
+        self,
+        path: Path,
+        ids: Sequence[str],
+        offsets: NDArray[np.int64],
+        trusted: tuple[Sequence[str], Mapping[str, Grader]],
+        expected: str,
     ) -> None:
-        self._path, self._ids, self._offsets, self._graders, self._hash = path, ids, offsets, graders, expected
+        self._path, self._ids, self._offsets, self._trusted, self._hash = path, ids, offsets, trusted, expected
         self._root = str(path.parent)
         self._text: mmap.mmap | None = None
 
@@ -191,7 +209,7 @@ class _LazyItems(Sequence[Item]):
         start = int(self._offsets[i])
         line = self._text[start : self._text.find(b"\n", start) + 1]
         where = f"{self._path}:{i + 1}"
-        item = parse_item(line, where, self._root, self._graders)
+        item = parse_item(line, where, self._root, *self._trusted)
         if item.id != self._ids[i]:
             raise _edited(self._path, f"line {i + 1} has item {item.id!r}, the bank's index {self._ids[i]!r}")
         return item
@@ -222,7 +240,7 @@ class _Ids(Sequence[str]):
         return self._array
 
 
-def read_bank(path: str | Path, *, graders: Sequence[str] = ()) -> ItemBank:
+def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[str, Grader] = _NO_TASKS) -> ItemBank:
     """A bank from ``NAME.bank/`` or from a JSONL file of items.
 
     Parameters
@@ -230,6 +248,8 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = ()) -> ItemBank:
     path : str or Path
     graders : sequence of str
         Modules whose functions may grade (``python:module:function``).
+    tasks : mapping
+        Task family to its grader, for items whose grader is ``task``; without theirs they can be read, not graded.
 
     Returns
     -------
@@ -243,20 +263,20 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = ()) -> ItemBank:
     """
     path = Path(path)
     if path.is_dir():
-        return _read_folder(path, graders)
+        return _read_folder(path, (graders, tasks))
     if path.is_file():
-        return _read_jsonl(path, graders)
+        return _read_jsonl(path, (graders, tasks))
     raise BankError(f"there is no bank at {path}: give a folder NAME.bank or a JSONL file of items")
 
 
-def _read_jsonl(path: Path, graders: Sequence[str]) -> ItemBank:
+def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
     items: list[Item] = []
     lines: dict[str, int] = {}
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
-            item = parse_item(line, f"{path}:{number}", str(path.parent), graders)
+            item = parse_item(line, f"{path}:{number}", str(path.parent), *trusted)
             if item.id in lines:
                 raise BankError(
                     f"{path}:{number}: the item id {item.id!r} stands already in line {lines[item.id]}; "
@@ -274,7 +294,7 @@ def _read_jsonl(path: Path, graders: Sequence[str]) -> ItemBank:
     )
 
 
-def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
+def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
     for name in ("bank.json", "params.npz", "items.jsonl"):
         if not (path / name).is_file():
             raise BankError(f"{path}: {name} is missing; a bank folder holds bank.json, params.npz and items.jsonl")
@@ -299,7 +319,7 @@ def _read_folder(path: Path, graders: Sequence[str]) -> ItemBank:
     bank = ItemBank(
         name=path.name.removesuffix(".bank"),
         ids=ids,
-        items=_LazyItems(texts, ids, columns["offset"], graders, str(about.get("items_hash"))),
+        items=_LazyItems(texts, ids, columns["offset"], trusted, str(about.get("items_hash"))),
         discrimination=columns["discrimination"],
         intercept=columns["intercept"],
         guess=columns["guess"],

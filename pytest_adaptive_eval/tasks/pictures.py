@@ -8,15 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.tasks.answers import by_choice, by_number
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
 
-__all__ = ["CAPTION", "GRID", "NOISE", "SHAPES", "icon", "save_png"]
+__all__ = ["CAPTION", "GRID", "ICONS", "NOISE", "SHAPES", "icon", "save_png"]
 
 #: The shapes an icon can have.
 SHAPES = ("square", "frame", "disc", "ring", "diamond", "plus", "cross", "triangle")
 
 SIDE = 48
 CELL = 8
+#: Cells of the larger grids, drawn so that a general model sees the shapes.
+ICON_CELL = 32
 DARK, BRIGHT = 40, 220
 
 
@@ -60,12 +63,15 @@ def _grid(rng: random.Random, level: int) -> Question:
         # The count is drawn evenly, so that no single answer is right more than one time in five.
         count = rng.randrange(min(cells, 9) + 1)
         board = [wanted] * count + [rng.choice(others) for _ in range(cells - count)]
-        question = Question(f"How many cells show {wanted}?", str(count), lambda: _board(board, level))
+        question = Question(
+            f"How many cells show {wanted}?", str(count), lambda: _board(board, level), by_number(str(count))
+        )
     else:
         # Two of each other shape where there is room: the answer is the only shape in a single cell.
         fill = others * 2 if level > 2 else others[:1] * 3
         board = [wanted, *fill[: cells - 1], *(rng.choice(others) for _ in range(cells - 5))]
-        question = Question("Which shape is in one cell only?", wanted, lambda: _board(board, level))
+        ask = "Which shape is in one cell only?"
+        question = Question(ask, wanted, lambda: _board(board, level), by_choice(wanted, SHAPES))
     rng.shuffle(board)
     return question
 
@@ -75,7 +81,7 @@ def _caption(rng: random.Random, level: int) -> Question:
     row, column = rng.randrange(level), rng.randrange(level)
     line = cells[row * level : (row + 1) * level]
     prompt = f"Row {row + 1} holds {', '.join(line)}. Which shape is in row {row + 1}, column {column + 1}?"
-    return Question(prompt, line[column], lambda: _board(cells, level))
+    return Question(prompt, line[column], lambda: _board(cells, level), by_choice(line[column], SHAPES))
 
 
 def _noise(rng: random.Random, level: int) -> Question:
@@ -93,7 +99,26 @@ def _noise(rng: random.Random, level: int) -> Question:
         noisy: Picture = np.clip(picture + noise, 0, 255).astype(np.uint8)
         return noisy
 
-    return Question("Which shape is in the noise?", shape, render)
+    return Question("Which shape is in the noise?", shape, render, by_choice(shape, SHAPES))
+
+
+def _icons(rng: random.Random, level: int) -> Question:
+    n = level + 1
+    wanted, *others = rng.sample(SHAPES, 4)
+    # The count is drawn evenly, as in a small grid.
+    count = rng.randrange(min(n * n, 12) + 1)
+    board = [wanted] * count + [rng.choice(others) for _ in range(n * n - count)]
+    rng.shuffle(board)
+
+    def render() -> Picture:
+        picture = np.full((ICON_CELL * n, ICON_CELL * n), DARK, dtype=np.uint8)
+        size = ICON_CELL - 4
+        for i, shape in enumerate(board):
+            top, left = (i // n) * ICON_CELL + 2, (i % n) * ICON_CELL + 2
+            picture[top : top + size, left : left + size][icon(shape, size)] = BRIGHT
+        return picture
+
+    return Question(f"How many {wanted} icons are in the picture? End with the number.", str(count), render)
 
 
 def save_png(picture: Picture, path: Path) -> None:
@@ -103,6 +128,11 @@ def save_png(picture: Picture, path: Path) -> None:
     Image.fromarray(picture).save(path, format="PNG", optimize=True)
 
 
-GRID = TaskFamily("grid", "rows and columns of the grid", 6, 0.13, _grid, pictorial=True)
-CAPTION = TaskFamily("caption", "rows and columns of a grid that the prompt tells", 6, 0.13, _caption, pictorial=True)
-NOISE = TaskFamily("noise", "noise of standard deviation 50 * (level - 1)", 8, 0.13, _noise, pictorial=True)
+GRID = TaskFamily("grid", "rows and columns of the grid", 6, 0.13, _grid, "exact", pictorial=True)
+CAPTION = TaskFamily(
+    "caption", "rows and columns of a grid that the prompt tells", 6, 0.13, _caption, "exact", pictorial=True
+)
+NOISE = TaskFamily("noise", "noise of standard deviation 50 * (level - 1)", 20, 0.13, _noise, "exact", pictorial=True)
+ICONS = TaskFamily(
+    "icons", "rows and columns of the grid, level + 1", 11, 0.21, _icons, "numeric", pictorial=True, max_tokens=512
+)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 
+from pytest_adaptive_eval.tasks.answers import by_letters
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 from pytest_adaptive_eval.tasks.words import WORDS
 
@@ -61,7 +62,8 @@ def _post_order(rng: random.Random, level: int) -> Question:
         return root + a[0] + b[0], a[1] + root + b[1], a[2] + b[2] + root
 
     before, within, after = grow(0, level + 1)
-    return Question(f"A tree has pre-order {before} and in-order {within}. What is the post-order?", after)
+    prompt = f"A tree has pre-order {before} and in-order {within}. What is the post-order?"
+    return Question(prompt, after, judge=by_letters(after))
 
 
 def _unscramble(rng: random.Random, level: int) -> Question:
@@ -69,11 +71,11 @@ def _unscramble(rng: random.Random, level: int) -> Question:
     letters = list(word)
     while (mixed := "".join(letters)) == word:
         rng.shuffle(letters)
-    return Question(f"Which word is {mixed}?", word)
+    return Question(f"Which word is {mixed}?", word, judge=by_letters(word, mixed))
 
 
-COUNTING = TaskFamily("counting", "length of the string, 6 + 3 * level characters", 8, 0.10, _counting, "numeric")
-ADDITION = TaskFamily("addition", "digits of each of the two numbers", 5, 0.12, _addition, "numeric")
-OPERATIONS = TaskFamily("operations", "number of operations", 8, 0.10, _operations, "numeric")
-POST_ORDER = TaskFamily("post_order", "nodes of the tree, level + 1", 8, 0.01, _post_order)
-UNSCRAMBLE = TaskFamily("unscramble", "letters of the word, level + 2", 6, 0.04, _unscramble)
+COUNTING = TaskFamily("counting", "length of the string, 6 + 3 * level characters", 40, 0.10, _counting, "numeric")
+ADDITION = TaskFamily("addition", "digits of each of the two numbers", 12, 0.12, _addition, "numeric")
+OPERATIONS = TaskFamily("operations", "number of operations", 40, 0.10, _operations, "numeric")
+POST_ORDER = TaskFamily("post_order", "nodes of the tree, level + 1", 25, 0.01, _post_order, "exact")
+UNSCRAMBLE = TaskFamily("unscramble", "letters of the word, level + 2", 6, 0.04, _unscramble, "exact")

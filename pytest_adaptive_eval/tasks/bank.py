@@ -1,0 +1,110 @@
+"""A task as a bank: so many questions a level, drawn when they are asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.tasks.pictures import save_png
+
+__all__ = ["task_bank"]
+
+#: Questions of each level that a bank is known by.
+_KNOWN_BY = 3
+
+
+class _Drawn(Sequence[Any]):
+    """Items of a family, level by level, each drawn when it is looked at."""
+
+    def __init__(self, family: TaskFamily, levels: int, queries: int, first: int, pictures: Path | None) -> None:
+        self._family, self._levels, self._queries, self._first = family, levels, queries, first
+        self._pictures = pictures
+
+    def __len__(self) -> int:
+        return self._levels * self._queries
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[n] for n in range(*index.indices(len(self)))]
+        n = range(len(self))[index]
+        level, seed = n // self._queries + 1, self._first + n % self._queries
+        item = self._family.item(level, seed)
+        if not item.images or self._pictures is None:
+            return item
+        path = self._pictures / item.images[0]
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            save_png(self._family.picture(level, seed), path)
+        return replace(item, root=str(self._pictures))
+
+
+def task_bank(
+    family: TaskFamily,
+    *,
+    queries: int,
+    levels: int | None = None,
+    seed: int = 0,
+    difficulty: NDArray[np.float64] | None = None,
+    scale: str = "",
+    pictures: Path | None = None,
+) -> ItemBank:
+    """So many questions of each level of a family, from the easiest level on.
+
+    Parameters
+    ----------
+    family : TaskFamily
+    queries : int
+        Questions a level, at least 1.
+    levels : int, optional
+        The hardest level; the family's when omitted.
+    seed : int
+        Another one gives other questions; the same one gives every subject
+        the same, so that two can be compared question by question.
+    difficulty : array, shape (levels, 2), optional
+        Slope and intercept of each level's items on a bank's scale; without it
+        the bank is uncalibrated.
+    scale : str
+        Id of that scale.
+    pictures : Path, optional
+        Folder that pictures are drawn into when they are asked for.
+
+    Raises
+    ------
+    ConfigError
+        There are no such levels, or no questions.
+    """
+    cap = family.levels if levels is None else levels
+    if not 1 <= cap <= family.levels:
+        raise ConfigError(f"levels is {levels!r}: the task {family.name!r} has levels 1 to {family.levels}")
+    if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
+        raise ConfigError(f"queries is {queries!r}, expected a whole number of at least 1")
+    size, first = cap * queries, seed * queries
+
+    known = hashlib.sha256(f"{family.name} {cap} {queries} {first}".encode())
+    for level in range(1, cap + 1):
+        for k in range(min(queries, _KNOWN_BY)):
+            known.update(family.item(level, first + k).content_hash.encode())
+    each = None if difficulty is None else np.repeat(difficulty, queries, axis=0)
+    return ItemBank(
+        family.name,
+        [family.item_id(n // queries + 1, first + n % queries) for n in range(size)],
+        _Drawn(family, cap, queries, first, pictures),
+        np.ones((size, 1)) if each is None else each[:, :1],
+        np.zeros(size) if each is None else each[:, 1],
+        calibrated=each is not None,
+        model="none" if each is None else "2pl",
+        scale=scale,
+        content_hash=known.hexdigest()[:16],
+        report=MappingProxyType({"task": {"levels": cap, "queries": queries, "seed": seed}}),
+        categories=[f"level {n // queries + 1}" for n in range(size)],
+    )

@@ -1,0 +1,78 @@
+"""Shortest paths through a weighted graph that the question lists edge by edge."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Iterable, Sequence
+
+from pytest_adaptive_eval.tasks.family import Question, TaskFamily
+
+__all__ = ["PATH_DENSITY", "PATH_NODES", "shortest"]
+
+LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#: Nodes of the graphs that grow denser.
+FIXED_NODES = 11
+#: A wide range of lengths, so that no single answer is often right.
+SHORTEST_EDGE, LONGEST_EDGE = 10, 99
+
+Edge = tuple[str, str, int]
+
+
+def shortest(edges: Iterable[Edge], start: str, end: str) -> int:
+    """Length of a shortest path, by Dijkstra's algorithm (1959).
+
+    Raises
+    ------
+    ValueError
+        No path joins the two.
+    """
+    beside: dict[str, list[tuple[str, int]]] = {}
+    for a, b, length in edges:
+        beside.setdefault(a, []).append((b, length))
+        beside.setdefault(b, []).append((a, length))
+    done: set[str] = set()
+    queue = [(0, start)]
+    while queue:
+        far, node = heapq.heappop(queue)
+        if node == end:
+            return far
+        if node not in done:
+            done.add(node)
+            for other, length in beside.get(node, ()):
+                heapq.heappush(queue, (far + length, other))
+    raise ValueError(f"no path joins {start} and {end}")
+
+
+def _question(rng: random.Random, nodes: Sequence[str], edges: int) -> Question:
+    """A connected graph: a random tree, and further edges between nodes that have none."""
+    joined = [(rng.choice(nodes[:i]), nodes[i]) for i in range(1, len(nodes))]
+    tree = set(joined)
+    others = [(a, b) for i, b in enumerate(nodes) for a in nodes[:i] if (a, b) not in tree]
+    joined += rng.sample(others, edges - len(joined))
+    rng.shuffle(joined)
+    weighted = [(a, b, rng.randrange(SHORTEST_EDGE, LONGEST_EDGE + 1)) for a, b in joined]
+    start, end = rng.sample(nodes, 2)
+    roads = ", ".join(f"{a}-{b} {length}" for a, b, length in weighted)
+    prompt = (
+        f"Roads join towns, each with its length: {roads}. How long is the shortest way from {start} to {end}? "
+        "End with the number."
+    )
+    return Question(prompt, str(shortest(weighted, start, end)))
+
+
+def _by_nodes(rng: random.Random, level: int) -> Question:
+    # About three roads a town at every size: only the size is to matter.
+    n = level + 3
+    return _question(rng, rng.sample(LABELS, n), min(3 * n // 2, n * (n - 1) // 2))
+
+
+def _by_density(rng: random.Random, level: int) -> Question:
+    fewest, most = FIXED_NODES - 1, FIXED_NODES * (FIXED_NODES - 1) // 2
+    return _question(rng, rng.sample(LABELS, FIXED_NODES), fewest + (most - fewest) * level // 9)
+
+
+PATH_NODES = TaskFamily("path_nodes", "towns, level + 3", 20, 0.02, _by_nodes, "numeric", max_tokens=2048)
+PATH_DENSITY = TaskFamily(
+    "path_density", "roads among 11 towns, 10 + 5 * level", 9, 0.03, _by_density, "numeric", max_tokens=2048
+)

@@ -1,0 +1,212 @@
+"""Instruction following: texts to be written, or made from a user's own, that keep rules which code checks."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.rules import COUNTED, DEFINITIONS, FORMAL, Rule, draw_rules, sentences_in, words_in
+
+__all__ = ["INSTRUCTIONS", "WRITING", "by_rules", "own_texts", "read_texts"]
+
+#: Words of a user's text that are shown at most, and at least.
+LONGEST_EXCERPT, SHORTEST_EXCERPT = 160, 40
+#: So many words in a row may be taken over by a paraphrase.
+COPIED = 6
+LARGEST_FILE = 1_000_000
+_FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+
+
+def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
+    """All rules at once, or with `partial` the fraction of them that is kept; the whole answer is the text."""
+
+    def judge(text: str, _: Runner | None) -> Mark:
+        if not text.strip():
+            return Mark(0.0, "there is no text")
+        if fenced := _FENCE.match(text):
+            text = fenced[1]
+        broken = [rule.text for rule in rules if not rule.holds(text)]
+        score = 1 - len(broken) / len(rules) if partial else float(not broken)
+        return Mark(score, f"broken: {'; '.join(broken)}" if broken else "")
+
+    return judge
+
+
+def _listed(rules: Sequence[Rule]) -> str:
+    return "\n".join(f"{i}. {rule.text}" for i, rule in enumerate(rules, 1))
+
+
+def _asked(rng: random.Random, rules: Sequence[Rule], partial: bool) -> Question:
+    topic = rng.choice(("a journey", "a market", "an old house", "the weather", "a garden", "a lost letter", "a feast"))
+    prompt = (
+        f"Write a text about {topic} of which all this holds:\n{_listed(rules)}\n{DEFINITIONS} Write nothing but the "
+        "text."
+    )
+    return Question(prompt, judge=by_rules(rules, partial=partial))
+
+
+def _instructions(rng: random.Random, level: int) -> Question:
+    return _asked(rng, draw_rules(rng, level, FORMAL, avoid=True), partial=False)
+
+
+def _writing(rng: random.Random, level: int) -> Question:
+    return _asked(rng, draw_rules(rng, level, COUNTED), partial=True)
+
+
+def read_texts(folder: str | Path) -> dict[str, str]:
+    """The ``.txt`` and ``.md`` files of a folder by name, in the order of their names.
+
+    Raises
+    ------
+    ConfigError
+        There are none, or one is no UTF-8 text, is too large or leads out of the folder.
+    """
+    folder = Path(folder)
+    paths = sorted(path for path in folder.glob("*") if path.suffix in (".txt", ".md")) if folder.is_dir() else []
+    if not paths:
+        raise ConfigError(f"{folder} holds no texts: files NAME.txt or NAME.md are expected")
+    texts = {}
+    for path in paths:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_FILE:
+            raise ConfigError(
+                f"{path} is not taken as a text: a plain file of at most {LARGEST_FILE} bytes is expected"
+            )
+        try:
+            texts[path.name] = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path} is no UTF-8 text ({error.reason} at byte {error.start})") from None
+    return texts
+
+
+def _keywords(excerpt: str) -> list[str]:
+    """Words of middle length, each once, in the order of the text."""
+    return list(dict.fromkeys(word.casefold() for word in words_in(excerpt) if 5 <= len(word) <= 9 and word.isascii()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A text by sentences, with the number of words of each, and where an excerpt may begin."""
+
+    sentences: tuple[str, ...]
+    lengths: tuple[int, ...]
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, text: str) -> _Source:
+        sentences = tuple(re.split(r"(?<=[.!?])\s+", text.strip()))
+        lengths = tuple(len(words_in(sentence)) for sentence in sentences)
+        left, starts = sum(lengths), []
+        for i, length in enumerate(lengths):
+            if left >= SHORTEST_EXCERPT:
+                starts.append(i)
+            left -= length
+        return cls(sentences, lengths, tuple(starts))
+
+    def excerpt(self, rng: random.Random) -> str:
+        """Some sentences in a row, of `SHORTEST_EXCERPT` to `LONGEST_EXCERPT` words as far as there are so many."""
+        start = rng.choice(self.starts)
+        end, words = start + 1, self.lengths[start]
+        while end < len(self.sentences) and (words < SHORTEST_EXCERPT or words + self.lengths[end] <= LONGEST_EXCERPT):
+            words += self.lengths[end]
+            end += 1
+        return " ".join(self.sentences[start:end])
+
+
+def _between(low: int, high: int) -> Rule:
+    return Rule(f"it has {low} to {high} words", lambda text: low <= len(words_in(text)) <= high)
+
+
+def _holding(word: str) -> Rule:
+    return Rule(f"the word {word} stands in it", lambda text: word in {w.casefold() for w in words_in(text)})
+
+
+def _paraphrase(_: random.Random, excerpt: str) -> list[Rule]:
+    words = [word.casefold() for word in words_in(excerpt)]
+    known = set(zip(*(words[i:] for i in range(COPIED)), strict=False))
+
+    def own_words(text: str) -> bool:
+        given = [word.casefold() for word in words_in(text)]
+        return not any(run in known for run in zip(*(given[i:] for i in range(COPIED)), strict=False))
+
+    n = len(words)
+    return [_between(n * 4 // 5, n * 6 // 5), Rule(f"no {COPIED} words in a row are taken over", own_words)]
+
+
+def _simplify(_: random.Random, excerpt: str) -> list[Rule]:
+    n = len(words_in(excerpt))
+
+    def short_sentences(text: str) -> bool:
+        return all(len(words_in(part)) <= 12 for part in re.split(r"(?<=[.!?])\s+", text))
+
+    return [
+        _between(n // 2, n * 6 // 5),
+        Rule("no sentence has more than 12 words", short_sentences),
+        Rule("no word has more than nine letters", lambda text: all(len(word) <= 9 for word in words_in(text))),
+    ]
+
+
+def _summarise(rng: random.Random, excerpt: str) -> list[Rule]:
+    n, wanted = len(words_in(excerpt)), rng.randint(1, 4)
+    number = f"exactly {wanted} sentences" if wanted > 1 else "exactly one sentence"
+    return [
+        _between(10, max(24, n * 2 // 5)),
+        Rule(f"it has {number}", lambda text: sentences_in(text) == wanted),
+    ]
+
+
+MODES: Mapping[str, Callable[[random.Random, str], list[Rule]]] = {
+    "Say the following text in other words": _paraphrase,
+    "Say the following text in simpler words": _simplify,
+    "Sum up the following text": _summarise,
+}
+#: Kinds of rules that go with every mode.
+FREE = {
+    name: FORMAL[name] for name in ("first", "fourth", "last", "capitals", "quoted", "number", "commas", "brackets")
+}
+
+
+def own_texts(texts: Mapping[str, str], name: str = "own_texts") -> TaskFamily:
+    """A family that has a user's texts paraphrased, simplified or summarised in a given format.
+
+    What is checked is the format and that two words of the text appear, not
+    whether the meaning is kept.
+
+    Parameters
+    ----------
+    texts : mapping
+        Name to text, see `read_texts`.
+    name : str
+
+    Raises
+    ------
+    ConfigError
+        A text is too short to ask about.
+    """
+    for which, text in texts.items():
+        if len(words_in(text)) < SHORTEST_EXCERPT or len(_keywords(text)) < 2:
+            raise ConfigError(f"the text {which!r} is too short: at least {SHORTEST_EXCERPT} words are expected")
+    known = [_Source.of(text) for text in texts.values()]
+
+    def draw(rng: random.Random, level: int) -> Question:
+        excerpt = rng.choice(known).excerpt(rng)
+        ask = rng.choice(list(MODES))
+        keywords = _keywords(excerpt)
+        rules = MODES[ask](rng, excerpt)
+        rules += [_holding(word) for word in rng.sample(keywords, min(2, len(keywords)))]
+        rules += draw_rules(rng, level - 1, FREE)
+        prompt = (
+            f"{ask}, so that of your text all this holds:\n{_listed(rules)}\n{DEFINITIONS} Write nothing but your "
+            f"text.\n\n{excerpt}"
+        )
+        return Question(prompt, judge=by_rules(rules, partial=False))
+
+    return TaskFamily(name, "number of instructions besides those of the task", 9, 0.0, draw, max_tokens=1024)
+
+
+INSTRUCTIONS = TaskFamily("instructions", "number of instructions", 13, 0.07, _instructions, max_tokens=1024)
+WRITING = TaskFamily("writing", "number of counted requirements", 10, 0.12, _writing, max_tokens=1024)

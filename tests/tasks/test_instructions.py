@@ -1,0 +1,164 @@
+"""Rules on texts, and families over a user's own."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.tasks import FAMILIES, families
+from pytest_adaptive_eval.tasks.instructions import by_rules, own_texts, read_texts
+from pytest_adaptive_eval.tasks.rules import (
+    COUNTED,
+    FORMAL,
+    REQUIRED_WORDS,
+    Rule,
+    draw_rules,
+    sentences_in,
+    words_in,
+)
+from pytest_adaptive_eval.tasks.sentences import compose
+from tests.tasks.solvers import written
+
+seeds = st.integers(0, 10**9)
+
+
+def test_what_counts_as_words_and_sentences() -> None:
+    assert words_in("It's one, two-three (4) fünf_6!") == ["It", "s", "one", "two", "three", "fünf"]
+    assert sentences_in('One. Two? "Three!" (Four.) 3.5 is no end, nor is a.b... but this is.') == 6
+    assert sentences_in("no end") == 0
+
+
+def one(name: str, text: str, seed: int = 0) -> tuple[str, bool]:
+    rule = {**COUNTED, **FORMAL}[name](random.Random(seed), ["lantern", "basket"])
+    return rule.text, rule.holds(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "build", "spoil"),
+    [
+        ("words", lambda n: "no " * n, lambda n: "no " * (n + 1)),
+        ("sentences", lambda n: "No. " * n, lambda n: "No. " * (n - 1)),
+        ("lines", lambda n: "no\n\n" * n, lambda n: "no\n" * (n + 1)),
+        ("commas", lambda n: "no, " * n, lambda n: "no, " * (n + 1)),
+        ("questions", lambda n: "no? " * n, lambda n: "no? " * (n + 1)),
+        ("brackets", lambda n: "(no) " * n, lambda n: "(no) " * n + ")"),
+        ("semicolons", lambda n: "no; " * n, lambda n: "no; " * (n - 1)),
+        ("initials", lambda n: "So yes " * n, lambda n: "so " * (n + 1)),
+        ("long", lambda n: "everything goes " * n, lambda n: "anything99 " * n),
+        ("repeat", lambda n: "Basket, " * n, lambda n: "baskets " * n),
+    ],
+)
+def test_counted_rules(name, build, spoil) -> None:  # type: ignore[no-untyped-def]
+    for seed in range(5):
+        text, _ = one(name, "", seed)
+        wanted = int(re.findall(r"\d+", text)[0])
+        assert one(name, build(wanted), seed)[1], text
+        assert not one(name, spoil(wanted), seed)[1], text
+        assert not one(name, "", seed)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("first", "Basket of no use", "the basket"),
+        ("fourth", "no, no (no) basket no", "no no no no basket"),
+        ("last", "no basket.", "basket no."),
+        ("capitals", "A BASKET, I say", "A BASKET IS here"),
+        ("quoted", 'the "Basket Lantern" here', "the basket lantern here"),
+    ],
+)
+def test_formal_rules(name: str, good: str, bad: str) -> None:
+    assert one(name, good)[1]
+    assert not one(name, bad)[1]
+    assert not one(name, "")[1]
+
+
+@given(seeds)
+def test_rules_never_exclude_each_other(seed: int) -> None:
+    rng = random.Random(seed)
+    rules = draw_rules(rng, rng.randint(1, len(FORMAL)), FORMAL, avoid=True)
+    asked = "\n".join(f"{i}. {rule.text}" for i, rule in enumerate(rules, 1))
+    text = written(asked)
+    assert all(rule.holds(text) for rule in rules), asked + text
+    avoided = re.findall(r"the letter (\w) does not stand in it", asked)
+    assert len(rules) > 1 or not avoided
+    assert all(letter not in text for letter in avoided)
+
+
+def test_required_words_fit_the_other_rules() -> None:
+    assert max(map(len, REQUIRED_WORDS)) <= 9  # short enough for simple texts, and for "ten letters or more"
+    assert len(set(REQUIRED_WORDS)) == len(REQUIRED_WORDS)
+
+
+RULES = [Rule("it has an a", lambda text: "a" in text), Rule("it has a b", lambda text: "b" in text)]
+
+
+def test_all_rules_or_the_fraction() -> None:
+    strict, partial = by_rules(RULES, partial=False), by_rules(RULES, partial=True)
+    assert strict("ab", None).score == partial("ab", None).score == 1.0
+    assert (strict("a", None).score, partial("a", None).score) == (0.0, 0.5)
+    assert strict("a", None).why == partial("a", None).why == "broken: it has a b"
+    assert strict(" ", None).score == partial(" ", None).score == 0.0
+    fenced = by_rules([Rule("short", lambda text: text == "ab")], partial=False)
+    assert fenced("```text\nab\n```", None).score == 1.0
+
+
+TEXT = " ".join(" ".join(words).capitalize() + "." for words in compose(random.Random(3), 40))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 9), seeds)
+def test_tasks_over_own_texts(level: int, seed: int) -> None:
+    family = families([own_texts({"a": TEXT, "b": TEXT.upper()})])["own_texts"]
+    item = family.item(level, seed)
+    excerpt = item.prompt.rsplit("\n\n", 1)[1]
+    assert excerpt in TEXT or excerpt in TEXT.upper()
+    assert 40 <= len(words_in(excerpt)) <= 160
+    mark = family.verify(item, written(item.prompt))
+    assert (mark.score, mark.why) == (1.0, "")
+    assert family.verify(item, excerpt).score == 0.0  # the text itself is neither reworded, simpler nor shorter
+
+
+def test_a_paraphrase_takes_no_long_run_over() -> None:
+    family = own_texts({"a": TEXT})
+    item = next(item for seed in range(50) if "in other words" in (item := family.item(1, seed)).prompt)
+    excerpt = item.prompt.rsplit("\n\n", 1)[1]
+    assert family.verify(item, excerpt).why == "broken: no 6 words in a row are taken over"
+    words = words_in(excerpt)
+    for i in range(5, len(words), 6):
+        words[i] = "no"
+    assert "taken over" not in family.verify(item, " ".join(words)).why
+
+
+def test_reading_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("Bé", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("A", encoding="utf-8")
+    (tmp_path / "c.pdf").write_bytes(b"\xff")
+    assert list(read_texts(tmp_path).items()) == [("a.txt", "A"), ("b.md", "Bé")]
+    (tmp_path / "d.txt").write_bytes(b"ab\xff")
+    with pytest.raises(ConfigError, match=r"d\.txt is no UTF-8 text \(invalid start byte at byte 2\)"):
+        read_texts(tmp_path)
+    (tmp_path / "d.txt").unlink()
+    (tmp_path / "d.txt").symlink_to("/etc/hostname")
+    with pytest.raises(ConfigError, match=r"d\.txt is not taken as a text: a plain file"):
+        read_texts(tmp_path)
+    with pytest.raises(ConfigError, match=r"holds no texts: files NAME\.txt or NAME\.md are expected"):
+        read_texts(tmp_path / "nothing")
+
+
+def test_short_texts_are_refused() -> None:
+    with pytest.raises(ConfigError, match="the text 'a' is too short: at least 40 words"):
+        own_texts({"a": "Too short."})
+
+
+def test_text_families_are_judged_by_rules_alone() -> None:
+    for name in ("instructions", "writing"):
+        item = FAMILIES[name].item(3, 1)
+        assert item.answer == ""
+        assert FAMILIES[name].verify(item, "no").why.startswith("broken: ")
