@@ -1,7 +1,7 @@
 """The generated items, all of them right: truth by another method, speed, and the same items on another Python.
 
-``python -m benchmarks.task_truth`` draws 10 000 items of every task family (1 000 where answers are programs), works each
-answer out from the text or picture by the solvers of the tests, has the family mark it, and prints how many were
+``python -m benchmarks.task_truth`` draws 10 000 items of every task family (1 000 where answers are programs), works
+each answer out from the text or picture by the solvers of the tests, has the family mark it, and prints how many were
 right, how many items a second were drawn, and the hash of them all.  ``--compare PYTHON`` draws them again with
 another interpreter, which needs numpy alone, and compares the hashes.  Programs that are run are the families' own and
 the solvers', in this process; a model's never are.

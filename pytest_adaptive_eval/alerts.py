@@ -151,12 +151,12 @@ def send(
     place = f"{parts.scheme}://{parts.hostname}"
     body = json.dumps(plain(data)).encode("ascii")
     end = time.monotonic() + deadline
-    for attempt in range(1, attempts + 1):
+    for attempt in range(1, max(attempts, 1) + 1):
         reply = _attempt(parts, body, min(end - time.monotonic(), _ANSWER))
         if 200 <= reply.status < 300:
             return
         told = reply.told + f" after {counted(attempt, 'attempt')}"
-        if attempt == attempts or not reply.passing:
+        if attempt >= attempts or not reply.passing:
             break
         wait = _PAUSE * 2 ** (attempt - 1) * random.uniform(0.5, 1.5) if reply.wait is None else reply.wait
         if wait >= end - time.monotonic():

@@ -194,7 +194,7 @@ def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str)
     log = interview.draws(place)
     scores = np.full(len(bank), np.nan)
     scores[log.items] = log.scores
-    return Baseline(name, scores, log)
+    return Baseline(name, scores, log, climbed=interview.policy.get("stop") == "level")
 
 
 def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:

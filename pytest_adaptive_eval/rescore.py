@@ -85,7 +85,7 @@ def rescore(
     """
     work = {interview.nodeid: _graded(interview, banks) for interview in record.interviews}
     asked = _conditions(record, list(work.values()), gates)
-    family = sum(condition.by_draws for _, _, condition in asked)
+    family = sum(condition.by_draws or condition.by_level for _, _, condition in asked)
     for again in work.values():
         _compare_with(again, list(work.values()), baseline, folders)
     for again in work.values():
@@ -236,6 +236,8 @@ def _result(again: _Again, family: int) -> SessionResult:
         subject={"name": str(old.subject.get("name", ""))},
         chance=None if np.isnan(chance) else chance,
     )
+    if old.policy.get("stop") == "level":
+        result = replace(result, queries=int(old.policy["batch"]))
     return with_doubt(result if drawn else replace(result, invalid="the items were not drawn at random"))
 
 

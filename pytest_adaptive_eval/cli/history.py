@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from dataclasses import asdict
 
@@ -53,8 +54,8 @@ def drift_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.core.drift import monitor
     from pytest_adaptive_eval.reports.history import drift_lines
 
-    if options.average_run_length < 2:
-        raise ConfigError(f"--average-run-length {options.average_run_length:g}: expected a number of at least 2")
+    if not 10 <= options.average_run_length < math.inf:
+        raise ConfigError(f"--average-run-length {options.average_run_length:g}: expected a number of at least 10")
     url = None
     if options.webhook is not None and not (url := os.environ.get(options.webhook)):
         raise ConfigError(f"--webhook {options.webhook}: the environment has no such variable, or it is empty")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from pytest_adaptive_eval.cli.records import bank_paths, open_run, show
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.bank import ItemBank
     from pytest_adaptive_eval.core.drift import Alarm, Series
     from pytest_adaptive_eval.core.record import RunRecord
 
@@ -37,25 +39,29 @@ def report_command(options: argparse.Namespace) -> int:
         from pytest_adaptive_eval.reports.github import write_github
 
         write_github(record, os.environ, sys.stdout.write, folder=Path.cwd(), alarms=alarms)
-    if options.html:
+    banks: dict[str, ItemBank] = {}
+    if options.html or options.every_eval_ever:
         from pytest_adaptive_eval.config import recorded_banks
-        from pytest_adaptive_eval.reports.page import write_page
 
         banks = recorded_banks(record, [Path.cwd()], bank_paths(options))
+    if options.html:
+        from pytest_adaptive_eval.reports.page import write_page
+
         write_page(record, options.html, banks=banks, series=series, alarms=alarms)
     if options.markdown:
+        from pytest_adaptive_eval.reports.files import write_whole
         from pytest_adaptive_eval.reports.markdown import summary_markdown
 
-        options.markdown.write_text(summary_markdown(record, alarms=alarms), encoding="utf-8")
+        write_whole(options.markdown, summary_markdown(record, alarms=alarms).encode("utf-8"), "the summary")
     if options.junit:
         from pytest_adaptive_eval.reports.junit import write_gate_report
 
         write_gate_report(record, options.junit)
-    _export(options, record)
+    _export(options, record, banks)
     return PASSED
 
 
-def _export(options: argparse.Namespace, record: RunRecord) -> None:
+def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, ItemBank]) -> None:
     if not (options.responses or options.every_eval_ever or options.mlflow):
         return
     from pytest_adaptive_eval.reports.exports import every_eval_ever, log_mlflow, write_export
@@ -63,7 +69,7 @@ def _export(options: argparse.Namespace, record: RunRecord) -> None:
     if options.responses:
         write_export(record, options.responses, "csv" if options.responses.suffix == ".csv" else "jsonl")
     if options.every_eval_ever:
-        every_eval_ever(record, options.every_eval_ever)
+        every_eval_ever(record, options.every_eval_ever, banks=banks)
     if options.mlflow:
         log_mlflow(record)
 

@@ -107,7 +107,9 @@ def by_category(
             own = log[inside]
             left = sizes[c] - np.arange(len(own), dtype=np.float64)
             mean = np.full(len(own), 0.5)
-            own = replace(own, propensities=1.0 / left, predictions=mean, rest=0.5 * left, variance=left**2 / 4)
+            right = (float(np.nansum(own.scores)) + 1.0) / (result.scored + 2.0)
+            spread = left**2 * right * (1.0 - right)
+            own = replace(own, propensities=1.0 / left, predictions=mean, rest=0.5 * left, variance=spread)
             result = _with_interval(result, replace(own, size=int(sizes[c])), confidence)
         elif inside.any() and expected is not None:
             result = _with_interval(result, expected.log(c, inside), confidence)

@@ -14,9 +14,11 @@ from pytest_adaptive_eval.core.projection import accuracy_at
 from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["KINDS", "METRICS", "ON_INCONCLUSIVE", "PLANNING_MARGIN", "Condition"]
+__all__ = ["KINDS", "LEVEL_METRICS", "METRICS", "ON_INCONCLUSIVE", "PLANNING_MARGIN", "Condition"]
 
-METRICS = ("accuracy", "ability")
+METRICS = ("accuracy", "ability", "auc", "last_level")
+#: Those of a climb over the levels of a task.
+LEVEL_METRICS = ("auc", "last_level")
 #: The conditions, and the name of the number or subject that each takes.
 KINDS: Mapping[str, str] = {
     "at_least": "target",
@@ -71,16 +73,19 @@ class Condition:
     def __post_init__(self) -> None:
         call = f"{self.metric}.{self.kind}({self.value!r})"
         if self.metric not in METRICS:
-            raise ConfigError(f"metric {self.metric!r} is not known; use {' or '.join(METRICS)}")
+            raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(METRICS)}")
         if self.kind not in KINDS:
             raise ConfigError(f"condition {self.kind!r} is not known; use {', '.join(KINDS)}")
         if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
             raise ConfigError(f"{call}: expected a number")
         if self.kind == "at_least" and self.metric == "accuracy" and not 0 <= self.value <= 1:
             raise ConfigError(f"{call}: an accuracy lies in [0, 1]")
-        if self.kind != "at_least" and self.metric != "accuracy":
+        paired = (self.metric, self.kind) == ("auc", "not_worse_than")
+        if self.kind != "at_least" and self.metric != "accuracy" and not paired:
             raise ConfigError(f"{self.metric}.{self.kind}: only accuracy has this condition")
-        if self.kind == "not_worse_than" and not 0 < self.value < 1:
+        if paired and self.value <= 0:
+            raise ConfigError(f"margin is {self.value!r}, expected a number of levels above 0 such as 0.5")
+        if self.kind == "not_worse_than" and not paired and not 0 < self.value < 1:
             raise ConfigError(f"margin is {self.value!r}, expected a share of the bank in (0, 1) such as 0.02")
         if self.kind == "rank_within" and (self.value != int(self.value) or self.value < 1):
             raise ConfigError(f"rank_within({self.value!r}): expected a whole number of at least 1")
@@ -123,12 +128,18 @@ class Condition:
     @property
     def quantity(self) -> str:
         """What is measured, as verdicts name it."""
-        return f"{self.metric} less that of {self.name}" if self.kind == "not_worse_than" else self.metric
+        metric = self.metric.replace("_", " ")
+        return f"{metric} less that of {self.name}" if self.kind == "not_worse_than" else metric
 
     @property
     def by_draws(self) -> bool:
         """Whether bets on the draws decide it."""
-        return self.kind in ("at_least", "not_worse_than") and self.method == "draws"
+        return self.kind in ("at_least", "not_worse_than") and self.method == "draws" and not self.by_level
+
+    @property
+    def by_level(self) -> bool:
+        """Whether a climb decides it, level by level."""
+        return self.metric in LEVEL_METRICS
 
     @property
     def by_rank(self) -> bool:

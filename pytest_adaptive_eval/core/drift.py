@@ -6,10 +6,11 @@ beforehand (Hawkins 1987), in units of its own standard error::
 
     z_n = (x_n - m_{n-1}) / sqrt(phi (v_n + 1 / W_{n-1})),    S_n = max(0, S_{n-1} - z_n - k)
 
-with the weights W of the runs so far, ``k = 1``, and an alarm where S exceeds
-a limit.  The limit follows from the wanted number of runs between false alarms
-by the integral equation of the average run length, see `limit`; series that
-are measured in the same run share that number.
+with the weights W of the runs before, ``k = 1``, and an alarm where S exceeds a
+limit; runs while S is above zero wait to count for the mean until it is back.
+The limit follows from the wanted number of runs between false alarms by the
+integral equation of the average run length, see `limit`; series that are
+measured in the same run share that number.
 
 What a standard error leaves out (checkpoints that differ without being better
 or worse, a bank that misfits) shows as a variance of the residuals above 1.
@@ -28,12 +29,14 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import number
 
 __all__ = ["BASELINE", "Alarm", "Point", "Series", "limit", "monitor"]
 
+Array = NDArray[np.float64]
 #: Runs of a series before it can raise an alarm.
 BASELINE = 10
 #: Half the shift, in standard errors, that is found soonest.  Shifts below 1 cannot be told from an error of the mean
@@ -41,14 +44,16 @@ BASELINE = 10
 _REFERENCE = 1.0
 #: The newest runs tell nothing of phi: a drop takes up to so many to be found, and would hide itself.
 _LAG = 6
-#: Degrees of freedom of phi that the evaluation's other series may add.
-_OTHERS = 10
+#: Degrees of freedom of phi that the evaluation's other series may add, where this one varies no more than they do.
+_OTHERS = 40
 #: A level of few runs is not well known: the run length is as if it were longer by 1 + this / degrees of freedom.
 _CAUTION = 20
 #: Share of the limit that one run can add to the sum: one odd run alone is no drift.
 _ONE_RUN = 0.9
 #: Run lengths asked for; a normal sum cannot alarm much more often.
 _SHORTEST = 10
+#: Largest value and error, and the inverse of the smallest error, that are told apart.
+_HUGE = 1e50
 #: Nodes of the integral equation; with 48, run lengths up to 1e8 hold to 6 digits.
 _NODES = 48
 #: Halvings of the limit's range, to 12 digits.
@@ -211,9 +216,12 @@ class _Watch:
         self.inside: list[bool] = []
         self.weights: list[float] = []
         self.squares: list[float | None] = []
+        # whatever a record holds, squares stay within what a float can hold
+        self.values = [min(max(point.value, -_HUGE), _HUGE) for point in series.points]
+        self.squared = [min(max(point.standard_error, 1 / _HUGE), _HUGE) ** 2 for point in series.points]
         # few answers make a noisy standard error, small by luck when all were right: each counts as the series' own
         # root mean square at least
-        self.errors = sum(point.standard_error**2 for point in series.points[:BASELINE])
+        self.errors = sum(self.squared[:BASELINE])
         self.weight = self.total = 0.0
         self.joined = self.settled = 0
         self.spread = _Spread(0.0, 0)
@@ -234,13 +242,12 @@ class _Watch:
     def step(self, family: _Spread, limit: float) -> bool:
         """Take the next run; returns whether it raises an alarm."""
         self.now += 1
-        point = self.series.points[self.now]
         if self.now >= BASELINE:
-            self.errors += point.standard_error**2
-        variance = max(point.standard_error**2, self.errors / max(self.now + 1, BASELINE))
+            self.errors += self.squared[self.now]
+        variance = max(self.squared[self.now], self.errors / max(self.now + 1, BASELINE))
         residual = 0.0
         if self.weight:
-            residual = (point.value - self.total / self.weight) / math.sqrt(variance + 1.0 / self.weight)
+            residual = (self.values[self.now] - self.total / self.weight) / math.sqrt(variance + 1.0 / self.weight)
         most = _ONE_RUN * limit
         odd = False
         if self.now >= BASELINE:
@@ -272,16 +279,18 @@ class _Watch:
         for n in range(self.joined, self.now + 1):
             if self.inside[n]:
                 self.weight += self.weights[n]
-                self.total += self.weights[n] * self.series.points[n].value
+                self.total += self.weights[n] * self.values[n]
         self.joined = self.now + 1
 
     def _score(self, residual: float, family: _Spread) -> float:
         """The residual as a standard normal, by phi and its degrees of freedom."""
         own = self.spread
-        others = _Spread(family.squares - own.squares, family.degrees - own.degrees)
-        lent = min(others.degrees, _OTHERS)
-        squares = own.squares + (lent * max(1.0, others.squares / others.degrees) if lent else 0.0)
-        degrees = own.degrees + lent
+        squares, degrees = own.squares, float(own.degrees)
+        if (others := family.degrees - own.degrees) > 0:
+            theirs = max(1.0, (family.squares - own.squares) / others)
+            lent = min(others, _OTHERS) / max(1.0, own.squares / own.degrees / theirs) ** 2
+            squares += lent * theirs
+            degrees += lent
         t = residual / math.sqrt(max(1.0, squares / degrees))
         # Wallace (1959): from Student's t to the normal, to 2 digits from 9 degrees on
         z = (8 * degrees + 1) / (8 * degrees + 3) * math.sqrt(degrees * math.log1p(t * t / degrees))
@@ -304,7 +313,7 @@ class _Watch:
         """Weighted mean of the runs that count for the level, or of every one; their weight and number."""
         some = [n for n in runs if every or self.inside[n]]
         weight = sum(self.weights[n] for n in some)
-        return sum(self.weights[n] * self.series.points[n].value for n in some) / weight, weight, len(some)
+        return sum(self.weights[n] * self.values[n] for n in some) / weight, weight, len(some)
 
     def _restart(self, changed: int, *, rose: bool) -> None:
         """Start both sums anew, and the level: with the runs from `changed` on after a rise, else without them."""
@@ -357,15 +366,15 @@ def limit(average_run_length: float) -> float:
     average_run_length : float
         Of one series, in runs.
     """
+    rule = np.polynomial.legendre.leggauss(_NODES)
     low, high = 0.0, 2.0 + math.log(average_run_length)  # the length grows by about exp(2 k h)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _run_length(middle) < average_run_length else (low, middle)
+        low, high = (middle, high) if _run_length(middle, *rule) < average_run_length else (low, middle)
     return high
 
 
-def _run_length(limit: float) -> float:
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+def _run_length(limit: float, nodes: Array, weights: Array) -> float:
     y, weights = limit * (nodes + 1.0) / 2.0, limit * weights / 2.0
     start = np.concatenate(([0.0], y))
     reset = [0.5 * math.erfc((s - _REFERENCE) / math.sqrt(2.0)) for s in start]

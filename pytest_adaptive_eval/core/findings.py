@@ -38,5 +38,19 @@ def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None)
         "accuracy_model": model.to_json() if model else None,
         "accuracy_conformal": conformal.to_json() if conformal else None,
         "categories": [found.to_json() for found in by_category(bank, log, abilities)],
+        "levels": _levels(result),
         "error": result.error,
+    }
+
+
+def _levels(result: SessionResult) -> dict[str, Any] | None:
+    ladder = result.ladder
+    if ladder is None or result.fault:
+        return None
+    return {
+        "queries": result.queries,
+        "cap": ladder.cap,
+        "accuracy": ladder.accuracies.tolist(),
+        "last_level": ladder.last_level,
+        "auc": ladder.interval().to_json(),
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import anytime_valid
@@ -21,6 +22,9 @@ from pytest_adaptive_eval.core.projection import model_based, project
 from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.ladder import Ladder
 
 __all__ = ["ERRORS_IN_A_ROW", "ERROR_SHARE", "UNREADABLE_SHARE", "Metric", "SessionResult"]
 
@@ -90,7 +94,7 @@ class Metric:
             Another evaluation of the run, a file of recorded answers or of a
             run, or ``"baseline"`` for what ``--adaptive-eval-baseline`` names.
         margin : float
-            As a share of the bank, in (0, 1).
+            As a share of the bank, in (0, 1); of auc, in levels.
         confidence : float
         on_inconclusive : {"fail", "warn", "pass"}
         """
@@ -150,6 +154,8 @@ class SessionResult:
         None when the interview was cut off.
     statuses : mapping
         Number of administrations by `Status`.
+    queries : int
+        Questions a level, where the interview climbed levels; else 0.
     sequential : bool
         Whether gates use tests that hold at any moment, since the interview
         may have ended when they decided.
@@ -191,6 +197,7 @@ class SessionResult:
     standard_error: list[float] | None
     stop: StopReason | None
     statuses: Mapping[str, int]
+    queries: int = 0
     sequential: bool = False
     invalid: str = ""
     projected: tuple[float, float] | None = None
@@ -222,6 +229,7 @@ class SessionResult:
             standard_error=session.estimate.standard_error[0].tolist() if calibrated else None,
             stop=session.stop[0],
             statuses=dict(statuses),
+            queries=session.policy.batch if session.policy.stop == "level" else 0,
             sequential=session.sequential,
             invalid=session.policy.design_based,
             projected=projected,
@@ -245,6 +253,19 @@ class SessionResult:
         return self.stop.value if self.stop else "the interview did not end"
 
     @property
+    def ladder(self) -> Ladder | None:
+        """What a climb says by level; None where levels were not climbed."""
+        from pytest_adaptive_eval.core.ladder import Ladder  # scipy, which most runs do without
+
+        return Ladder(tuple(self.levels), len(self.bank) // self.queries) if self.levels else None
+
+    @property
+    def levels(self) -> list[NDArray[np.float64]]:
+        """Scores by level, from the easiest on, of a climb; NaN where there is none."""
+        scores = self.log.scores
+        return [scores[n : n + self.queries] for n in range(0, len(scores), self.queries)] if self.queries else []
+
+    @property
     def scored(self) -> int:
         """Items with a score."""
         return int((~np.isnan(self.log.scores)).sum())
@@ -258,6 +279,16 @@ class SessionResult:
     def ability(self) -> Metric:
         """Ability on the bank's scale; decided on the accuracy expected at that ability."""
         return Metric("ability", self)
+
+    @property
+    def auc(self) -> Metric:
+        """Sum of the accuracies by level, in levels; of a climb."""
+        return Metric("auc", self)
+
+    @property
+    def last_level(self) -> Metric:
+        """The hardest level with a right answer; of a climb."""
+        return Metric("last_level", self)
 
     @property
     def model(self) -> Interval | None:
@@ -316,6 +347,7 @@ class SessionResult:
             "standard_error": self.standard_error,
             "stop": self.stop.name if self.stop else None,
             "statuses": dict(self.statuses),
+            "queries": self.queries,
             "sequential": self.sequential,
             "invalid": self.invalid,
             "projected": self.projected,

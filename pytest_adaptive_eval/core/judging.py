@@ -15,7 +15,7 @@ from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
 from pytest_adaptive_eval.core.interval import Interval
-from pytest_adaptive_eval.core.pairing import PairedClaim
+from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
 from pytest_adaptive_eval.core.personfit import PersonFit, lz_star
 from pytest_adaptive_eval.core.planning import Outlook
 from pytest_adaptive_eval.core.projection import ability_at
@@ -26,6 +26,7 @@ from pytest_adaptive_eval.errors import BaselineError, ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.gates import SessionResult
+    from pytest_adaptive_eval.core.ladder import Ladder
 
 __all__ = ["doubt", "fit", "judge", "with_doubt"]
 
@@ -40,7 +41,11 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
     """
     try:
         condition.check(result.bank)
-        if result.invalid and not (condition.by_rank and result.table):
+        if condition.by_level and not result.queries:
+            raise ConfigError(
+                f"{condition.metric} is of a task that is climbed: write task= and no policy, or gate on accuracy"
+            )
+        if result.invalid and not condition.by_level and not (condition.by_rank and result.table):
             raise ConfigError(f"this interview cannot feed a gate: {result.invalid}")
         if condition.kind == "not_worse_than" and condition.name not in {**result.baselines, **result.absent}:
             raise BaselineError(
@@ -69,6 +74,8 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
         stated = f"no baseline yet for {condition.quantity} {condition.requirement}"
         notes = (result.absent[condition.name], *result.notes)
         return replace(verdict, outcome=Outcome.INCONCLUSIVE, notice=True, stated=stated, notes=notes)
+    if condition.by_level:
+        return _by_level(result, condition, verdict)
     if condition.by_rank:
         return _by_rank(result, condition, verdict)
     if condition.method == "likelihood-ratio":
@@ -146,6 +153,43 @@ def _by_rank(result: SessionResult, condition: Condition, verdict: Verdict) -> V
         outcome = Outcome.FAIL
     stated = f"{what} with probability {number(probability)}, {number(needed, 2)} required"
     return replace(verdict, outcome=outcome, stated=stated)
+
+
+def _by_level(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+    """A climb's area or last level, by themselves or against those of a baseline that was asked the same."""
+    from pytest_adaptive_eval.core.ladder import difference, last_above
+
+    ladder = result.ladder
+    assert ladder is not None
+    needed = condition.value
+    corrected = 1.0 - (1.0 - condition.confidence) / max(result.family, 1)
+    if condition.kind == "not_worse_than":
+        needed, baseline = -condition.value, _climb_of(result, result.baselines[condition.name])
+        # levels that neither was asked count as equal: both had failed before
+        shown, wide = (difference(ladder, baseline, level, "zero") for level in (condition.confidence, corrected))
+    elif condition.metric == "last_level":
+        shown, wide = (last_above(ladder, 0.0, level) for level in (condition.confidence, corrected))
+    else:
+        shown, wide = (ladder.interval(level) for level in (condition.confidence, corrected))
+    outcome = Outcome.INCONCLUSIVE
+    if shown.low >= needed:
+        outcome = Outcome.PASS
+    elif wide.high < needed:
+        outcome = Outcome.FAIL
+    return replace(verdict, outcome=outcome, interval=shown)
+
+
+def _climb_of(result: SessionResult, baseline: Baseline) -> Ladder:
+    """The baseline's climb of the same levels."""
+    from pytest_adaptive_eval.core.ladder import Ladder
+
+    queries, asked = result.queries, ~np.isnan(baseline.scores)
+    if baseline.log is not None:
+        asked[baseline.log.items] = True
+    levels = int(asked.reshape(-1, queries).all(axis=1).cumprod().sum())
+    if not levels:
+        raise BaselineError(f"{result.name}: the baseline {baseline.name!r} answered no level of this task")
+    return Ladder(tuple(baseline.scores.reshape(-1, queries)[:levels]), len(result.bank) // queries)
 
 
 def _predictive(result: SessionResult) -> Predictive:

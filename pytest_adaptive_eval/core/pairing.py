@@ -49,6 +49,9 @@ class Baseline:
         In [0, 1], in the bank's order; NaN where unknown.
     log : DesignLog, optional
         The draws by which the known items came; needed where some are unknown.
+    climbed : bool
+        The known items are those of a climb, which is compared level by level
+        and says nothing of the others.
 
     Raises
     ------
@@ -59,10 +62,15 @@ class Baseline:
     name: str
     scores: Array
     log: DesignLog | None = None
+    climbed: bool = False
 
     def __post_init__(self) -> None:
         log = self.log
-        if not self.complete and (log is None or np.isnan(log.propensities + log.down + log.up).any()):
+        if (
+            not self.climbed
+            and not self.complete
+            and (log is None or np.isnan(log.propensities + log.down + log.up).any())
+        ):
             known = int((~np.isnan(self.scores)).sum())
             raise BaselineError(
                 f"the baseline {self.name!r} has scores on {known} of {len(self.scores)} items that were not drawn at "

@@ -170,6 +170,8 @@ class InterviewRecord(_Json):
         The bank's own projection; shown only.
     categories : list of dict
         `CategoryResult.to_json` of the bank's broadest categories.
+    levels : dict or None
+        Of a climb: queries a level, cap, accuracy by level, last_level, and the `Interval` of their sum as auc.
     seconds : float
     error : str
         Why the interview is void.
@@ -195,6 +197,7 @@ class InterviewRecord(_Json):
     accuracy_conformal: dict[str, Any] | None = None
     accuracy_error: float | None = None
     categories: list[dict[str, Any]] = field(default_factory=list)
+    levels: dict[str, Any] | None = None
     conditions: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     error: str = ""

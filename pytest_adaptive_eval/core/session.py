@@ -103,8 +103,8 @@ class Policy:
             )
         if self.stop == "level":
             return (
-                "a ladder asks its questions level by level, and stops by their answers: for a gate, draw from the "
-                "task with the policy 'decide'"
+                "a ladder asks its questions level by level, and stops by their answers: gate on auc or last_level, "
+                "or draw from the task with the policy 'decide'"
             )
         if isinstance(self.selector, Random):
             return ""

@@ -225,7 +225,7 @@ class Collection:
                 if condition.kind == "not_worse_than" and not self._baseline(interview, condition.name):
                     continue
                 interview.planned.append(condition)
-                self.state.family += condition.by_draws
+                self.state.family += condition.by_draws or condition.by_level
         except UsageError as error:
             raise type(error)(f"{gate.nodeid}: {error}") from None
         if conditions is None:

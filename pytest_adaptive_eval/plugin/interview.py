@@ -99,7 +99,7 @@ class Interview(pytest.Function):
         scores = np.full(len(result.bank), np.nan)
         scores[result.log.items] = result.log.scores
         who = result.subject
-        baseline = Baseline(who.get("name") or name, scores, result.log)
+        baseline = Baseline(who.get("name") or name, scores, result.log, climbed=bool(result.queries))
         # two tests of one run stand side by side, and are never the same: what they ask is for the reader to compare
         return BaselineFile(baseline, f"evaluation {name!r}", who.get("decoding", ""))
 
@@ -169,8 +169,9 @@ class Interview(pytest.Function):
         claims = [c.claim(bank, baselines) for c in self.planned if c.by_draws]
         cuts = [Cut(bank, c.value, c.confidence) for c in self.planned if c.method == "likelihood-ratio"]
         stops = not self.unplanned and not self.absent and not any(c.by_rank for c in self.planned)
-        complete = [b for b in baselines.values() if b.complete]
-        partial = [b for b in baselines.values() if not b.complete]
+        drawn = [b for b in baselines.values() if not b.climbed]
+        complete = [b for b in drawn if b.complete]
+        partial = [b for b in drawn if not b.complete]
         if len(partial) > 1 or (partial and complete):
             raise BaselineError(
                 f"{evaluation.name}: several baselines, of which {partial[0].name!r} answered some items only, cannot "

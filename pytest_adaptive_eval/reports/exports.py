@@ -38,8 +38,6 @@ __all__ = [
 
 #: Version of the columns of `responses_jsonl`; a new column leaves it, a changed or removed one raises it.
 RESPONSES_VERSION = 1
-
-
 #: Columns taken from an administration, by its own names, with their types.
 _ASKED: dict[str, Callable[[Any], Any]] = {
     "position": as_count,
@@ -65,8 +63,6 @@ _ASKED: dict[str, Callable[[Any], Any]] = {
     "seconds": as_number,
     "resumed": bool,
 }
-
-
 #: Columns that tell an interview, before those of `_ASKED`.
 _ABOUT = (
     "schema_version",

@@ -6,7 +6,6 @@ test case tells whether the interview itself can be used.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.core.verdict import Outcome
-from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.files import write_whole
 from pytest_adaptive_eval.reports.text import clean_xml
 
 __all__ = ["gate_report", "write_gate_report"]
@@ -38,22 +37,7 @@ def write_gate_report(record: RunRecord, path: Path) -> None:
     UsageError
         The file cannot be written.
     """
-    data = gate_report(record)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        if path.exists() and not path.is_file():
-            raise UsageError(f"{path} is not a regular file, and the gate report would replace it: choose another path")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot write the gate report: {error.strerror or error}. Free space, set the rights, or choose "
-            "another path with --adaptive-eval-junit"
-        ) from error
+    write_whole(path, gate_report(record), "the gate report")
 
 
 def gate_report(record: RunRecord) -> bytes:

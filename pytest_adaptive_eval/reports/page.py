@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -23,6 +22,7 @@ from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.curves import Kind, real
 from pytest_adaptive_eval.reports.figures import KINDS, PANELS, history_legend, history_panels, interview_figures, sure
+from pytest_adaptive_eval.reports.files import write_whole
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
 from pytest_adaptive_eval.reports.questions import question_lists
 from pytest_adaptive_eval.reports.text import clean_terminal
@@ -56,21 +56,7 @@ def write_page(
         The file cannot be written, or jinja2 is missing.
     """
     data = html_page(record, banks=banks, series=series, alarms=alarms).encode("utf-8")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        if path.exists() and not path.is_file():
-            raise UsageError(f"{path} is not a regular file, and the page would replace it: choose another path")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            temporary.write_bytes(data)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot write the page: {error.strerror or error}. Free space, set the rights, or choose another "
-            "path"
-        ) from error
+    write_whole(path, data, "the page")
 
 
 def html_page(

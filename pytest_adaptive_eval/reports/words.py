@@ -13,6 +13,7 @@ __all__ = [
     "ability",
     "accuracy",
     "bank_name",
+    "climb",
     "confidence",
     "gates_by_interview",
     "missing",
@@ -53,6 +54,8 @@ def ability(interview: InterviewRecord) -> str:
 
 def accuracy(interview: InterviewRecord) -> str:
     """``.612 [.551, .671]``; with ``~`` before it when it is a projection by the bank, ``-`` without any."""
+    if interview.levels:
+        return climb(interview)
     interval, mark = interview.accuracy, ""
     if interval is None:
         interval, mark = interview.accuracy_conformal or interview.accuracy_model, "~"
@@ -60,6 +63,14 @@ def accuracy(interview: InterviewRecord) -> str:
         return "-"
     estimate, low, high = (_shown(interval.get(name), 3) for name in ("estimate", "low", "high"))
     return f"{mark}{estimate} exact" if low == high == estimate else f"{mark}{estimate} [{low}, {high}]"
+
+
+def climb(interview: InterviewRecord) -> str:
+    """``AUC 1.70 [1.31, 2.12], last level 2``, of a climb."""
+    levels = interview.levels or {}
+    auc = levels.get("auc") or {}
+    area, low, high = (_shown(auc.get(name), 2) for name in ("estimate", "low", "high"))
+    return f"AUC {area} [{low}, {high}], last level {levels.get('last_level', '-')}"
 
 
 def share(interview: InterviewRecord) -> str:

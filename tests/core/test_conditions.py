@@ -33,7 +33,7 @@ def make_bank(*, calibrated=True, **more):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"metric": "speed"}, "metric 'speed' is not known; use accuracy or ability"),
+        ({"metric": "speed"}, "metric 'speed' is not known; use accuracy, ability"),
         ({"kind": "at_most"}, "condition 'at_most' is not known; use at_least, not_worse_than, rank_within, above"),
         ({"value": True}, r"accuracy\.at_least\(True\): expected a number"),
         ({"value": "0.6"}, r"accuracy\.at_least\('0\.6'\): expected a number"),

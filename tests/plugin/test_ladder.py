@@ -144,8 +144,69 @@ def test_toml_knows_ladders(lab: Any) -> None:
     assert 'kind = "ladder" goes with a task' in lab.run().stderr.str()
 
 
-def test_a_climb_feeds_no_gate_and_says_what_does(lab: Any) -> None:
-    project(lab, gate="\ndef test_gate(adaptive_eval):\n    assert adaptive_eval['addition'].accuracy.at_least(0.2)\n")
-    result = lab.run()
-    assert result.ret != 0
-    assert "for a gate, draw from the task with the policy 'decide'" in " ".join(result.stdout.str().split())
+def gated(text: str) -> str:
+    return f"\ndef test_gate(adaptive_eval):\n    result = adaptive_eval['addition']\n    assert {text}\n"
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "outcome"),
+    [
+        ("result.auc.at_least(2.0)", "PASS"),
+        ("result.auc.at_least(3.1)", "INCONCLUSIVE"),
+        ("result.auc.at_least(5.0)", "FAIL"),
+        ("result.last_level.at_least(3)", "PASS"),
+        ("result.last_level.at_least(4)", "INCONCLUSIVE"),  # ten wrong answers do not show that none would be right
+    ],
+)
+def test_gates_on_the_area_and_the_last_level(lab: Any, asked_for: str, outcome: str) -> None:
+    project(lab, 3, ", levels=6, queries=20", gated(asked_for))
+    assert lab.run().ret == (outcome != "PASS")
+    assert lab.outcomes() == [("test_gate", outcome)]
+    (interview,) = lab.record["interviews"]
+    levels = interview["levels"]
+    assert levels["accuracy"] == [1.0, 1.0, 1.0, 0.0]
+    assert (levels["auc"]["estimate"], levels["last_level"], levels["cap"]) == (3.0, 3, 6)
+    assert levels["auc"]["low"] < 3.0 < levels["auc"]["high"]
+    assert interview["accuracy"] is None
+    assert f"AUC 3.00 [{levels['auc']['low']:.2f}" in lab.run().stdout.str()
+
+
+def test_the_area_is_compared_with_a_baseline_on_the_same_questions(lab: Any) -> None:
+    more = ", levels=6, queries=20"
+    project(lab, 3, more)
+    assert lab.run("--adaptive-eval-record=base.json").ret == 0
+    paired = gated("result.auc.not_worse_than('base.json', margin=0.5)")
+    for digits, outcome in ((3, "PASS"), (4, "PASS"), (1, "FAIL")):
+        project(lab, digits, more, paired)
+        assert lab.run().ret == (outcome != "PASS")
+        assert lab.outcomes() == [("test_gate", outcome)]
+    sentence = lab.record["gates"][0]["verdict"]["sentence"]
+    assert sentence.startswith("FAIL auc less that of base.json -2.000 [")
+    again = lab.run("--adaptive-eval-seed=1")  # other questions
+    assert again.ret == pytest.ExitCode.USAGE_ERROR
+    assert "changed since the baseline was recorded" in again.stderr.str()
+
+
+def test_workers_and_toml_judge_climbs_too(lab: Any) -> None:
+    lab.pytester.makeconftest(MODEL.format(digits=3))
+    (lab.path / "adaptive-eval.toml").write_text(
+        '[[eval]]\ntask = "addition"\nlevels = 6\n[[eval.gate]]\nmetric = "auc"\nat_least = 1.5\n'
+    )
+    assert lab.spawn("-n2").ret == 0
+    assert [gate["verdict"]["outcome"] for gate in lab.record["gates"]] == ["PASS"]
+
+
+def test_metrics_that_do_not_go_together(lab: Any) -> None:
+    lab.bank()
+    project(lab, gate=gated("result.accuracy.at_least(0.2)"))
+    assert "gate on auc or last_level, or draw from the task" in " ".join(lab.run().stdout.str().split())
+    project(lab, more=", policy='decide', levels=5", gate=gated("result.auc.at_least(2.0)"))
+    assert "auc is of a task that is climbed" in " ".join(lab.run().stdout.str().split())
+    for text, message in (
+        ("result.auc.rank_within(3)", "only accuracy has this condition"),
+        ("result.last_level.not_worse_than('x', margin=0.5)", "only accuracy has this condition"),
+        ("result.auc.not_worse_than('x', margin=-1.0)", "expected a number of levels above 0 such as 0.5"),
+    ):
+        project(lab, gate=gated(text))
+        result = lab.run()
+        assert message in " ".join((result.stdout.str() + result.stderr.str()).split())

@@ -170,13 +170,13 @@ def suite(sandbox: Sandbox, names: Iterable[str] = tuple(PROGRAMS), *, patience:
     before = running()
 
     def one(name: str) -> str:
-        deadline = 0.5 if name in ENDLESS else 6.0
+        deadline = 0.3 if name in ENDLESS else 6.0
         start = time.monotonic()
         run = sandbox.call(source(name), name, [[world.facts()]], deadline=deadline)
         return escapes(name, run, world, time.monotonic() - start, deadline)
 
     names = list(names)
-    with World() as world, ThreadPoolExecutor(4) as pool:
+    with World() as world, ThreadPoolExecutor(6) as pool:
         out = {name: why for name, why in zip(names, pool.map(one, names), strict=True) if why}
         if left := leftovers(before, patience):
             out["processes left"] = str(left)

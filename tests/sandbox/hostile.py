@@ -195,7 +195,7 @@ def recursion(world):
 def recursion_in_c(world):
     sys.setrecursionlimit(1 << 30)
     nest = []
-    for _ in range(300_000):
+    for _ in range(100_000):
         nest = [nest]
     return f"{len(repr(nest))} deep"
 

@@ -65,9 +65,9 @@ def _deadline(tier: str) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Process, "line", patient)
         start = time.monotonic()
-        run = sandbox.call("import time\ndef f():\n    time.sleep(1)", "f", [[]], deadline=0.2)
+        run = sandbox.call("import time\ndef f():\n    time.sleep(0.6)", "f", [[]], deadline=0.1)
         late = time.monotonic() - start
-    return [f"sleeper: {run.status} after {late:.1f} s"] if run.status is not Status.TIMEOUT or late > 0.9 else []
+    return [f"sleeper: {run.status} after {late:.1f} s"] if run.status is not Status.TIMEOUT or late > 0.5 else []
 
 
 _FLOOD = """

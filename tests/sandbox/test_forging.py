@@ -145,7 +145,7 @@ def f(seed):
 """
     )
     with ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(lambda seed: best.call(code, "f", [[seed]]), range(40)))
+        runs = list(pool.map(lambda seed: best.call(code, "f", [[seed]]), range(24)))
     assert {run.status for run in runs} == {Status.ERROR}
     assert {run.detail.split(":")[0] for run in runs} == {
         "its results cannot be read",
