@@ -3,8 +3,8 @@
 ``python -m benchmarks.task_truth`` draws 10 000 items of every task family (1 000 where answers are programs), works
 each answer out from the text or picture by the solvers of the tests, has the family mark it, and prints how many were
 right, how many items a second were drawn, and the hash of them all.  ``--compare PYTHON`` draws them again with
-another interpreter, which needs numpy alone, and compares the hashes.  Programs that are run are the families' own and
-the solvers', in this process; a model's never are.
+another interpreter, which needs numpy alone, and compares the hashes.  The programs that are run are the solvers', made
+from the words of the questions: in this process, or with ``--sandbox`` where a model's would run.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=10_000)
     parser.add_argument("--compare", metavar="PYTHON", help="another interpreter")
+    parser.add_argument("--sandbox", action="store_true", help="run the answers that are programs in the sandbox")
     parser.add_argument("--hashes", action="store_true", help="print nothing but the hashes, as JSON")
     parser.add_argument("family", nargs="*", help="all when none is named")
     options = parser.parse_args()
@@ -69,9 +70,10 @@ def main() -> None:
         version = subprocess.run([options.compare, "-V"], capture_output=True, check=True, text=True).stdout.strip()
         print(f"compared with {version}, this is Python {sys.version.split()[0]}")
 
+    from pytest_adaptive_eval.sandbox import Sandbox
     from tests.tasks.solvers import InProcess, solve
 
-    known = families(runner=InProcess())
+    known = families(runner=Sandbox.open() if options.sandbox else InProcess())
     print(f"{'family':16} {'items':>6} {'right':>6} {'items/s':>8} {'hash':>16}{'  same' if others else ''}")
     for name in names:
         family = known[name]

@@ -36,7 +36,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.writer import write_bank
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.engines import read_parameters
-    from pytest_adaptive_eval.core.session import POLICIES
+    from pytest_adaptive_eval.core.session import LADDER, POLICIES
     from pytest_adaptive_eval.core.stopping import resolve_budget
     from pytest_adaptive_eval.reports.calibration import calibration_lines
 
@@ -48,8 +48,9 @@ def calibrate_command(options: argparse.Namespace) -> int:
             raise ConfigError(f"-o {output} exists: choose another name, or give --replace")
         writable("-o", output)
     names = [] if options.policy == "none" else names_of(options, "policy")
-    if unknown := [name for name in names if name not in POLICIES]:
-        raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(POLICIES)}, and none")
+    known = [name for name in POLICIES if name != LADDER]  # a bank has no levels to climb
+    if unknown := [name for name in names if name not in known]:
+        raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(known)}, and none")
     recipe = recipe_of(options)
     items = None if options.items is None else list(read_bank(options.items).items)
     responses = matched(read(options, options.source), items, screen.note)

@@ -37,7 +37,18 @@ from scipy.special import ndtri
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["Ladder", "Levels", "Settled", "area_bounds", "crossing", "difference", "last_above", "pooled"]
+__all__ = [
+    "Ladder",
+    "Levels",
+    "Settled",
+    "area_bounds",
+    "crossing",
+    "difference",
+    "last_above",
+    "pooled",
+    "reach",
+    "smoothed",
+]
 
 Array = NDArray[np.float64]
 Untested = Literal["bounded", "zero"]
@@ -84,10 +95,10 @@ class Levels(NamedTuple):
         counts = np.array([len(level) for level in scores], dtype=float)
         sums = np.array([level.sum() for level in scores])
         squares = np.array([(level * level).sum() for level in scores])
-        return cls(counts, sums / counts, dispersion(counts, sums, squares))
+        return cls(counts, sums / counts, _dispersion(counts, sums, squares))
 
 
-def dispersion(counts: Array, sums: Array, squares: Array) -> float:
+def _dispersion(counts: Array, sums: Array, squares: Array) -> float:
     """Variance within levels over that of right and wrong answers, at most 1; a little data says little against 1."""
     binary = float((sums - sums * sums / counts).sum()) + PRIOR / 4
     return min(float((squares - sums * sums / counts).sum() + PRIOR / 4) / binary, 1.0)
@@ -314,7 +325,7 @@ def _paired(
         squares = np.array([(score * score).sum() for score in scores])
         mean = (sums.sum() + PRIOR / 2) / (counts.sum() + PRIOR)
         p = (sums + BORROWED * mean) / (counts + BORROWED)
-        variance = dispersion(counts, sums, squares) * p * (1.0 - p) / counts
+        variance = _dispersion(counts, sums, squares) * p * (1.0 - p) / counts
         total = variance.sum(keepdims=True)
         third = (variance * (1.0 - 2.0 * p) / counts).sum(keepdims=True)
         rates.append(p)

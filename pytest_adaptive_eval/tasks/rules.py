@@ -34,7 +34,7 @@ def words_in(text: str) -> list[str]:
 
 def sentences_in(text: str) -> int:
     """The number of sentences of a text."""
-    return len(re.findall(r"[.!?]+[\"')\]]*(?=\s|$)", text))
+    return len(re.findall(r"(?<![.!?])[.!?]++[\"')\]]*+(?=\s|$)", text))
 
 
 @dataclass(frozen=True, slots=True)

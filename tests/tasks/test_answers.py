@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.answers import by_choice, by_letters, by_number, by_pattern
 from pytest_adaptive_eval.tasks.numbers import by_values
@@ -163,3 +166,24 @@ def test_frozen_families_accept_prose() -> None:
     assert item.grade(item.answer[::-1]) == 0.0
     shape = FAMILIES["noise"].item(3, 1)
     assert shape.grade(f"I can see a {shape.answer} in it.") == 1.0
+
+
+HOSTILE = (
+    "!" * 19_999 + "x",
+    "x " * 10_000,
+    "x" + " " * 19_998 + "=",
+    "A," * 10_000,
+    "A-" * 9_999 + "Ab",
+    "```\n" * 5000,
+    "\n" * 20_000,
+)
+
+
+def test_no_answer_stalls_a_judge() -> None:
+    started = time.process_time()
+    for name, family in FAMILIES.items():
+        item = family.item(min(family.levels, 5), 0)
+        for text in (*HOSTILE, "9" * 20_000, "1." * 10_000, "x = " + "9" * 19_000, "(" * 20_000, "def solve" * 2000):
+            with contextlib.suppress(Unscored):
+                assert family.verify(item, text).score < 0.5, name
+    assert time.process_time() - started < 10

@@ -8,12 +8,14 @@ import json
 import random
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.tasks import FAMILIES, Mark, Question, TaskFamily, families
@@ -216,6 +218,23 @@ def test_an_item_of_a_bank_is_graded_by_its_family_alone() -> None:
     with pytest.raises(BankError, match="does not ask what parsing draws for its id: it was edited"):
         family.verify(type(item)("parsing-2-4", item.prompt), "1")
     assert family.verify(type(item)("parsing-2-3"), item.answer).score == 1.0  # asked without its text
+
+
+def test_a_bank_of_generated_items_is_graded_by_the_families(tmp_path: Path) -> None:
+    path = tmp_path / "made.jsonl"
+    items = [KNOWN[name].item(2, 3) for name in ("parsing", "code_generation", "addition", "writing")]
+    path.write_text("".join(json.dumps(item.to_json()) + "\n" for item in items))
+    graders = {name: family.grade for name, family in KNOWN.items()}
+    bank = read_bank(path, tasks=graders)
+    for made, item in zip(items, bank.items, strict=True):
+        assert item.content_hash == made.content_hash
+        answer = solve(item.task, 2, 3)
+        assert item.grade(answer) == 1.0
+        assert item.grade("nothing") == 0.0
+    without = read_bank(path).items
+    assert without[2].grade(items[2].answer) == 1.0  # its grader is numeric
+    with pytest.raises(BankError, match="graded by its task family 'parsing', which is not known here"):
+        without[0].grade(items[0].answer)
 
 
 def test_code_without_a_runner_is_not_run() -> None:
