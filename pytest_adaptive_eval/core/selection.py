@@ -10,9 +10,9 @@ so that the logged q is the chance of the draw: what a design-based interval nee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 
-__all__ = ["Proposal", "Selector", "View", "chances", "propose"]
+__all__ = ["Attentive", "Openable", "Proposal", "Selector", "View", "chances", "propose"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -71,6 +71,31 @@ class Selector(Protocol):
 
     def criterion(self, view: View) -> Array:
         """A fresh array (S, n) of numbers of at least 0; asked items are ignored."""
+
+
+@runtime_checkable
+class Attentive(Selector, Protocol):
+    """A selector in the course of one session: it hears the answers and says why it chose what it chose."""
+
+    def told(self, items: Ints, scores: Array) -> None:
+        """Hear the scores (S, k), NaN where there is none, of the items (S, k) that were asked."""
+
+    def reason(self, subject: int, item: int) -> str:
+        """Why the item is the latest choice for a subject; empty when it is not the selector's own choice."""
+
+    def account(self) -> Mapping[str, Any]:
+        """What became of the interview, in JSON values, for its record: models, calls, costs, fallbacks."""
+
+
+@runtime_checkable
+class Openable(Selector, Protocol):
+    """The settings of a selector that remembers: opened once a session, for all its subjects."""
+
+    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Attentive:
+        """Make ready for a bank and as many subjects as there are seeds; its `criterion` always sees them all."""
+
+    def to_json(self) -> Mapping[str, Any]:
+        """Everything besides the name that decides which items are asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
 from pytest_adaptive_eval.core.pairing import Baseline
-from pytest_adaptive_eval.core.selection import Proposal, Selector, View, propose
+from pytest_adaptive_eval.core.selection import Attentive, Openable, Proposal, Selector, View, propose
 from pytest_adaptive_eval.core.selectors import SELECTORS, FixedForm, Random
 from pytest_adaptive_eval.core.stopping import (
     AnyOf,
@@ -135,7 +135,9 @@ class Policy:
     def key(self, bank: ItemBank) -> str:
         """What decides which items are asked on a bank, and when it stops; conformal tables are kept by it."""
         settings = {**self.to_json(), "budget": self.budget_on(bank), "stop": None}  # replays have no gates
-        if SELECTORS.get(self.selector.name) != self.selector:  # of a plugin, or with other constants
+        if (
+            not isinstance(self.selector, Openable) and SELECTORS.get(self.selector.name) != self.selector
+        ):  # of a plugin, or with other constants
             settings["selector"] = repr(self.selector)
         return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
 
@@ -163,6 +165,7 @@ class Policy:
             "estimator": self.estimator.name,
             "stop": self.stop,
             **({"stop_at": self.stop_at} if self.stop == "level" else {}),
+            **({"interview": dict(self.selector.to_json())} if isinstance(self.selector, Openable) else {}),
         }
 
 
@@ -248,7 +251,9 @@ class Session:
             raise ValueError(
                 f"{subjects} subjects and {len(seeds)} seeds: give at least one subject, and a seed to each"
             )
+        self._seeds = seeds
         self._rngs = [np.random.Generator(np.random.PCG64(s)) for s in seeds]
+        self._attentive: Attentive | None = None  # opened at the first question
         self.asked = 0
         self.estimate = policy.estimator.prior(subjects, bank.dimensions)
         #: Reason and number of administrations at the stop, one a subject.
@@ -318,7 +323,9 @@ class Session:
             if k < 1:
                 raise ValueError(f"ask() for {k} items: ask for at least 1")
             k = min(k, self.budget - self.asked)
-            rows = max(1, CELLS // len(self.bank))
+            if self._attentive is None and isinstance(self.policy.selector, Openable) and self._followed is None:
+                self._attentive = self.policy.selector.open(self.bank, self._seeds)
+            rows = self.subjects if self._attentive is not None else max(1, CELLS // len(self.bank))
             parts = [self._propose(slice(s, s + rows), k) for s in range(0, self.subjects, rows)]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
         return self._pending
@@ -328,7 +335,26 @@ class Session:
         if self._followed is not None:
             return self._followed.follow(self.asked, predicted, k)
         view = View(self.bank, self.estimate.theta[some], self.estimate.covariance[some], predicted, items)
-        return propose(self.policy.selector, view, k, self.policy.floor, self._rngs[some])
+        return propose(self._attentive or self.policy.selector, view, k, self.policy.floor, self._rngs[some])
+
+    def reason(self, item: int, subject: int = 0) -> str:
+        """Why an item of the open proposal is asked, in words for the report."""
+        policy = self.policy
+        if self._attentive is not None:
+            own = self._attentive.reason(subject, item)
+            return own or f"drawn uniformly, as {policy.floor:.0%} of the questions are"
+        if policy.stop == "level":
+            return "the next of its level"
+        if policy.selector.mode == "top" and policy.floor == 0:
+            return f"highest {policy.selector.name.removeprefix('maximum-')}"
+        if policy.selector.name == "random":
+            return "drawn uniformly"
+        return f"drawn by {policy.selector.name}, {policy.floor:.0%} uniformly"
+
+    @property
+    def account(self) -> dict[str, Any]:
+        """What a selector that remembers says of the interview, see `Attentive.account`."""
+        return {} if self._attentive is None else dict(self._attentive.account())
 
     def _predicted(self, some: slice) -> Array:
         items, scores = self.answers
@@ -382,6 +408,8 @@ class Session:
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:
             self._c[:, new] = self.bank.guess.take(items)
+        if self._attentive is not None:
+            self._attentive.told(items, given)
         self.asked += k
         if self.bank.calibrated:
             self.estimate = self._estimated()

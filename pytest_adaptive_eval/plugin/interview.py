@@ -37,7 +37,7 @@ from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.planning import outlook_sentence
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, plain
 from pytest_adaptive_eval.core.selection import Proposal
-from pytest_adaptive_eval.core.session import Policy, Session
+from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity
@@ -132,7 +132,7 @@ class Interview(pytest.Function):
     def administer(self) -> None:
         """Ask questions until the session ends."""
         evaluation = self.evaluation
-        self._hook, self._reason = self.ihook, _reason(evaluation.policy)
+        self._hook = self.ihook
         self._identity = SubjectIdentity("")
         self._bound, self._decoding = False, ""
         self._answers: list[Administration] = []
@@ -232,7 +232,7 @@ class Interview(pytest.Function):
                 up=up,
                 theta_before=before,
                 category=list(item.category),
-                reason=self._reason,
+                reason=self._session.reason(i),
                 difficulty=difficulty,
             )
             questions.append(made)
@@ -453,6 +453,8 @@ class Interview(pytest.Function):
         self.record.asked = len(self._answers)  # also those of a batch that was cut off
         if code := self._code:
             self.record.extra["prompt"] = code
+        if account := session.account:
+            self.record.extra["interviewer"] = account
         if self._journal is not None:
             self.record.extra["journal"] = self._journal.path.name
         if self._usage:
@@ -468,14 +470,3 @@ class Interview(pytest.Function):
             self.user_properties.append((name, str(getattr(self.record, name))))
         if self.record.error:
             pytest.fail(f"ERROR {self.record.name}: {self.record.error}", pytrace=False)
-
-
-def _reason(policy: Policy) -> str:
-    """Why an item is asked."""
-    if policy.stop == "level":
-        return "the next of its level"
-    if policy.selector.mode == "top" and policy.floor == 0:
-        return f"highest {policy.selector.name.removeprefix('maximum-')}"
-    if policy.selector.name == "random":
-        return "drawn uniformly"
-    return f"drawn by {policy.selector.name}, {policy.floor:.0%} uniformly"

@@ -1,0 +1,129 @@
+"""Agents: models that are given work by this package, as interviewers, supervisors or judges, not under evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.models.base import SubjectIdentity
+
+__all__ = ["Agent", "Message", "Preference", "Reply", "Usage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat.
+
+    Parameters
+    ----------
+    role : {"system", "user", "assistant"}
+    text : str
+    images : tuple of str
+        Image files.
+    root : str
+        Folder that the images must lie in.
+    """
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    images: tuple[str, ...] = ()
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost; sums by ``+``.
+
+    Parameters
+    ----------
+    calls : int
+    prompt_tokens, completion_tokens, reasoning_tokens : int
+        Reasoning tokens are part of the completion's.
+    seconds : float
+        Waited for, those of retries included.
+    flops : float
+        Estimated: twice the parameters for each token read or written; 0 where the size is unknown.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    seconds: float = 0.0
+    flops: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def to_json(self) -> dict[str, Any]:
+        """For records."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an agent said.
+
+    Parameters
+    ----------
+    text : str
+        Without its reasoning.
+    status : Status
+        ``ok`` when the agent ended its reply by itself; else there is no use in the text.
+    detail : str
+        What happened when the status is not ok.
+    reasoning : str
+        What it thought before, where the model shows it.
+    usage : Usage
+    """
+
+    text: str
+    status: Status = Status.OK
+    detail: str = ""
+    reasoning: str = ""
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """How an agent rates continuations.
+
+    Parameters
+    ----------
+    scores : tuple of float
+        Log-likelihood of the label behind each candidate, in nats; not finite where `status` is not ok.
+    status : Status
+    detail : str
+    usage : Usage
+    """
+
+    scores: tuple[float, ...]
+    status: Status = Status.OK
+    detail: str = ""
+    usage: Usage = Usage()
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A model that works for the run."""
+
+    @property
+    def identity(self) -> SubjectIdentity:
+        """Who it is, as far as its replies depend on it."""
+
+    @property
+    def rates(self) -> bool:
+        """Whether `prefer` works: likelihoods can be had, and trusted."""
+
+    def ask(
+        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+    ) -> Reply:
+        """Reply to a chat; `schema` is a JSON schema that a back end may or may not honour.  A fault is a status."""
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
+        """Log-likelihood of `label` as the reply to the chat with each candidate added, the others unseen."""
+
+    def close(self) -> None:
+        """Give back memory, devices and connections."""
