@@ -255,9 +255,11 @@ class SessionResult:
     @property
     def ladder(self) -> Ladder | None:
         """What a climb says by level; None where levels were not climbed."""
-        from pytest_adaptive_eval.core.ladder import Ladder  # scipy, which most runs do without
+        if not self.levels:
+            return None
+        from pytest_adaptive_eval.core.ladder import Ladder  # which most runs do without
 
-        return Ladder(tuple(self.levels), len(self.bank) // self.queries) if self.levels else None
+        return Ladder(tuple(self.levels), len(self.bank) // self.queries)
 
     @property
     def levels(self) -> list[NDArray[np.float64]]:

@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.errors import EstimationError
@@ -249,7 +249,7 @@ def area_bounds(levels: Levels, confidence: float, predicted: Array | None = Non
     predicted : array, shape (L,), optional
         Accuracies by a curve, which count as one answer a level; without them each pool of levels steadies itself.
     """
-    z = float(ndtri(confidence))
+    z = NormalDist().inv_cdf(confidence)
     p, means = smoothed(levels, predicted), levels.means
     if predicted is not None:
         means = (levels.counts * means + PRIOR * predicted) / (levels.counts + PRIOR)
@@ -316,7 +316,7 @@ def _paired(
 ) -> tuple[float, float]:
     """Bounds of the sum of mean differences, with missing scores as given."""
     changes = [np.nan_to_num(a, nan=missing) - np.nan_to_num(b, nan=missing_baseline) for a, b in pairs]
-    z = float(ndtri(confidence))
+    z = NormalDist().inv_cdf(confidence)
     counts = np.array([len(change) for change in changes], dtype=float)
     rates, variances, lows, highs = [], [], [], []
     for sign in (1.0, -1.0):

@@ -120,3 +120,27 @@ def test_xunit_hooks_and_plain_tests_are_left_alone(project: Any) -> None:
     result.assert_outcomes(passed=1, failed=1)
     assert not (project.path / ".adaptive-eval").exists()
     result.stdout.no_fnmatch_line("*adaptive evaluation*")
+
+
+def test_a_gate_on_a_calibrated_bank_loads_no_scipy(lab: Any) -> None:
+    lab.calibrated()
+    lab.toy()
+    lab.tests(
+        """
+        import pytest
+
+        @pytest.mark.adaptive_eval(bank="toy.bank", budget=30)
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+
+        def test_gate(adaptive_eval):
+            assert adaptive_eval["toy"].accuracy.at_least(0.5)
+        """
+    )
+    with (lab.path / "conftest.py").open("a") as file:
+        file.write(
+            "\ndef pytest_unconfigure():\n"
+            "    (HERE / 'loaded.json').write_text(repr('scipy' in sys.modules))\n"
+        )
+    lab.spawn().assert_outcomes(passed=2)
+    assert (lab.path / "loaded.json").read_text() == "False"
