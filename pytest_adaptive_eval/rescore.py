@@ -13,6 +13,7 @@ import numpy as np
 from pytest_adaptive_eval.baseline import baseline_of, read_baseline
 from pytest_adaptive_eval.config import TomlEval, bank_notes
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.climb import levelled
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.findings import findings
@@ -237,7 +238,7 @@ def _result(again: _Again, family: int) -> SessionResult:
         chance=None if np.isnan(chance) else chance,
     )
     if old.policy.get("stop") == "level":
-        result = replace(result, queries=int(old.policy["batch"]))
+        result = replace(result, climb=levelled(str(old.policy["selector"]), old.policy["settings"]))
     return with_doubt(result if drawn else replace(result, invalid="the items were not drawn at random"))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import Selector
 from pytest_adaptive_eval.core.selectors import SELECTORS
@@ -77,6 +78,9 @@ EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
     "levels": (int,),
     "queries": (int,),
     "stop_at": _NUMBER,
+    "settle": (bool,),
+    "width": _NUMBER,
+    "scale": (str,),
     "category": (str,),
     "name": (str,),
     "policy": (str,),
@@ -89,8 +93,10 @@ EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
     "seed": (int,),
     "stop": (str,),
 }
-_TASK_KEYS = ("levels", "queries", "stop_at")
-#: Questions a level: of a climb, as MACEval asks them, and of a population that other policies draw from.
+_TASK_KEYS = ("levels", "queries", "stop_at", "settle", "width", "scale")
+#: Of which those that only a climb has.
+_CLIMB_KEYS = ("stop_at", "settle", "width")
+#: Questions a level: of a climb, as MACEval asks them, and of a population that is drawn from.
 _QUERIES, _POPULATION = 10, 50
 
 
@@ -105,7 +111,7 @@ def check_keys(data: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], wh
     for name, value in data.items():
         if name not in keys:
             raise ConfigError(f"{where}: unknown setting {name!r}; known are {', '.join(keys)}")
-        if not isinstance(value, keys[name]) or isinstance(value, bool):
+        if not isinstance(value, keys[name]) or (isinstance(value, bool) and bool not in keys[name]):
             expected = " or ".join(kind.__name__ for kind in keys[name])
             hint = ' (a share is written in quotes: "15%")' if name == "budget" else ""
             raise ConfigError(f"{where}: {name} is {value!r}, expected {expected}{hint}")
@@ -225,7 +231,7 @@ class EvalSpec:
             if "task" in self.data:
                 bank = self._task(settings, seed if settings.seed is None else settings.seed, tasks)
             else:
-                path = self._bank_path(settings.root)
+                path = self._bank_path("bank", settings.root)
                 bank = read(path) if read else read_bank(path, graders=settings.graders)
             if "category" in self.data:
                 bank = bank.only(self.data["category"])
@@ -259,17 +265,29 @@ class EvalSpec:
         name = self.data["task"]
         if name not in known:
             raise ConfigError(f"{self.where}: task {name!r} is not known; use {', '.join(known)}, or install a plugin")
-        queries = self.data.get("queries", _QUERIES if self._policy_name == LADDER else _POPULATION)
+        scaled: dict[str, Any] = {}
+        if "scale" in self.data:
+            from pytest_adaptive_eval.tasks.difficulty import level_parameters
+
+            reference = read_bank(self._bank_path("scale", settings.root), graders=settings.graders)
+            levels = self.data.get("levels", known[name].levels)
+            scaled = {"difficulty": level_parameters(reference, name, levels), "scale": reference.scale}
         return task_bank(
             known[name],
-            queries=queries,
+            queries=self.data.get("queries", self._questions),
             levels=self.data.get("levels"),
             seed=seed,
             pictures=settings.folder / "pictures",
+            **scaled,
         )
 
-    def _bank_path(self, root: Path) -> Path:
-        written = Path(self.data["bank"]).expanduser()
+    @property
+    def _questions(self) -> int:
+        """Questions a level that a task has when nothing is said."""
+        return _QUERIES if self._policy_name == LADDER and "width" not in self.data else _POPULATION
+
+    def _bank_path(self, key: str, root: Path) -> Path:
+        written = Path(self.data[key]).expanduser()
         for base in (self.base, root):
             if (base / written).exists():
                 return base / written
@@ -278,20 +296,32 @@ class EvalSpec:
             f"{self.where}: there is no bank at {' or '.join(tried)}: give a folder NAME.bank or a JSONL file of items"
         )
 
+    def _climb(self, bank: ItemBank) -> Policy:
+        data = self.data
+        if "task" not in data:
+            raise ConfigError(f"{self.where}: the policy 'ladder' climbs the levels of a task, and a bank has none")
+        if own := [k for k in ("selector", "floor", "stop", "standard_error", "batch", "budget") if k in data]:
+            raise ConfigError(f"{self.where}: a ladder is asked level by level: remove {own[0]}; set queries")
+        queries = data.get("queries", self._questions)
+        way: Climb | AdaptiveClimb
+        if "width" in data:
+            if own := [k for k in ("stop_at", "settle") if k in data]:
+                raise ConfigError(f"{self.where}: with a width all levels are asked: remove {own[0]}")
+            way = AdaptiveClimb(queries, float(data["width"]), float(bank.report.get("guess", 0.0)))
+        else:
+            way = Climb(queries, float(data.get("stop_at", 0.0)), data.get("settle", False))
+        return replace(POLICIES[LADDER], selector=way, batch=way.batch)
+
     def _policy(self, settings: Settings, bank: ItemBank, more: Callable[[str], Selector | None]) -> Policy:
         data = self.data
         name = self._policy_name
         if name not in POLICIES:
             raise ConfigError(f"{self.where}: policy {name!r} is not known; use {', '.join(POLICIES)}")
-        policy = POLICIES[name]
         if name == LADDER:
-            if "task" not in data:
-                raise ConfigError(f"{self.where}: the policy 'ladder' climbs the levels of a task, and a bank has none")
-            if own := [k for k in ("selector", "floor", "stop", "standard_error", "batch", "budget") if k in data]:
-                raise ConfigError(f"{self.where}: a ladder is asked level by level: remove {own[0]}; set queries")
-            return replace(policy, batch=data.get("queries", _QUERIES), stop_at=float(data.get("stop_at", 0.0)))
-        if "stop_at" in data:
-            raise ConfigError(f"{self.where}: stop_at goes with the policy 'ladder'")
+            return self._climb(bank)
+        policy = POLICIES[name]
+        if own := [k for k in _CLIMB_KEYS if k in data]:
+            raise ConfigError(f"{self.where}: {own[0]} goes with the policy 'ladder'")
         if not bank.calibrated and "selector" not in data:
             policy = replace(policy, selector=SELECTORS["random"])
         changes: dict[str, Any] = {

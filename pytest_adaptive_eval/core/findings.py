@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from pytest_adaptive_eval.core.categories import by_category
 from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.inference import standard_error
+from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = ["findings"]
 
@@ -44,13 +48,20 @@ def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None)
 
 
 def _levels(result: SessionResult) -> dict[str, Any] | None:
-    ladder = result.ladder
-    if ladder is None or result.fault:
+    ladder, way = result.ladder, result.climb
+    if ladder is None or way is None or result.fault:
         return None
-    return {
-        "queries": result.queries,
+    from pytest_adaptive_eval.core.ladder import crossing
+
+    found: dict[str, Any] = {
+        "queries": way.queries,
         "cap": ladder.cap,
-        "accuracy": ladder.accuracies.tolist(),
+        "asked": [len(level) for level in ladder.scores],
+        "accuracy": [None if np.isnan(a) else a for a in ladder.accuracies.tolist()],
         "last_level": ladder.last_level,
-        "auc": ladder.interval().to_json(),
     }
+    with suppress(ConfigError):  # what questions chosen by their answers cannot tell is not told
+        found["auc"] = way.area(ladder, 0.95).to_json()
+        if way.paired:
+            found["half"] = crossing(ladder).to_json()
+    return found

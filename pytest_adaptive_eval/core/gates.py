@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import anytime_valid
@@ -24,6 +23,7 @@ from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.core.verdict import Verdict
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
     from pytest_adaptive_eval.core.ladder import Ladder
 
 __all__ = ["ERRORS_IN_A_ROW", "ERROR_SHARE", "UNREADABLE_SHARE", "Metric", "SessionResult"]
@@ -34,8 +34,8 @@ ERRORS_IN_A_ROW = 3
 ERROR_SHARE = 0.05
 #: ... and when more than this share of its answers have not the form of an answer.
 UNREADABLE_SHARE = 0.5
-#: An interview that ended so can be judged.
-_WHOLE = (StopReason.DECISION, StopReason.LEVEL, StopReason.PRECISION, StopReason.BUDGET, StopReason.EXHAUSTED)
+#: Of an interview that ended so nothing can be said.
+_CUT_OFF = (None, StopReason.ERRORS, StopReason.INTERRUPTED)
 
 OnInconclusive = Literal["fail", "warn", "pass"]
 
@@ -154,8 +154,8 @@ class SessionResult:
         None when the interview was cut off.
     statuses : mapping
         Number of administrations by `Status`.
-    queries : int
-        Questions a level, where the interview climbed levels; else 0.
+    climb : Climb or AdaptiveClimb or None
+        How the levels of a task were asked, where they were climbed.
     sequential : bool
         Whether gates use tests that hold at any moment, since the interview
         may have ended when they decided.
@@ -197,7 +197,7 @@ class SessionResult:
     standard_error: list[float] | None
     stop: StopReason | None
     statuses: Mapping[str, int]
-    queries: int = 0
+    climb: Climb | AdaptiveClimb | None = None
     sequential: bool = False
     invalid: str = ""
     projected: tuple[float, float] | None = None
@@ -229,7 +229,7 @@ class SessionResult:
             standard_error=session.estimate.standard_error[0].tolist() if calibrated else None,
             stop=session.stop[0],
             statuses=dict(statuses),
-            queries=session.policy.batch if session.policy.stop == "level" else 0,
+            climb=session.policy.levelled,
             sequential=session.sequential,
             invalid=session.policy.design_based,
             projected=projected,
@@ -248,24 +248,20 @@ class SessionResult:
     @property
     def fault(self) -> str:
         """Why nothing may be concluded; empty when the interview ended as planned."""
-        if self.error or self.stop in _WHOLE:
+        if self.error or self.stop not in _CUT_OFF:
             return self.error
         return self.stop.value if self.stop else "the interview did not end"
 
     @property
     def ladder(self) -> Ladder | None:
         """What a climb says by level; None where levels were not climbed."""
-        if not self.levels:
+        if self.climb is None or not len(self.log):
             return None
-        from pytest_adaptive_eval.core.ladder import Ladder  # which most runs do without
+        from pytest_adaptive_eval.core.climb import by_level  # which most runs do without
+        from pytest_adaptive_eval.core.ladder import Ladder
 
-        return Ladder(tuple(self.levels), len(self.bank) // self.queries)
-
-    @property
-    def levels(self) -> list[NDArray[np.float64]]:
-        """Scores by level, from the easiest on, of a climb; NaN where there is none."""
-        scores = self.log.scores
-        return [scores[n : n + self.queries] for n in range(0, len(scores), self.queries)] if self.queries else []
+        queries = self.climb.queries
+        return Ladder(tuple(by_level(self.log.items, self.log.scores, queries)), len(self.bank) // queries)
 
     @property
     def scored(self) -> int:
@@ -349,7 +345,7 @@ class SessionResult:
             "standard_error": self.standard_error,
             "stop": self.stop.name if self.stop else None,
             "statuses": dict(self.statuses),
-            "queries": self.queries,
+            "climb": [self.climb.name, dict(self.climb.to_json())] if self.climb else None,
             "sequential": self.sequential,
             "invalid": self.invalid,
             "projected": self.projected,
@@ -363,6 +359,8 @@ class SessionResult:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], bank: ItemBank, **more: Any) -> SessionResult:
         """Read back what `to_json` gave; `more` as in the class."""
+        from pytest_adaptive_eval.core.climb import levelled
+
         log: dict[str, Any] = dict(data["log"])
         for column in DesignLog.columns():
             log[column] = np.array(log[column], dtype=int if column == "items" else float)
@@ -371,6 +369,7 @@ class SessionResult:
                 **data,
                 "bank": bank,
                 "log": DesignLog(**log),
+                "climb": levelled(*data["climb"]) if data["climb"] else None,
                 "stop": StopReason[data["stop"]] if data["stop"] else None,
                 "projected": tuple(data["projected"]) if data["projected"] else None,
                 "notes": tuple(data["notes"]),

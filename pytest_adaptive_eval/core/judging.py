@@ -41,7 +41,7 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
     """
     try:
         condition.check(result.bank)
-        if condition.by_level and not result.queries:
+        if condition.by_level and result.climb is None:
             raise ConfigError(
                 f"{condition.metric} is of a task that is climbed: write task= and no policy, or gate on accuracy"
             )
@@ -157,10 +157,11 @@ def _by_rank(result: SessionResult, condition: Condition, verdict: Verdict) -> V
 
 def _by_level(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
     """A climb's area or last level, by themselves or against those of a baseline that was asked the same."""
-    from pytest_adaptive_eval.core.ladder import difference, last_above
+    from pytest_adaptive_eval.core.ladder import difference
 
-    ladder = result.ladder
+    ladder, way = result.ladder, result.climb
     assert ladder is not None
+    assert way is not None
     needed = condition.value
     corrected = 1.0 - (1.0 - condition.confidence) / max(result.family, 1)
     if condition.kind == "not_worse_than":
@@ -168,9 +169,9 @@ def _by_level(result: SessionResult, condition: Condition, verdict: Verdict) -> 
         # levels that neither was asked count as equal: both had failed before
         shown, wide = (difference(ladder, baseline, level, "zero") for level in (condition.confidence, corrected))
     elif condition.metric == "last_level":
-        shown, wide = (last_above(ladder, 0.0, level) for level in (condition.confidence, corrected))
+        shown, wide = (way.last(ladder, level) for level in (condition.confidence, corrected))
     else:
-        shown, wide = (ladder.interval(level) for level in (condition.confidence, corrected))
+        shown, wide = (way.area(ladder, level) for level in (condition.confidence, corrected))
     outcome = Outcome.INCONCLUSIVE
     if shown.low >= needed:
         outcome = Outcome.PASS
@@ -183,7 +184,14 @@ def _climb_of(result: SessionResult, baseline: Baseline) -> Ladder:
     """The baseline's climb of the same levels."""
     from pytest_adaptive_eval.core.ladder import Ladder
 
-    queries, asked = result.queries, ~np.isnan(baseline.scores)
+    way, asked = result.climb, ~np.isnan(baseline.scores)
+    assert way is not None
+    if not way.paired:
+        raise ConfigError(
+            f"{result.name}: an area is compared with a baseline's question by question, on levels that were asked in "
+            "full: remove width and settle"
+        )
+    queries = way.queries
     if baseline.log is not None:
         asked[baseline.log.items] = True
     levels = int(asked.reshape(-1, queries).all(axis=1).cumprod().sum())

@@ -45,6 +45,7 @@ __all__ = [
     "crossing",
     "difference",
     "last_above",
+    "last_settled",
     "pooled",
     "reach",
     "smoothed",
@@ -405,6 +406,18 @@ def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> I
     above = np.flatnonzero(np.nan_to_num(ladder.accuracies) > rate)
     estimate = below + (int(above[-1]) + 1 if len(above) else 0)
     return Interval(float(min(max(estimate, low), high)), float(low), float(high), confidence, "by levels")
+
+
+def last_settled(ladder: Ladder, rate: float = 0.0, confidence: float = 0.95) -> Interval:
+    """As `last_above`, where levels were left as soon as bets told on which side of the rate they lie."""
+    below = ladder.first - 1
+    sides = [Settled(rate, confidence).side(level.tolist()) for level in ladder.scores]
+    low = next((n for n, side in enumerate(sides) if side <= 0), len(sides))
+    high = next((n for n, side in enumerate(sides) if side < 0), ladder.cap - below)
+    estimate = next((n for n, above in enumerate(ladder.accuracies > rate) if not above), len(sides))
+    high = max(high, low)
+    estimate = min(max(estimate, low), high)
+    return Interval(float(below + estimate), float(below + low), float(below + high), confidence, "by levels, settled")
 
 
 def _one(levels: Levels, n: int) -> Levels:

@@ -171,7 +171,9 @@ class InterviewRecord(_Json):
     categories : list of dict
         `CategoryResult.to_json` of the bank's broadest categories.
     levels : dict or None
-        Of a climb: queries a level, cap, accuracy by level, last_level, and the `Interval` of their sum as auc.
+        Of a climb: queries a level, cap, questions asked and accuracy by level, last_level, and, where all
+        questions of a level were asked, the `Interval` of the sum of the accuracies as auc and of the level at which
+        accuracy crosses one half as half.
     seconds : float
     error : str
         Why the interview is void.

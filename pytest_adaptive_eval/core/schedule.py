@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtri
 
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.ladder import Ladder, Levels, area_bounds, reach, smoothed
@@ -47,6 +47,8 @@ FIRST = 2
 @lru_cache(maxsize=32)
 def _curves(levels: int, floor: float) -> Array:
     """Accuracies by level of every curve, shape (curves, levels)."""
+    from scipy.special import expit  # a fifth of a short run's time to import
+
     at = np.arange(-1.0, levels + 2.0, 1.0 / POSITIONS) + 0.5
     slope = np.geomspace(0.2, max(levels, 2), SLOPES)
     x = np.arange(1, levels + 1)
@@ -107,32 +109,40 @@ class Schedule:
         if self.width <= 0.0 or self.levels < 1:
             raise EstimationError(f"a width of {self.width} over {self.levels} levels cannot be reached")
 
-    def ask(self, scores: Sequence[Sequence[float]], count: int) -> list[int]:
-        """The levels, from 1, of the next questions; none when the interval is narrow enough.
+    def ask(self, scores: Sequence[Sequence[float]], count: int, most: int | None = None) -> list[int]:
+        """The levels, from 1, of the next questions; none when the interval is narrow enough or no question is left.
 
         Parameters
         ----------
         scores : sequence of sequences, length L
-            So far, by level; without missing ones.
+            So far, by level; NaN where an answer has none.
         count : int
             Questions to ask at once.
+        most : int, optional
+            Questions that each level has.
         """
-        counts = np.array([len(level) for level in scores], dtype=float)
-        if counts.min() < FIRST:
-            few = [n for repeat in range(FIRST) for n in range(self.levels) if counts[n] <= repeat]
+        asked = np.array([len(level) for level in scores], dtype=float)
+        left = (np.inf if most is None else most) - asked
+        scored = [[score for score in level if score == score] for level in scores]
+        counts = np.array([len(level) for level in scored], dtype=float)
+        few = [n for r in range(FIRST) for n in range(self.levels) if counts[n] <= r and left[n] > r - counts[n]]
+        if few:
             return [n + 1 for n in few[:count]]
-        levels = Levels.of([np.asarray(level, dtype=float) for level in scores])
+        if not counts.all():  # nothing can be said of a level without a score
+            return []
+        levels = Levels.of([np.asarray(level, dtype=float) for level in scored])
         curve = predicted(levels, self.floor)
         low, high = area_bounds(levels, self.confidence, predicted=curve)
         if high - low <= self.width:
             return []
         p = smoothed(levels, curve)
-        asked = []
-        for _ in range(count):
-            n = self._best(p, counts)
+        wanted: list[int] = []
+        while len(wanted) < count and left.max() > 0:
+            n = self._best(p, counts, left > 0)
             counts[n] += 1
-            asked.append(n + 1)
-        return asked
+            left[n] -= 1
+            wanted.append(n + 1)
+        return wanted
 
     def interval(self, scores: Sequence[Sequence[float]]) -> Interval:
         """The area with its bounds; missing scores count as wrong in one and as right in the other.
@@ -154,9 +164,9 @@ class Schedule:
         estimate = float(np.mean(estimates))
         return Interval(min(max(estimate, low), high), low, high, self.confidence, "by levels, adaptive")
 
-    def _best(self, p: Array, counts: Array) -> int:
-        """The level whose next answer narrows the interval most, were its accuracy p."""
-        z = float(ndtri(self.confidence))
+    def _best(self, p: Array, counts: Array, able: NDArray[np.bool_]) -> int:
+        """The able level whose next answer narrows the interval most, were its accuracy p."""
+        z = NormalDist().inv_cdf(self.confidence)
         easy = p > 0.5
         now, then = ((p * (1.0 - p) / n, p * (1.0 - p) * abs(1.0 - 2.0 * p) / (n * n)) for n in (counts, counts + 1.0))
         widths = np.zeros(len(p))
@@ -165,4 +175,4 @@ class Schedule:
             variance, third = (now[k][group].sum() + np.where(group, then[k] - now[k], 0.0) for k in (0, 1))
             halves.append((reach(variance, third, z, 1) ** 2, reach(variance, third, z, -1) ** 2))
         widths = np.sqrt(halves[0][0] + halves[1][1]) + np.sqrt(halves[0][1] + halves[1][0])
-        return int(np.argmin(widths))
+        return int(np.argmin(np.where(able, widths, np.inf)))

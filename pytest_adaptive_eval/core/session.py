@@ -17,16 +17,16 @@ from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
 from pytest_adaptive_eval.core.classification import Cut
+from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.selection import Attentive, Openable, Proposal, Selector, View, propose
-from pytest_adaptive_eval.core.selectors import SELECTORS, FixedForm, Random
+from pytest_adaptive_eval.core.selectors import SELECTORS, Random
 from pytest_adaptive_eval.core.stopping import (
     AnyOf,
     Budget,
     Decision,
-    LevelFailed,
     Progress,
     StandardError,
     StoppingRule,
@@ -66,10 +66,8 @@ class Policy:
     stop : {"budget", "decision", "level"}
         ``decision`` ends the interview when every gate is decided, by tests
         that hold at any moment; ``budget`` asks it all, for an interval that
-        is narrower because nobody looked before; ``level`` climbs a bank of
-        levels, of `batch` items each, until one is failed.
-    stop_at : float
-        Accuracy, in [0, 1), at or below which a level is failed.
+        is narrower because nobody looked before; ``level`` asks a bank of
+        levels, until its selector has enough, see `climb.Levelled`.
     """
 
     selector: Selector = SELECTORS["spread"]
@@ -79,13 +77,12 @@ class Policy:
     batch: int = 1
     estimator: Estimator = field(default_factory=MAP)
     stop: Literal["budget", "decision", "level"] = "budget"
-    stop_at: float = 0.0
 
     def __post_init__(self) -> None:
         if self.stop not in ("budget", "decision", "level"):
             raise ConfigError(f"stop is {self.stop!r}, expected 'decision' or 'budget', or 'level' for a task")
-        if not 0.0 <= self.stop_at < 1.0:
-            raise ConfigError(f"stop_at is {self.stop_at!r}, expected an accuracy in [0, 1)")
+        if self.stop == "level" and self.levelled is None:
+            raise ConfigError(f"stop is 'level', and the selector {self.selector.name!r} knows no levels")
         if not 0.0 <= self.floor <= 1.0:
             raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
         if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
@@ -114,6 +111,12 @@ class Policy:
                 f"least {GATE_FLOOR} (now {self.floor:g}) or use the policy 'decide'"
             )
         return ""
+
+    @property
+    def levelled(self) -> Climb | AdaptiveClimb | None:
+        """How the levels of a task are asked, where they are climbed."""
+        way = self.selector
+        return way if self.stop == "level" and isinstance(way, Climb | AdaptiveClimb) else None
 
     def budget_on(self, bank: ItemBank) -> int:
         """Number of administrations on a bank.
@@ -150,8 +153,8 @@ class Policy:
             rules.insert(0, StandardError(self.standard_error))
         if self.stop == "decision" and (claims or cuts):
             rules.insert(0, Decision(claims, family, cuts))
-        if self.stop == "level":
-            rules.insert(0, LevelFailed(self.batch, self.stop_at))
+        if (way := self.levelled) is not None:
+            rules.insert(0, way.rule(count // way.queries))
         return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
 
     def to_json(self) -> dict[str, Any]:
@@ -164,8 +167,7 @@ class Policy:
             "batch": self.batch,
             "estimator": self.estimator.name,
             "stop": self.stop,
-            **({"stop_at": self.stop_at} if self.stop == "level" else {}),
-            **({"interview": dict(self.selector.to_json())} if isinstance(self.selector, Openable) else {}),
+            **({"settings": dict(self.selector.to_json())} if isinstance(self.selector, Openable) else {}),
         }
 
 
@@ -181,7 +183,7 @@ POLICIES: dict[str, Policy] = {
     "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"]()),
     "decide": Policy(budget="20%", batch=8, stop="decision"),
     FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
-    LADDER: Policy(selector=FixedForm(()), floor=0.0, budget="100%", batch=10, stop="level"),
+    LADDER: Policy(selector=Climb(), floor=0.0, budget="100%", batch=Climb().batch, stop="level"),
 }
 
 
@@ -343,8 +345,6 @@ class Session:
         if self._attentive is not None:
             own = self._attentive.reason(subject, item)
             return own or f"drawn uniformly, as {policy.floor:.0%} of the questions are"
-        if policy.stop == "level":
-            return "the next of its level"
         if policy.selector.mode == "top" and policy.floor == 0:
             return f"highest {policy.selector.name.removeprefix('maximum-')}"
         if policy.selector.name == "random":

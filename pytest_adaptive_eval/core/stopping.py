@@ -20,7 +20,6 @@ __all__ = [
     "AnyOf",
     "Budget",
     "Decision",
-    "LevelFailed",
     "Progress",
     "StandardError",
     "StopReason",
@@ -36,6 +35,8 @@ class StopReason(enum.Enum):
     EXHAUSTED = "every item of the bank was asked"
     DECISION = "every gate is decided"
     LEVEL = "a level was failed"
+    PASSED = "every level was passed"
+    WIDTH = "the area is known as well as wanted"
     PRECISION = "the standard error reached its target"
     ERRORS = "too many answers could not be had"
     INTERRUPTED = "the run was interrupted"
@@ -115,30 +116,6 @@ class Decision:
         for cut in self.cuts:
             decided &= cut.classify(log).side != 0
         return [StopReason.DECISION if d else None for d in decided]
-
-
-@dataclass(frozen=True, slots=True)
-class LevelFailed:
-    """Stop after a level whose accuracy is at most `rate`, as MACEval climbs.
-
-    Parameters
-    ----------
-    queries : int
-        Questions a level, asked level by level.
-    rate : float
-        In [0, 1).  Answers without a score say nothing; a level without any ends the climb.
-    """
-
-    queries: int
-    rate: float = 0.0
-
-    def check(self, progress: Progress) -> Sequence[StopReason | None]:
-        """See `StoppingRule`."""
-        if progress.asked % self.queries:
-            return [None] * len(progress.estimate.theta)
-        scores = progress.logs().scores[:, -self.queries :]
-        right, scored = np.nansum(scores, axis=1), (~np.isnan(scores)).sum(axis=1)
-        return [StopReason.LEVEL if failed else None for failed in right <= self.rate * scored]
 
 
 @dataclass(frozen=True, slots=True)

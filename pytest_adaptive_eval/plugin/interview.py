@@ -99,7 +99,7 @@ class Interview(pytest.Function):
         scores = np.full(len(result.bank), np.nan)
         scores[result.log.items] = result.log.scores
         who = result.subject
-        baseline = Baseline(who.get("name") or name, scores, result.log, climbed=bool(result.queries))
+        baseline = Baseline(who.get("name") or name, scores, result.log, climbed=result.climb is not None)
         # two tests of one run stand side by side, and are never the same: what they ask is for the reader to compare
         return BaselineFile(baseline, f"evaluation {name!r}", who.get("decoding", ""))
 

@@ -66,11 +66,16 @@ def accuracy(interview: InterviewRecord) -> str:
 
 
 def climb(interview: InterviewRecord) -> str:
-    """``AUC 1.70 [1.31, 2.12], last level 2``, of a climb."""
+    """``AUC 1.70 [1.31, 2.12], last level 2, half right at level 1.8 [1.2, 2.5]``, of a climb."""
     levels = interview.levels or {}
-    auc = levels.get("auc") or {}
-    area, low, high = (_shown(auc.get(name), 2) for name in ("estimate", "low", "high"))
-    return f"AUC {area} [{low}, {high}], last level {levels.get('last_level', '-')}"
+    last = f"last level {levels.get('last_level', '-')}"
+    if auc := levels.get("auc"):
+        area, low, high = (_shown(auc.get(name), 2) for name in ("estimate", "low", "high"))
+        last = f"AUC {area} [{low}, {high}], {last}"
+    if half := levels.get("half"):
+        level, low, high = (_shown(half.get(name), 1) for name in ("estimate", "low", "high"))
+        last += f", half right at level {level} [{low}, {high}]"
+    return last
 
 
 def share(interview: InterviewRecord) -> str:

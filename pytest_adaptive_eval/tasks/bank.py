@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.errors import ConfigError
@@ -54,7 +54,7 @@ def task_bank(
     queries: int,
     levels: int | None = None,
     seed: int = 0,
-    difficulty: NDArray[np.float64] | None = None,
+    difficulty: ArrayLike | None = None,
     scale: str = "",
     pictures: Path | None = None,
 ) -> ItemBank:
@@ -94,7 +94,8 @@ def task_bank(
     for level in range(1, cap + 1):
         for k in range(min(queries, _KNOWN_BY)):
             known.update(family.item(level, first + k).content_hash.encode())
-    each = None if difficulty is None else np.repeat(difficulty, queries, axis=0)
+    scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
+    each = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
     return ItemBank(
         family.name,
         [family.item_id(n // queries + 1, first + n % queries) for n in range(size)],
@@ -105,6 +106,8 @@ def task_bank(
         model="none" if each is None else "2pl",
         scale=scale,
         content_hash=known.hexdigest()[:16],
-        report=MappingProxyType({"task": {"levels": cap, "queries": queries, "seed": seed}}),
+        report=MappingProxyType(
+            {"task": {"levels": cap, "queries": queries, "seed": seed, **scaled}, "guess": family.guess_floor}
+        ),
         categories=[f"level {n // queries + 1}" for n in range(size)],
     )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import numpy as np
 import pytest
+
+from pytest_adaptive_eval import Item, write_bank
+from pytest_adaptive_eval.cli import main
 
 #: Adds numbers of up to so many digits.
 MODEL = """
@@ -113,6 +118,11 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
         (", stop_at=1.0", "stop_at is 1.0, expected an accuracy in [0, 1)"),
         (", budget=5", "a ladder is asked level by level: remove budget; set queries"),
         (", policy='decide', stop_at=0.1", "stop_at goes with the policy 'ladder'"),
+        (", policy='decide', settle=True", "settle goes with the policy 'ladder'"),
+        (", settle=1", "settle is 1, expected bool"),
+        (", width=0", "width is 0.0, expected a number of levels above 0"),
+        (", width=0.5, stop_at=0.2", "with a width all levels are asked: remove stop_at"),
+        (", scale='no.bank'", "there is no bank at"),
     ],
 )
 def test_mistakes(lab: Any, more: str, message: str) -> None:
@@ -210,3 +220,53 @@ def test_metrics_that_do_not_go_together(lab: Any) -> None:
         project(lab, gate=gated(text))
         result = lab.run()
         assert message in " ".join((result.stdout.str() + result.stderr.str()).split())
+
+
+def test_a_level_may_be_settled_before_all_of_it_is_asked(lab: Any) -> None:
+    project(lab, 3, ", levels=6, queries=40, stop_at=0.5, settle=True", gated("result.last_level.at_least(3)"))
+    assert lab.run().ret == 0
+    assert len(asked(lab)) == 40  # ten a level
+    (interview,) = lab.record["interviews"]
+    assert (interview["stop"], interview["levels"]["last_level"]) == ("LEVEL", 3)
+    assert interview["levels"]["asked"] == [10] * 4
+    assert "auc" not in interview["levels"]
+    assert "last level 3" in lab.run().stdout.str()
+    project(lab, 3, ", levels=6, settle=True", gated("result.auc.at_least(2.0)"))
+    assert "settle leaves some out: remove settle" in " ".join(lab.run().stdout.str().split())
+
+
+def test_a_width_asks_where_the_area_profits(lab: Any) -> None:
+    project(lab, 3, ", levels=10, width=0.8", gated("result.auc.at_least(2.5)"))
+    assert lab.run().ret == 0
+    (interview,) = lab.record["interviews"]
+    levels = interview["levels"]
+    assert interview["stop_sentence"] == "the area is known as well as wanted"
+    assert levels["auc"]["high"] - levels["auc"]["low"] <= 0.8
+    assert len(levels["asked"]) == 10
+    assert sum(levels["asked"]) == interview["asked"] < 200
+    reasons = {a["reason"] for a in interview["administrations"]}
+    assert "one of the first of its level" in reasons
+    assert lab.outcomes() == [("test_gate", "PASS")]
+    again = lab.run("--adaptive-eval-record=base.json")
+    assert again.ret == 0
+    project(lab, 3, ", levels=10, width=0.8", gated("result.auc.not_worse_than('base.json', margin=0.5)"))
+    assert "question by question, on levels that were asked in full" in " ".join(lab.run().stdout.str().split())
+
+
+def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
+    slopes, rises = np.full(30, 1.5), np.repeat([3.0, 0.0, -3.0], 10)
+    items = [Item(f"addition-{n // 10 + 1}-{n % 10}", f"What is {n} + 1?", str(n + 1)) for n in range(30)]
+    write_bank(lab.path / "known.bank", items, discrimination=slopes, intercept=rises)
+    more = ", scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
+    project(lab, 2, more, gated("result.ability.at_least(-1.5)"))
+    assert lab.run().ret == 0
+    (interview,) = lab.record["interviews"]
+    scale = json.loads((lab.path / "known.bank" / "bank.json").read_text())["scale"]
+    assert interview["bank"]["scale"] == scale
+    assert interview["bank"]["calibrated"]
+    assert 0.0 < interview["theta"][0] < 2.0  # two levels of three
+    assert lab.outcomes() == [("test_gate", "PASS")]
+    assert main(["rescore", str(next(lab.path.glob(".adaptive-eval/runs/*.json")))]) == 0
+    project(lab, 2, ", scale='known.bank', name='climbed'")
+    assert lab.run().ret == 0  # a climb, with an ability besides
+    assert lab.record["interviews"][0]["theta"] is not None
