@@ -195,8 +195,11 @@ def _compare_with(again: _Again, others: Sequence[_Again], baseline: str | None,
             if inside:
                 about = {**inside[0].old.bank, "content_hash": inside[0].bank.content_hash}
                 asked = replace(inside[0].old, administrations=inside[0].asked, bank=about)
-                file = baseline_of(asked, again.bank, f"evaluation {name!r}", "")
-                file = replace(file, prompt="")  # two tests of one run stand side by side, and are never the same
+                own = inside[0].bank if inside[0].bank.comparable(again.bank) else again.bank
+                file = baseline_of(asked, own, f"evaluation {name!r}", "")
+                twins = replace(file.baseline, twins=own.content_hash != again.bank.content_hash)
+                # two tests of one run stand side by side, and are never the same
+                file = replace(file, baseline=twins, prompt="")
             else:
                 spec = baseline if name == "baseline" else name
                 if spec is None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
-from pytest_adaptive_eval.core.item import GRADERS, Grader, Item
+from pytest_adaptive_eval.core.item import EXPRESSION, GRADERS, MARKED, Grader, Item, unmarked
 from pytest_adaptive_eval.errors import BankError
 
 __all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "content_hash", "file_hash", "parse_item", "read_bank"]
@@ -139,9 +139,12 @@ def parse_item(
             re.compile(data["answer"])
         except re.error as error:
             raise BankError(f"{where}: the answer {data['answer']!r:.80} is no regular expression ({error})") from None
+    prompt, meta = data.get("prompt", ""), data.get("meta", {})
+    if EXPRESSION in meta and MARKED not in meta:
+        meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
     return Item(
         id=item_id,
-        prompt=data.get("prompt", ""),
+        prompt=prompt,
         answer=data.get("answer", ""),
         grader=grader,
         images=tuple(data.get("images", ())),
@@ -149,7 +152,7 @@ def parse_item(
         category=tuple(data.get("category", ())),
         formats=tuple(data.get("formats", ())) or (("image+text",) if data.get("images") else ("text",)),
         messages=tuple(MappingProxyType(m) for m in data.get("messages", ())),
-        meta=MappingProxyType(data.get("meta", {})),
+        meta=MappingProxyType(meta),
         custom=custom,
         root=root,
     )

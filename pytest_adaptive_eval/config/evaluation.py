@@ -82,6 +82,7 @@ EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
     "width": _NUMBER,
     "scale": (str,),
     "category": (str,),
+    "values": (str,),
     "name": (str,),
     "policy": (str,),
     "selector": (str,),
@@ -173,7 +174,7 @@ class EvalSpec:
                 f'{self.where}: bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task '
                 'that is generated: task="addition"'
             )
-        if own := [key for key in ("bank", "category") if key in self.data and "task" in self.data]:
+        if own := [key for key in ("bank", "category", "values") if key in self.data and "task" in self.data]:
             raise ConfigError(f"{self.where}: {own[0]} and task exclude each other: remove one of them")
         if own := [key for key in _TASK_KEYS if key in self.data and "task" not in self.data]:
             raise ConfigError(f"{self.where}: {own[0]} goes with a task, and there is none")
@@ -235,6 +236,10 @@ class EvalSpec:
                 bank = read(path) if read else read_bank(path, graders=settings.graders)
             if "category" in self.data:
                 bank = bank.only(self.data["category"])
+            if "values" in self.data:
+                from pytest_adaptive_eval.tasks.twin import twin_bank
+
+                bank = twin_bank(bank, self.data["values"], seed if settings.seed is None else settings.seed)
             policy = self._policy(settings, bank, selector)
             budget = policy.budget_on(bank)
         except ConfigError as error:

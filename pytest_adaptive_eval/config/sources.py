@@ -14,7 +14,7 @@ from pytest_adaptive_eval.core.item import Grader
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.record import RunRecord
+    from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
     from pytest_adaptive_eval.models.base import Subject
     from pytest_adaptive_eval.sandbox import Run, Sandbox
     from pytest_adaptive_eval.tasks import TaskFamily
@@ -141,11 +141,23 @@ def recorded_banks(
                 found[interview.name] = task_bank(_families()[str(interview.bank["name"])], **task)
             continue
         if (given := (paths or {}).get(interview.name)) is not None:
-            found[interview.name] = read_bank(given, graders=graders, tasks=tasks)
+            found[interview.name] = _part(read_bank(given, graders=graders, tasks=tasks), interview)
             continue
         written = str(interview.bank.get("path") or "")
         place = next((folder / written for folder in folders if written and (folder / written).exists()), None)
         if place is not None:
             with suppress(BankError, OSError):  # shown without its texts
-                found[interview.name] = read_bank(place, graders=graders, tasks=tasks)
+                found[interview.name] = _part(read_bank(place, graders=graders, tasks=tasks), interview)
     return found
+
+
+def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
+    """The part of a bank that an interview was held on, or twins of its items."""
+    if category := interview.bank.get("category"):
+        bank = bank.only(str(category))
+    twins = interview.bank.get("twins")
+    if not isinstance(twins, dict):
+        return bank
+    from pytest_adaptive_eval.tasks.twin import twin_bank
+
+    return twin_bank(bank, str(twins.get("values")), int(twins.get("seed", 0)))

@@ -212,18 +212,40 @@ class ItemBank:
         if not places:
             known = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
             raise BankError(f"bank {self.name!r} has no category {category!r}; it has {known}")
+        part = self.some(places, category)
+        return replace(part, report=MappingProxyType({**self.report, "category": category}))
+
+    def some(self, places: Sequence[int], what: str, items: Sequence[Item] | None = None) -> ItemBank:
+        """Some of the items, on the same scale, as a bank of its own.
+
+        Parameters
+        ----------
+        places : sequence of int
+            Positions in this bank.
+        what : str
+            Tells this part from others, in the content hash.
+        items : sequence of Item, optional
+            Others that take their places, as hard as they.
+        """
+        own = [self.ids[n] for n in places]
         return replace(
             self,
-            ids=[self.ids[n] for n in places],
-            items=_Some(self.items, places),
+            ids=own if items is None else [item.id for item in items],
+            items=_Some(self.items, places) if items is None else items,
             discrimination=self.discrimination[places],
             intercept=self.intercept[places],
             guess=self.guess[places],
-            categories=[category] * len(places),
-            content_hash=hashlib.sha256(f"{self.content_hash} {category}".encode()).hexdigest()[:16],
+            categories=[self.categories[n] for n in places] if len(self.categories) else (),
+            content_hash=hashlib.sha256(f"{self.content_hash} {what}".encode()).hexdigest()[:16],
             accuracies=(),
             conformal=MappingProxyType({}),
         )
+
+    def comparable(self, other: ItemBank) -> bool:
+        """Whether another bank has the same items in the same places, or twins of them."""
+        of = self.report.get("twins", {}).get("of")
+        same = of is not None and of == other.report.get("twins", {}).get("of")
+        return same or self.content_hash == other.content_hash
 
     @classmethod
     def uncalibrated(cls, name: str, items: Sequence[Item], **more: Any) -> ItemBank:

@@ -17,11 +17,16 @@ from pytest_adaptive_eval.errors import BankError
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["GRADERS", "Grader", "Item", "Response", "Status"]
+__all__ = ["EXPRESSION", "GRADERS", "MARK", "MARKED", "Grader", "Item", "Response", "Status", "unmarked"]
 
 Grader = Callable[["Item", str], float]
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
+
+#: A value that a prompt marks as one that may be drawn anew: ``<20>`` or ``<rate=20>``.
+MARK = re.compile(r"<(?:([A-Za-z]\w{0,29})=)?(-?)(\d{1,15})(?:\.(\d{1,15}))?>")
+#: Where an item's ``meta`` tells how the answer follows from the marked values, and where it keeps the marks.
+EXPRESSION, MARKED = "answer_expression", "marked_prompt"
 
 #: Answers are graded on at most this many characters, so that a runaway
 #: completion cannot stall a grader.
@@ -47,6 +52,11 @@ class Status(enum.StrEnum):
 
 
 _INFRASTRUCTURE = frozenset({Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN})
+
+
+def unmarked(prompt: str) -> str:
+    """A prompt as a subject reads it: its values without marks and names."""
+    return MARK.sub(lambda mark: mark[0][1:-1].rpartition("=")[2], prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +115,8 @@ class Item:
         A chat, as ``{"role": ..., "content": ...}``, instead of `prompt`.
     meta : mapping
         Anything else; ``max_tokens`` caps the answer, ``level`` and ``seed``
-        tell a generated item, ``tolerance`` serves the numeric grader.
+        tell a generated item, ``tolerance`` serves the numeric grader,
+        ``answer_expression`` and ``marked_prompt`` make twins.
     custom : callable, optional
         The resolved function of a ``python:`` or ``task`` grader.
     root : str

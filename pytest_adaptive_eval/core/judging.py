@@ -228,6 +228,8 @@ def _by_draws(result: SessionResult, condition: Condition, verdict: Verdict) -> 
         notes.insert(0, f"it cannot be told from guessing, which scores {number(guessing)} on such choices")
     elif outcome is Outcome.INCONCLUSIVE:
         notes.insert(0, _forecast(result, claim, log, shown.estimate))
+    if condition.kind == "not_worse_than" and result.baselines[condition.name].twins:
+        notes.append(_gaps(result, result.baselines[condition.name]))
     if condition.metric == "ability":
         shown = _mapped(shown, lambda accuracy: ability_at(result.bank, accuracy))
     elif isinstance(claim, PairedClaim):
@@ -236,6 +238,19 @@ def _by_draws(result: SessionResult, condition: Condition, verdict: Verdict) -> 
         base = float(result.baselines[condition.name].scores.mean())
         shown = _mapped(shown, lambda accuracy: accuracy - base)
     return replace(verdict, outcome=outcome, interval=shown, notes=tuple(notes))
+
+
+def _gaps(result: SessionResult, baseline: Baseline) -> str:
+    """How far the twins fall behind the items themselves, by category."""
+    log = result.log
+    gap = log.scores - baseline.scores[log.items]
+    both = ~np.isnan(gap)
+    categories = np.array(list(result.bank.categories) or [""] * len(result.bank))[log.items]
+    found = []
+    for category in dict.fromkeys(categories[both].tolist()):
+        own = gap[both & (categories == category)]
+        found.append(f"{category or 'all'} {own.mean():+.2f} ({len(own)})")
+    return f"with other values, on the questions asked of both: {', '.join(found)}"
 
 
 def _decided(result: SessionResult, condition: Condition, claim: Claim, log: DesignLog) -> Outcome:

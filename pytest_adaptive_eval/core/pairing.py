@@ -49,6 +49,8 @@ class Baseline:
         In [0, 1], in the bank's order; NaN where unknown.
     log : DesignLog, optional
         The draws by which the known items came; needed where some are unknown.
+    twins : bool
+        The items have the same places, and other values.
     climbed : bool
         The known items are those of a climb, which is compared level by level
         and says nothing of the others.
@@ -63,6 +65,7 @@ class Baseline:
     scores: Array
     log: DesignLog | None = None
     climbed: bool = False
+    twins: bool = False
 
     def __post_init__(self) -> None:
         log = self.log

@@ -237,7 +237,7 @@ class Collection:
         others = [other for other in self.state.interviews if other is not interview]
         if any(name in other.aliases for other in others):
             other = gate_rules.resolve(name, others)
-            if other.evaluation.bank.content_hash != interview.evaluation.bank.content_hash:
+            if not other.evaluation.bank.comparable(interview.evaluation.bank):
                 raise BaselineError(
                     f"the evaluations {interview.evaluation.name!r} and {name!r} ask different banks: a comparison "
                     "needs the same items"

@@ -99,7 +99,8 @@ class Interview(pytest.Function):
         scores = np.full(len(result.bank), np.nan)
         scores[result.log.items] = result.log.scores
         who = result.subject
-        baseline = Baseline(who.get("name") or name, scores, result.log, climbed=result.climb is not None)
+        twins = result.bank.content_hash != self.evaluation.bank.content_hash
+        baseline = Baseline(who.get("name") or name, scores, result.log, climbed=result.climb is not None, twins=twins)
         # two tests of one run stand side by side, and are never the same: what they ask is for the reader to compare
         return BaselineFile(baseline, f"evaluation {name!r}", who.get("decoding", ""))
 
@@ -442,7 +443,7 @@ class Interview(pytest.Function):
                 "model": bank.model,
                 "trusted": bank.report.get("trusted") is not False,
                 "calibration_subject": calibrated_on,
-                **({"task": task} if (task := bank.report.get("task")) else {}),
+                **{name: bank.report[name] for name in ("task", "category", "twins") if name in bank.report},
             },
             policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
             conditions=[condition.to_json() for condition in self.planned],

@@ -18,15 +18,14 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.item import EXPRESSION, MARK, MARKED, Item
+from pytest_adaptive_eval.errors import BankError, ConfigError
 
-__all__ = ["EXPRESSION", "evaluate", "has_twin", "twin", "unmarked"]
+__all__ = ["VALUES", "evaluate", "has_twin", "twin", "twin_bank"]
 
-#: Where an item's ``meta`` tells how the answer follows from the values.
-EXPRESSION = "answer_expression"
-
-_MARK = re.compile(r"<(?:([A-Za-z]\w{0,29})=)?(-?)(\d{1,15})(?:\.(\d{1,15}))?>")
+#: What the values of a bank's items may be.
+VALUES = ("written", "redrawn")
 _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = MappingProxyType(
     {
         ast.Add: operator.add,
@@ -105,12 +104,11 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
 
 def has_twin(item: Item) -> bool:
     """Whether an item marks values and says how its answer follows from them."""
-    return EXPRESSION in item.meta and _MARK.search(item.prompt) is not None
+    return EXPRESSION in item.meta and MARK.search(_marked(item)) is not None
 
 
-def unmarked(item: Item) -> Item:
-    """The item as a subject reads it: the values without marks and names."""
-    return replace(item, prompt=_MARK.sub(lambda mark: mark[0][1:-1].rpartition("=")[2], item.prompt))
+def _marked(item: Item) -> str:
+    return str(item.meta.get(MARKED, item.prompt))
 
 
 def twin(item: Item, seed: int) -> Item:
@@ -134,7 +132,7 @@ def twin(item: Item, seed: int) -> Item:
         no other values were found that keep to the above.
     """
     where = f"item {item.id!r}"
-    marks = list(_MARK.finditer(item.prompt))
+    marks = list(MARK.finditer(_marked(item)))
     if not has_twin(item):
         missing = f"meta.{EXPRESSION}" if marks else "a marked value such as <20> in the prompt"
         raise BankError(f"{where} has no twin: {missing} is missing")
@@ -164,10 +162,46 @@ def twin(item: Item, seed: int) -> Item:
     else:
         raise BankError(f"{where} has no twin: no other values of as many digits give an answer of its kind")
     shown = iter(names)
-    prompt = _MARK.sub(lambda _: drawn[next(shown)], item.prompt)
+    prompt = MARK.sub(lambda _: drawn[next(shown)], _marked(item))
     meta = {**item.meta, "twin_of": item.id, "seed": seed}
     del meta[EXPRESSION]
+    meta.pop(MARKED, None)
     return replace(item, id=f"{item.id}~{seed}", prompt=prompt, answer=_text(answer), meta=MappingProxyType(meta))
+
+
+def twin_bank(bank: ItemBank, values: str, seed: int) -> ItemBank:
+    """The items of a bank that have twins, as they are written or with values drawn anew.
+
+    Both banks have the same items in the same order and parameters, so that two
+    evaluations of them are compared pair by pair.
+
+    Parameters
+    ----------
+    bank : ItemBank
+    values : {"written", "redrawn"}
+    seed : int
+        Of the values drawn.
+
+    Raises
+    ------
+    BankError
+        No item has a twin, or one cannot be made, see `twin`.
+    ConfigError
+        `values` is something else.
+    """
+    if values not in VALUES:
+        raise ConfigError(f"values is {values!r}, expected 'written' or 'redrawn'")
+    found = [(n, item) for n, item in enumerate(bank.items) if has_twin(item)]
+    if not found:
+        raise BankError(
+            f"bank {bank.name!r}: no item marks a value such as <20> in its prompt and says by meta.{EXPRESSION} how "
+            "the answer follows, so none has a twin"
+        )
+    places = [n for n, _ in found]
+    drawn = [twin(item, seed) for _, item in found] if values == "redrawn" else None
+    part = bank.some(places, f"{values} {seed}" if drawn else values, drawn)
+    about = {"of": bank.content_hash, "values": values, "seed": seed}
+    return replace(part, report=MappingProxyType({**bank.report, "twins": about}))
 
 
 def _names(marks: list[re.Match[str]]) -> list[str]:

@@ -138,9 +138,6 @@ def test_a_gate_on_a_calibrated_bank_loads_no_scipy(lab: Any) -> None:
         """
     )
     with (lab.path / "conftest.py").open("a") as file:
-        file.write(
-            "\ndef pytest_unconfigure():\n"
-            "    (HERE / 'loaded.json').write_text(repr('scipy' in sys.modules))\n"
-        )
+        file.write("\ndef pytest_unconfigure():\n    (HERE / 'loaded.json').write_text(repr('scipy' in sys.modules))\n")
     lab.spawn().assert_outcomes(passed=2)
     assert (lab.path / "loaded.json").read_text() == "False"

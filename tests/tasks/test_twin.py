@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.tasks.twin import evaluate, has_twin, twin, unmarked
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.item import Item, unmarked
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.tasks.twin import evaluate, has_twin, twin, twin_bank
 
 
 @pytest.mark.parametrize(
@@ -118,10 +121,10 @@ def test_a_twin_keeps_the_question_and_changes_the_values(seed: int) -> None:
 
 
 def test_the_subject_reads_no_marks() -> None:
-    assert unmarked(CAKES).prompt == (
+    assert unmarked(CAKES.prompt) == (
         "One baker frosts a cake in 20 seconds, another in 30 seconds. How many do both frost in 5 minutes?"
     )
-    assert unmarked(item("<n=3> and <-2.50> and <x> and 1 < 2 > 1", "1")).prompt == "3 and -2.50 and <x> and 1 < 2 > 1"
+    assert unmarked("<n=3> and <-2.50> and <x> and 1 < 2 > 1") == "3 and -2.50 and <x> and 1 < 2 > 1"
 
 
 def test_named_values_are_drawn_once() -> None:
@@ -174,3 +177,25 @@ def test_which_items_have_a_twin() -> None:
     assert has_twin(CAKES)
     assert not has_twin(item("3 less 8?", "-5", "v1 - v2"))
     assert not has_twin(item("<3> less <8>?", "-5"))
+
+
+def test_a_bank_of_twins_has_the_same_places() -> None:
+    items = [replace(CAKES, id="a"), replace(CAKES, id="plain", meta={}), replace(CAKES, id="b")]
+    whole = ItemBank(
+        "math", [i.id for i in items], items, np.array([1.0, 2.0, 3.0]), np.zeros(3), categories=["x", "y", "z"]
+    )
+    written, redrawn = twin_bank(whole, "written", 3), twin_bank(whole, "redrawn", 3)
+    assert list(written.ids) == ["a", "b"]
+    assert list(redrawn.ids) == ["a~3", "b~3"]
+    assert redrawn.items[1] == twin(items[2], 3)
+    for part in (written, redrawn):
+        np.testing.assert_equal(part.discrimination[:, 0], [1.0, 3.0])
+        assert list(part.categories) == ["x", "z"]
+        assert part.report["twins"]["of"] == whole.content_hash
+    hashes = {whole.content_hash, written.content_hash, redrawn.content_hash}
+    assert len(hashes | {twin_bank(whole, "redrawn", 4).content_hash}) == 4
+    assert twin_bank(whole, "written", 4).content_hash == written.content_hash
+    with pytest.raises(ConfigError, match="values is 'new', expected 'written' or 'redrawn'"):
+        twin_bank(whole, "new", 0)
+    with pytest.raises(BankError, match="so none has a twin"):
+        twin_bank(whole.some([1], "plain"), "written", 0)
