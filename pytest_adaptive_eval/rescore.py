@@ -232,7 +232,7 @@ def _result(again: _Again, family: int) -> SessionResult:
         Session.replayed(bank, policy, log, stop),
         statuses=old.statuses,
         error=old.error,
-        notes=(*bank_notes(bank), *again.notes),
+        notes=(*bank_notes(bank, drawn=old.policy.get("stop") != "level"), *again.notes),
         planned=tuple(c for c in again.conditions if c.name not in again.absent),
         family=family,
         baselines=again.baselines,

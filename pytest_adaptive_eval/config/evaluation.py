@@ -253,7 +253,7 @@ class EvalSpec:
                 f"{self.where}: the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it "
                 "with --items ITEMS.jsonl"
             )
-        notes = bank_notes(bank)
+        notes = bank_notes(bank, drawn=policy.levelled is None)
         if fixed:
             notes.insert(0, "a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
         return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path)
@@ -353,9 +353,9 @@ class EvalSpec:
         return replace(policy, **changes)
 
 
-def bank_notes(bank: ItemBank) -> list[str]:
-    """What a reader of any verdict must know of its bank."""
-    if not bank.calibrated:
+def bank_notes(bank: ItemBank, *, drawn: bool = True) -> list[str]:
+    """What a reader of any verdict must know of its bank, whose items were drawn, or asked level by level."""
+    if not bank.calibrated and drawn:
         return ["uncalibrated bank, uniform draws"]
     if bank.report.get("trusted") is False:
         return ["the bank failed its quality checks and was written by force"]

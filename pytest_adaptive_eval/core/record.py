@@ -174,6 +174,11 @@ class InterviewRecord(_Json):
         Of a climb: queries a level, cap, questions asked and accuracy by level, last_level, and, where all
         questions of a level were asked, the `Interval` of the sum of the accuracies as auc and of the level at which
         accuracy crosses one half as half.
+    interviewer : dict or None
+        What a selector that remembers says of itself, see `selection.Attentive.account`.
+    costs : dict
+        Calls, tokens, seconds and estimated FLOPs, by ``subject``, ``interviewer`` and ``encoder``, as far as known, and
+        ``relative``: all of it over what asking the subject the whole bank would cost, in FLOPs.
     seconds : float
     error : str
         Why the interview is void.
@@ -200,6 +205,8 @@ class InterviewRecord(_Json):
     accuracy_error: float | None = None
     categories: list[dict[str, Any]] = field(default_factory=list)
     levels: dict[str, Any] | None = None
+    interviewer: dict[str, Any] | None = None
+    costs: dict[str, Any] = field(default_factory=dict)
     conditions: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
     error: str = ""

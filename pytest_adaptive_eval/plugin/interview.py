@@ -454,8 +454,7 @@ class Interview(pytest.Function):
         self.record.asked = len(self._answers)  # also those of a batch that was cut off
         if code := self._code:
             self.record.extra["prompt"] = code
-        if account := session.account:
-            self.record.extra["interviewer"] = account
+        self.record.interviewer = plain(session.account) or None
         if self._journal is not None:
             self.record.extra["journal"] = self._journal.path.name
         if self._usage:

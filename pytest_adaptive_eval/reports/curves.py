@@ -9,9 +9,9 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
@@ -27,12 +27,14 @@ __all__ = [
     "Bin",
     "Funnel",
     "Kind",
+    "Step",
     "Threshold",
     "Trace",
     "ability_trace",
     "accuracy_funnel",
     "difficulty_bins",
     "kind_of",
+    "level_steps",
     "real",
     "thresholds",
 ]
@@ -96,6 +98,16 @@ class Threshold:
 
     value: float
     label: str
+
+
+class Step(NamedTuple):
+    """A level of a climb: questions asked, share right, and its interval."""
+
+    level: int
+    asked: int
+    right: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +255,21 @@ def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
         low, high = _wilson(right, n, z)
         bins.append(Bin(n, part[0][0], part[-1][0], right, low, high, predicted))
     return bins
+
+
+def level_steps(interview: InterviewRecord) -> list[Step]:
+    """Accuracy by level of a climb, each with its own interval; empty for anything else."""
+    found = interview.levels if isinstance(interview.levels, Mapping) else {}
+    accuracies, counts = found.get("accuracy"), found.get("asked")
+    if not isinstance(accuracies, list) or not isinstance(counts, list):
+        return []
+    z = student_quantile(math.inf, words.confidence(interview))
+    steps = []
+    for level, (given, count) in enumerate(zip(accuracies, counts, strict=False), 1):
+        right, asked = real(given), real(count)
+        if right is not None and asked is not None and asked >= 1 and 0.0 <= right <= 1.0:
+            steps.append(Step(level, int(asked), right, *_wilson(right, int(asked), z)))
+    return steps
 
 
 def _wilson(share: float, n: int, z: float) -> tuple[float, float]:

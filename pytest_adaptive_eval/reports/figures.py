@@ -71,6 +71,8 @@ def interview_figures(
     figures, absent = [], []
     if not interview.administrations:
         return [], ["The record holds no questions, so there is nothing to draw."]
+    if steps := curves.level_steps(interview):
+        figures.append(_levels_figure(steps, interview, f"{key}l"))
     if trace := curves.ability_trace(interview, bank):
         figures.append(_trace_figure(trace, sure(interview), f"{key}a"))
     elif interview.bank.get("calibrated") is False:
@@ -79,7 +81,7 @@ def interview_figures(
         absent.append("There is no trace of one ability: the bank has several dimensions, or the record lacks it.")
     if funnel := curves.accuracy_funnel(interview):
         figures.append(_funnel_figure(funnel, interview, curves.thresholds(gates, bank), f"{key}b"))
-    else:
+    elif not steps:
         absent.append("The questions were not drawn at random, so accuracy has no interval by the draws to follow.")
     if bins := curves.difficulty_bins(interview):
         counts = sorted({b.count for b in bins})
@@ -112,6 +114,17 @@ def history_legend() -> list[tuple[Markup, str]]:
     """What the signs in a history mean."""
     names = {"point": "a run", "now": "this run", "alarm": "raised an alarm"}
     return [(_key(name), told) for name, told in names.items()]
+
+
+def _levels_figure(steps: Sequence[curves.Step], interview: InterviewRecord, key: str) -> Figure:
+    crossing = interview.levels.get("half") if isinstance(interview.levels, Mapping) else None
+    half = real(crossing.get("estimate")) if isinstance(crossing, Mapping) else None
+    caption = f"Accuracy at each level asked; each interval is two-sided at {sure(interview)}, for its own level."
+    caption += " The area under it is the number of levels mastered."
+    legend = [(_key("point"), "share right")]
+    if half is not None:
+        legend.append((_key("required"), "crosses one half"))
+    return Figure("Accuracy by level", caption, plots.levels_plot(steps, half, key), tuple(legend))
 
 
 def _trace_figure(trace: curves.Trace, sure: str, key: str) -> Figure:

@@ -256,12 +256,15 @@ def _interview(
 def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
     """Name, value, and what must be known of it."""
     shown = _mapping(interview.accuracy or interview.accuracy_conformal or interview.accuracy_model)
+    what = "Accuracy over the whole bank"
+    if interview.levels:
+        what, shown = "Area under the accuracy by level", _mapping(_mapping(interview.levels).get("auc"))
     missing, seconds = words.missing(interview), real(interview.seconds)
     facts = [
         (
-            "Accuracy over the whole bank",
+            what,
             words.accuracy(interview),
-            f"{shown.get('method')}, two-sided {sure(interview)}",
+            f"{shown.get('method')}, two-sided {sure(interview)}" if shown else "",
         )
     ]
     if interview.theta:
@@ -298,6 +301,8 @@ def _flat(value: Any) -> str:
 
 
 def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
+    if interview.levels:  # a figure of their own
+        return []
     rows = []
     for given in interview.categories:
         row = _mapping(given)

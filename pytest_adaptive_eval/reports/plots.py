@@ -11,10 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pytest_adaptive_eval.core.drift import Alarm, Series
 from pytest_adaptive_eval.core.verdict import number
-from pytest_adaptive_eval.reports.curves import Bin, Funnel, Kind, Threshold, Trace
+from pytest_adaptive_eval.reports.curves import Bin, Funnel, Kind, Step, Threshold, Trace
 from pytest_adaptive_eval.reports.markup import Markup, tag
 
-__all__ = ["funnel_plot", "history_plot", "interval_bar", "mark", "response_plot", "span_of", "trace_plot"]
+__all__ = [
+    "funnel_plot",
+    "history_plot",
+    "interval_bar",
+    "levels_plot",
+    "mark",
+    "response_plot",
+    "span_of",
+    "trace_plot",
+]
 
 Span = tuple[float, float]
 
@@ -277,6 +286,22 @@ def response_plot(bins: Sequence[Bin], key: str) -> Markup:
         for b in bins
     )
     return frame.picture(key, "Share right by difficulty", told, parts)
+
+
+def levels_plot(steps: Sequence[Step], half: float | None, key: str) -> Markup:
+    """Accuracy by level of a climb, and where it crosses one half."""
+    frame = _Frame((steps[0].level - 0.5, steps[-1].level + 0.5), (0.0, 1.0))
+    parts = [frame.above("share right"), *frame.grid((0, 0.25, 0.5, 0.75, 1), _share)]
+    if half is not None:
+        parts.append(tag("line", class_="required", x1=frame.x(half), x2=frame.x(half), y1=frame.top, y2=frame.bottom))
+    parts.append(_path([(frame.x(step.level), frame.y(step.right)) for step in steps], "line"))
+    for step in steps:
+        parts.append(_whisker(frame.x(step.level), frame.y(step.low), frame.y(step.high)))
+        parts.append(tag("circle", class_="point", cx=frame.x(step.level), cy=frame.y(step.right), r=4))
+    every = max(1, math.ceil(len(steps) / 12))
+    parts += frame.below([(frame.x(step.level), str(step.level)) for step in steps[::every]], "level")
+    told = "; ".join(f"level {step.level}: {number(step.right, 2)} right of {step.asked}" for step in steps)
+    return frame.picture(key, "Share right by level", told, parts)
 
 
 def _edge(value: float) -> str:

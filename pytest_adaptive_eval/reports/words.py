@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
@@ -67,12 +67,12 @@ def accuracy(interview: InterviewRecord) -> str:
 
 def climb(interview: InterviewRecord) -> str:
     """``AUC 1.70 [1.31, 2.12], last level 2, half right at level 1.8 [1.2, 2.5]``, of a climb."""
-    levels = interview.levels or {}
+    levels = interview.levels if isinstance(interview.levels, Mapping) else {}
     last = f"last level {levels.get('last_level', '-')}"
-    if auc := levels.get("auc"):
+    if isinstance(auc := levels.get("auc"), Mapping):
         area, low, high = (_shown(auc.get(name), 2) for name in ("estimate", "low", "high"))
         last = f"AUC {area} [{low}, {high}], {last}"
-    if half := levels.get("half"):
+    if isinstance(half := levels.get("half"), Mapping):
         level, low, high = (_shown(half.get(name), 1) for name in ("estimate", "low", "high"))
         last += f", half right at level {level} [{low}, {high}]"
     return last
@@ -131,7 +131,7 @@ def standing_notes(record: RunRecord) -> list[str]:
     groups, _ = gates_by_interview(record)
     for interview, gates in zip(record.interviews, groups, strict=True):
         name, bank = interview.name or bank_name(interview), interview.bank
-        if bank.get("calibrated") is False:
+        if bank.get("calibrated") is False and interview.policy.get("stop") != "level":
             notes.append(f"{name}: the bank is not calibrated: items were drawn uniformly, and there is no ability")
         if bank.get("trusted") is False:
             notes.append(

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.drift import Alarm, Point, Series
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, RunRecord
+from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.errors import BankError, UsageError
 from pytest_adaptive_eval.reports import page as module
@@ -747,3 +747,41 @@ def test_a_narrow_page_does_not_scroll_sideways(
         "onmessage = (event) => { document.querySelector('p').textContent = event.data; };</script>"
     )
     assert "<p>360,0</p>" in seen
+
+
+def climbed(make: SimpleNamespace, **changes: Any) -> InterviewRecord:
+    on = ItemBank.uncalibrated("sums", items(60), content_hash="c" * 16)
+    interview = held(on, selector=SELECTORS["random"])
+    interview.theta = interview.standard_error = interview.accuracy = None
+    interview.bank["calibrated"] = False
+    interview.policy = {"selector": "climb", "stop": "level"}
+    auc, half = make.interval(2.5, 2.1, 2.9, "by levels"), make.interval(2.8, 2.0, 4.0)
+    interview.levels = {"asked": [10, 10, 10, 10], "accuracy": [1.0, 0.9, 0.4, 0.2], "last_level": 4, "auc": auc}
+    interview.levels |= {"half": half, **changes}
+    for asked in interview.administrations:
+        asked.propensity = asked.rest = asked.variance = asked.theta_before = asked.theta_after = None
+    return interview
+
+
+def test_a_climb_is_drawn_by_level(make: SimpleNamespace) -> None:
+    text = read(run(climbed(make))).text
+    assert "Area under the accuracy by level" in text
+    assert "AUC 2.50 [2.10, 2.90], last level 4, half right at level 2.8 [2.0, 4.0]" in text
+    assert "level 1: 1.00 right of 10; level 2: .90 right of 10; level 3: .40 right of 10" in text
+    assert "crosses one half" in text
+    assert "drawn uniformly" not in text
+    assert "not drawn at random" not in text
+    assert "Accuracy by category" not in text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"accuracy": None},
+        {"asked": "4", "half": "x"},
+        {"accuracy": ["<b>", float("nan"), 7, None]},
+        {"asked": [0, -3, None, 1e400]},
+    ],
+)
+def test_a_forged_climb_draws_nothing(make: SimpleNamespace, changes: dict[str, Any]) -> None:
+    assert "Accuracy at each level asked" not in read(run(climbed(make, **changes))).text
