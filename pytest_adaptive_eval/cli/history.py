@@ -16,15 +16,26 @@ __all__ = ["compare_command", "drift_command", "history_command"]
 
 def history_command(options: argparse.Namespace) -> int:
     """List past runs; returns the exit code."""
-    from pytest_adaptive_eval.reports.history import history_lines
+    from pytest_adaptive_eval.core.rounds import envelopes, ladder_of
+    from pytest_adaptive_eval.reports.history import envelope_lines, history_lines
 
     rows = list(open_history(options.source).interviews(**which(options)))
     if options.last is not None:
         if options.last < 1:
             raise ConfigError(f"--last {options.last}: expected a number of at least 1")
         rows = rows[-options.last :]
+    if options.levels:
+        found = envelopes(rows)
+        if options.json:
+            save(options.json, [envelope.to_json() for envelope in found])
+        say([line for envelope in found for line in envelope_lines(envelope, width())])
+        if not found:
+            say([f"no interview in {options.source} is like that and climbed levels"])
+        return PASSED
     if options.json:
-        save(options.json, [{"run": r.run, "started": r.started, **i.to_json()} for r, i in rows])
+        climbs = [{"climb": str(ladder)} if (ladder := ladder_of(i)) else {} for _, i in rows]
+        told = zip(rows, climbs, strict=True)
+        save(options.json, [{"run": r.run, "started": r.started, **i.to_json(), **climb} for (r, i), climb in told])
     say(history_lines(rows) if rows else [f"no interview in {options.source} is like that"])
     return PASSED
 

@@ -26,7 +26,8 @@ _CODES = {"bold": "1", "light": "2", "red": "31", "green": "32", "yellow": "33",
 
 
 def add_record_verbs(verbs: Any) -> None:
-    """Add report, history, compare, drift, rescore and merge to the command's verbs."""
+    """Add report, history, compare, correlate, drift, rescore and merge to the command's verbs."""
+    from pytest_adaptive_eval.cli.correlate import correlate_command
     from pytest_adaptive_eval.cli.history import compare_command, drift_command, history_command
     from pytest_adaptive_eval.cli.report import merge_command, report_command, rescore_command
 
@@ -55,6 +56,8 @@ def add_record_verbs(verbs: Any) -> None:
     )
     _which_arguments(history)
     history.add_argument("--last", metavar="N", type=int, help="only the newest N")
+    text = "of climbs, the accuracy by level over the rounds of each subject: lowest, mean, highest"
+    history.add_argument("--levels", action="store_true", help=text)
     history.add_argument("--json", metavar="FILE", type=Path, help="write the list as JSON")
     _source_argument(history)
     history.set_defaults(run_command=history_command)
@@ -70,6 +73,20 @@ def add_record_verbs(verbs: Any) -> None:
     compare.add_argument("--json", metavar="FILE", type=Path, help="write the comparison as JSON")
     _source_argument(compare)
     compare.set_defaults(run_command=compare_command)
+
+    correlate = verbs.add_parser(
+        "correlate",
+        help="how alike evaluations order the subjects of past runs",
+        description="Rank and linear correlations between evaluations over subjects, from the newest run of each: "
+        "areas of climbs, and else accuracies. 95 %% intervals take the subjects as drawn independently.",
+    )
+    _which_arguments(correlate)
+    add = correlate.add_argument
+    text = "your own scores: a column subject, and columns of scores"
+    add("--reference", metavar="FILE.csv", type=Path, help=text)
+    add("--json", metavar="FILE", type=Path, help="write values and correlations as JSON")
+    _source_argument(correlate)
+    correlate.set_defaults(run_command=correlate_command)
 
     drift = verbs.add_parser(
         "drift",

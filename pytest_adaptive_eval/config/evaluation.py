@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,8 @@ class Settings:
         Where to write the report for people.
     unsafe_code : bool
         Run code that a model wrote without a sandbox.
+    model_options : mapping
+        How the subject is loaded or reached.
     """
 
     root: Path
@@ -68,6 +70,7 @@ class Settings:
     missing_baseline: str = "warn"
     html: Path | None = None
     unsafe_code: bool = False
+    model_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 _NUMBER = (int, float)
@@ -86,6 +89,7 @@ EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
     "name": (str,),
     "policy": (str,),
     "selector": (str,),
+    "interview": (dict,),
     "floor": _NUMBER,
     "budget": (int, str),
     "standard_error": _NUMBER,
@@ -301,6 +305,21 @@ class EvalSpec:
             f"{self.where}: there is no bank at {' or '.join(tried)}: give a folder NAME.bank or a JSONL file of items"
         )
 
+    def _interviewer(self, settings: Settings) -> Selector:
+        from pytest_adaptive_eval.config.interviewing import interviewed
+
+        seed = self.data.get("seed", 0) if settings.seed is None else settings.seed
+        name = hashlib.sha256(f"{seed}:{self.name}".encode()).hexdigest()[:16]
+        return interviewed(
+            self.data.get("interview", {}),
+            self.where,
+            (self.base, settings.root),
+            cache=settings.folder / "cache",
+            decisions=settings.folder / "decisions" / f"{name}.jsonl",
+            fresh=settings.fresh,
+            seed=seed,
+        )
+
     def _climb(self, bank: ItemBank) -> Policy:
         data = self.data
         if "task" not in data:
@@ -334,12 +353,17 @@ class EvalSpec:
         }
         if name == FIXED_FORM and (own := [k for k in ("selector", "floor", "stop", "standard_error") if k in data]):
             raise ConfigError(f"{self.where}: a fixed form is drawn uniformly and asked in full: remove {own[0]}")
-        if "selector" in data:
+        if "interview" in data and data.get("selector") != "autojudger":
+            raise ConfigError(f"{self.where}: interview goes with selector = 'autojudger'")
+        if data.get("selector") == "autojudger":
+            changes["selector"] = self._interviewer(settings)
+            changes.setdefault("batch", 1)  # so that every question is the interviewer's
+        elif "selector" in data:
             chosen = SELECTORS.get(data["selector"]) or more(data["selector"])
             if chosen is None:
                 raise ConfigError(
-                    f"{self.where}: selector {data['selector']!r} is not known; use {', '.join(SELECTORS)} or install "
-                    "a plugin that provides it"
+                    f"{self.where}: selector {data['selector']!r} is not known; use {', '.join(SELECTORS)}, "
+                    "autojudger, or install a plugin that provides it"
                 )
             changes["selector"] = chosen
         if "estimator" in data:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
@@ -72,31 +73,37 @@ class TaskGraders(Mapping[str, Grader]):
         return len(self._load())
 
 
-def load_model(spec: str, folders: Sequence[Path], cache: Path) -> Subject:
+def load_model(
+    spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
+) -> Subject:
     """The subject that a text names.
 
     Parameters
     ----------
     spec : str
-        A checkpoint folder, or ``replay:FILE[#NAME]``.
+        A checkpoint folder, ``http://HOST:PORT/v1#MODEL``, or ``replay:FILE[#NAME]``.
     folders : sequence of Path
         What a relative path may be relative to, in order.
     cache : Path
         Where checkpoint hashes are kept.
+    options : mapping
+        Of `pytest_adaptive_eval.models.load_subject`.
 
     Raises
     ------
     ConfigError, CheckpointError
-        No such folder, or one that cannot be loaded safely.
+        No such folder or server, one that cannot be loaded safely, or an option that it does not have.
     """
-    from pytest_adaptive_eval.models import REPLAY, load_subject
+    from pytest_adaptive_eval.models import ENDPOINT, REPLAY, load_subject
 
+    if spec.startswith(ENDPOINT):
+        return load_subject(spec, **options)
     kind = REPLAY if spec.startswith(REPLAY) else ""
     path = spec.removeprefix(kind)
     whole = path.rpartition("#")[0] if kind and "#" in path else path
     folder = next((f for f in folders if (f / whole).exists() or (f / path).exists()), None)
     found = spec if folder is None else f"{kind}{folder / path}"
-    return load_subject(found) if kind else load_subject(found, cache=cache)
+    return load_subject(found, **options) if kind else load_subject(found, cache=cache, **options)
 
 
 def _families() -> Mapping[str, TaskFamily]:

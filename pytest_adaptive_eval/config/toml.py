@@ -14,7 +14,7 @@ from pytest_adaptive_eval.errors import ConfigError
 __all__ = ["GateSpec", "TomlEval", "read_toml"]
 
 _NUMBER = (int, float)
-_TOML_KEYS = {**EVAL_KEYS, "kind": (str,), "model": (str,), "gate": (list,)}
+_TOML_KEYS = {**EVAL_KEYS, "kind": (str,), "model": (str,), "model_options": (dict,), "gate": (list,)}
 _GATE_KEYS: Mapping[str, tuple[type, ...]] = {
     "metric": (str,),
     "at_least": _NUMBER,
@@ -57,6 +57,7 @@ class TomlEval:
     model: str | None
     gates: tuple[GateSpec, ...] = field(default=())
     line: int = 0
+    model_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _lines(text: str) -> list[tuple[str, int]]:
@@ -111,7 +112,9 @@ def read_toml(path: Path) -> list[TomlEval]:
         names = [gate.name for gate in gates]
         if len(set(names)) < len(names):
             raise ConfigError(f"{where}: two gates of {spec.name!r} are the same")
-        out.append(TomlEval(spec, table.get("model"), gates, line))
+        if "model_options" in table and "model" not in table:
+            raise ConfigError(f"{where}: model_options goes with a model, and there is none")
+        out.append(TomlEval(spec, table.get("model"), gates, line, table.get("model_options", {})))
     return out
 
 

@@ -259,6 +259,9 @@ class _Remembering:
         """Nothing besides the questions."""
         return {}
 
+    def close(self) -> None:
+        """Nothing was loaded."""
+
 
 class _Climbing(_Remembering):
     def __init__(self, way: Climb, size: int, subjects: int) -> None:

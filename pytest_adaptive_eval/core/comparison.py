@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.record import InterviewRecord
+from pytest_adaptive_eval.core.rounds import area, area_error, population
 
 __all__ = ["Comparison", "Difference", "compare"]
 
@@ -63,8 +64,8 @@ class Comparison:
         Names of the two subjects.
     refused : str
         Why the two do not compare; empty when they do.
-    ability, accuracy : Difference or None
-        None where one of the two has none, or the scales differ.
+    ability, accuracy, auc : Difference or None
+        None where one of the two has none, or the scales differ; auc of climbs, in levels.
     categories : mapping of str to Difference
         Accuracy by category, where both have one.
     common : int
@@ -78,6 +79,7 @@ class Comparison:
     refused: str = ""
     ability: Difference | None = None
     accuracy: Difference | None = None
+    auc: Difference | None = None
     categories: Mapping[str, Difference] | None = None
     common: int = 0
     lost: tuple[str, ...] = ()
@@ -91,6 +93,7 @@ class Comparison:
             "refused": self.refused,
             "ability": self.ability.to_json() if self.ability else None,
             "accuracy": self.accuracy.to_json() if self.accuracy else None,
+            "auc": self.auc.to_json() if self.auc else None,
             "categories": {name: found.to_json() for name, found in (self.categories or {}).items()},
             "common": self.common,
             "lost": list(self.lost),
@@ -103,6 +106,8 @@ def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
 
     Interviews on different banks, with different decoding settings or by a test
     that was changed do not compare: a difference would not be the checkpoint's.
+    Climbs of one task in one way compare by their areas although another seed gave
+    them other questions.
     """
     names = (str(before.subject.get("name", "")), str(after.subject.get("name", "")))
     if why := _refusal(before, after):
@@ -119,6 +124,7 @@ def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
         accuracy=_difference(
             _estimate(before.accuracy), _estimate(after.accuracy), before.accuracy_error, after.accuracy_error
         ),
+        auc=_difference(_area(before), _area(after), area_error(before), area_error(after)),
         categories=_categories(before, after),
         common=len(common),
         lost=tuple(item for item in common if scores[1][item] < scores[0][item]),
@@ -130,8 +136,14 @@ def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
     for interview, which in ((before, "first"), (after, "second")):
         if interview.error or not interview.stop:
             return f"the {which} interview is void: {interview.error or 'it was cut off'}"
+    hashes = [interview.bank.get("content_hash") for interview in (before, after)]
+    if before.levels and after.levels:
+        if population(before) != population(after):
+            return "the task's levels, or the way they were climbed, changed between the two"
+        if _seed(before) != _seed(after):
+            hashes = ["", ""]
     for what, old, new in (
-        ("the bank", before.bank.get("content_hash"), after.bank.get("content_hash")),
+        ("the bank", *hashes),
         ("the decoding settings", before.subject.get("decoding_hash"), after.subject.get("decoding_hash")),
         ("the test that makes the prompts", before.extra.get("prompt"), after.extra.get("prompt")),
     ):
@@ -146,6 +158,15 @@ def _difference(
     if before is None or after is None or first is None or second is None:
         return None
     return Difference(before, after, math.hypot(first, second))
+
+
+def _seed(interview: InterviewRecord) -> Any:
+    return interview.bank.get("task", {}).get("seed")
+
+
+def _area(interview: InterviewRecord) -> float | None:
+    interval = area(interview)
+    return interval.estimate if interval else None
 
 
 def _first(values: list[float] | None) -> float | None:

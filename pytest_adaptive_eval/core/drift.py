@@ -83,12 +83,12 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One evaluation, or one category of it, on one bank and scale, in the order of time.
+    """One evaluation, or one category of it, on one bank and scale, in the order of time; an area may change its seed.
 
     Parameters
     ----------
     evaluation, bank, bank_hash, scale : str
-    metric : {"ability", "accuracy"}
+    metric : {"ability", "accuracy", "auc"}
     category : str
         Empty for the whole bank.
     points : tuple of Point
@@ -334,7 +334,7 @@ class _Watch:
         one, first = self.series, self.series.points[self.since]
         before, _, runs = self._mean(range(self.since))
         after, _, new = self._mean(range(self.since, self.now + 1), every=True)
-        digits = 2 if one.metric == "ability" else 3
+        digits = 3 if one.metric == "accuracy" else 2
         what = f"{one.metric} of {one.evaluation}" + (f" in {one.category}" if one.category else "")
         sentence = (
             f"{what} fell from {number(before, digits)} ({counted(runs, 'run')}) to {number(after, digits)} "

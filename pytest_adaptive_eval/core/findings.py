@@ -59,6 +59,7 @@ def _levels(result: SessionResult) -> dict[str, Any] | None:
         "asked": [len(level) for level in ladder.scores],
         "accuracy": [None if np.isnan(a) else a for a in ladder.accuracies.tolist()],
         "last_level": ladder.last_level,
+        "climb": str(ladder),
     }
     with suppress(ConfigError):  # what questions chosen by their answers cannot tell is not told
         found["auc"] = way.area(ladder, 0.95).to_json()

@@ -25,8 +25,10 @@ _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(","
 
 #: A value that a prompt marks as one that may be drawn anew: ``<20>`` or ``<rate=20>``.
 MARK = re.compile(r"<(?:([A-Za-z]\w{0,29})=)?(-?)(\d{1,15})(?:\.(\d{1,15}))?>")
-#: Where an item's ``meta`` tells how the answer follows from the marked values, and where it keeps the marks.
-EXPRESSION, MARKED = "answer_expression", "marked_prompt"
+#: Where an item's ``meta`` tells how the answer follows from the marked values.
+EXPRESSION = "answer_expression"
+#: Where it keeps the prompt with its marks.
+MARKED = "marked_prompt"
 
 #: Answers are graded on at most this many characters, so that a runaway
 #: completion cannot stall a grader.

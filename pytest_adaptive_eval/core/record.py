@@ -177,7 +177,7 @@ class InterviewRecord(_Json):
     interviewer : dict or None
         What a selector that remembers says of itself, see `selection.Attentive.account`.
     costs : dict
-        Calls, tokens, seconds and estimated FLOPs, by ``subject``, ``interviewer`` and ``encoder``, as far as known, and
+        Calls, tokens, seconds and estimated FLOPs, by ``subject`` and ``interviewer``, as far as known, and
         ``relative``: all of it over what asking the subject the whole bank would cost, in FLOPs.
     seconds : float
     error : str

@@ -86,6 +86,9 @@ class Attentive(Selector, Protocol):
     def account(self) -> Mapping[str, Any]:
         """What became of the interview, in JSON values, for its record: models, calls, costs, fallbacks."""
 
+    def close(self) -> None:
+        """Give back what was loaded for the session."""
+
 
 @runtime_checkable
 class Openable(Selector, Protocol):

@@ -351,6 +351,11 @@ class Session:
             return "drawn uniformly"
         return f"drawn by {policy.selector.name}, {policy.floor:.0%} uniformly"
 
+    def close(self) -> None:
+        """Give back what a selector loaded; the answers stay."""
+        if self._attentive is not None:
+            self._attentive.close()
+
     @property
     def account(self) -> dict[str, Any]:
         """What a selector that remembers says of the interview, see `Attentive.account`."""

@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--adaptive-eval-model",
         metavar="MODEL",
         default=None,
-        help="the subject: a checkpoint folder, or replay:FILE[#NAME] for recorded answers",
+        help="the subject: a checkpoint folder, http://HOST:PORT/v1#MODEL, or replay:FILE[#NAME] for recorded answers",
     )
     add(
         "--adaptive-eval-budget",
@@ -80,6 +80,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run code that a model wrote without a sandbox, where none can be had",
     )
     parser.addini("adaptive_eval_model", "the subject, as --adaptive-eval-model", default=None)
+    parser.addini(
+        "adaptive_eval_model_options",
+        'how the subject is loaded or reached, such as key_env = "API_KEY", one a line',
+        type="linelist",
+        default=[],
+    )
     parser.addini("adaptive_eval_budget", "questions an interview, as --adaptive-eval-budget", default=None)
     parser.addini("adaptive_eval_seed", "seed of every draw", default=None)
     parser.addini("adaptive_eval_baseline", "what gates call baseline, as --adaptive-eval-baseline", default=None)

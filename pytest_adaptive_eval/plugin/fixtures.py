@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,22 +25,22 @@ NO_MODEL = (
 )
 
 
-def subject(config: pytest.Config, spec: str, base: Path) -> Iterator[Any]:
+def subject(config: pytest.Config, spec: str, base: Path, options: Mapping[str, Any]) -> Iterator[Any]:
     """Body of a model fixture: the subject that `spec` names, closed at the end."""
     made = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
     if made is None:
         folder = config.stash[STATE].folder
-        made = assembly.load_model(spec, (config.invocation_params.dir, base), folder / "cache")
+        made = assembly.load_model(spec, (config.invocation_params.dir, base), folder / "cache", options)
     yield made
     getattr(made, "close", lambda: None)()
 
 
 def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:
     """The subject named by --adaptive-eval-model or the ini setting adaptive_eval_model."""
-    spec = pytestconfig.stash[STATE].settings.model
-    if spec is None:
+    settings = pytestconfig.stash[STATE].settings
+    if settings.model is None:
         raise ConfigError(NO_MODEL)
-    yield from subject(pytestconfig, spec, pytestconfig.rootpath)
+    yield from subject(pytestconfig, settings.model, pytestconfig.rootpath, settings.model_options)
 
 
 model = pytest.fixture(scope="session", name="model")(model_function)

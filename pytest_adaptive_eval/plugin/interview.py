@@ -19,6 +19,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
@@ -156,12 +157,13 @@ class Interview(pytest.Function):
             gc.unfreeze()
             if self._journal is not None:
                 self._journal.close()
-        if self.config.getoption("setuponly", False):
-            return
-        if not self._session.finished:
-            self._session.end(StopReason.ERRORS if self._error else StopReason.INTERRUPTED)
-            self.give_up("the run was interrupted before the interview ended")
-        self._finish(time.monotonic() - start)
+        with closing(self._session):
+            if self.config.getoption("setuponly", False):
+                return
+            if not self._session.finished:
+                self._session.end(StopReason.ERRORS if self._error else StopReason.INTERRUPTED)
+                self.give_up("the run was interrupted before the interview ended")
+            self._finish(time.monotonic() - start)
 
     def _open(self) -> Session:
         """The session, which knows the gates whose conditions could be read."""

@@ -74,7 +74,22 @@ def _settings_of(config: pytest.Config) -> Settings:
         record=path("record"),
         junit=path("junit"),
         graders=tuple(config.getini("adaptive_eval_graders")),
+        model_options=_options(config.getini("adaptive_eval_model_options")),
     )
+
+
+def _options(lines: list[str]) -> dict[str, Any]:
+    """Options of a model, written as in TOML."""
+    if not lines:
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(
+            f'adaptive_eval_model_options is {lines!r}, expected lines such as key_env = "API_KEY" ({error})'
+        ) from None
 
 
 def activate(config: pytest.Config) -> None:

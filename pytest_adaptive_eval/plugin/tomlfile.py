@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,10 @@ def _gates(evaluation: str) -> types.FunctionType:
     return run
 
 
-def _model(spec: str, base: Path, name: str) -> Any:
+def _model(spec: str, base: Path, name: str, options: Mapping[str, Any]) -> Any:
     @pytest.fixture(scope="module", name=name)
     def model(request: pytest.FixtureRequest) -> Any:
-        yield from subject(request.config, spec, base)
+        yield from subject(request.config, spec, base, options)
 
     return model
 
@@ -96,7 +96,7 @@ class EvalFile(pytest.Module):
         fixture = "model"
         if evaluation.model is not None and self.settings.model is None:
             fixture = f"_model_{len(self.lines)}"
-            setattr(module, fixture, _model(evaluation.model, self.path.parent, fixture))
+            setattr(module, fixture, _model(evaluation.model, self.path.parent, fixture, evaluation.model_options))
         run = pytest.mark.adaptive_eval(**spec.data)(_interview(fixture))
         run.adaptive_eval_where = spec.where
         self._put(module, spec.name, run, evaluation.line)

@@ -182,10 +182,11 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     spans = {metric: plots.span_of(values, _LEAST.get(metric, 1.0)) for metric, values in ends.items()}
     panels = []
     for n, one in enumerate(kept, 1):
+        whole = "area by levels" if one.metric == "auc" else "whole bank"
         raised = [alarm for alarm in alarms if alarm.series == one]
         panels.append(
             Panel(
-                title=clean_html(f"{one.evaluation}: {one.category or 'whole bank'}", 120),
+                title=clean_html(f"{one.evaluation}: {one.category or whole}", 120),
                 about=clean_html(f"{one.metric}, {counted(len(one.points), 'run')} on {one.bank}", 120),
                 picture=plots.history_plot(one, raised, run, spans[one.metric], z, f"h{n}"),
                 alarms=[clean_html(alarm.sentence, 600) for alarm in raised],

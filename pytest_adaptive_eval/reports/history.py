@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from pytest_adaptive_eval.core.comparison import Comparison, Difference
 from pytest_adaptive_eval.core.drift import Alarm, Series
 from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.rounds import Envelope, area, ladder_of
 from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.text import clean_terminal, columns, wrap
 
-__all__ = ["comparison_lines", "drift_lines", "history_lines"]
+__all__ = ["aligned", "comparison_lines", "drift_lines", "envelope_lines", "history_lines"]
 
 _NAME = 40
 _HEADS = ("started", "run", "subject", "evaluation", "ability", "accuracy", "asked", "gates")
-_RIGHT = ("ability", "asked")
+#: Of them, those whose text stands at the right.
+_RIGHT = (4, 6)
 #: Items named of those that changed.
 _ITEMS = 8
 
 
 def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord]]) -> list[str]:
     """A table of interviews, oldest first."""
-    table = [_row(record, interview) for record, interview in rows]
-    wide = [max(columns(head), *(columns(row[n]) for row in table)) for n, head in enumerate(_HEADS)]
-    return [_aligned(row, wide) for row in (_HEADS, *table)]
+    return aligned([_HEADS, *(_row(record, interview) for record, interview in rows)], _RIGHT)
+
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "") -> list[str]:
+    """Rows of cleaned text as a table, those columns to the right; columns are two spaces apart."""
+    wide = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = []
+        for n, (text, space) in enumerate(zip(row, wide, strict=True)):
+            room = " " * (space - columns(text))
+            cells.append(room + text if n in right else text + room)
+        lines.append(indent + "  ".join(cells).rstrip())
+    return lines
 
 
 def _row(record: RunRecord, interview: InterviewRecord) -> tuple[str, ...]:
@@ -39,18 +53,33 @@ def _row(record: RunRecord, interview: InterviewRecord) -> tuple[str, ...]:
         clean_terminal(interview.subject.get("name") or "-", _NAME, keep_end=True),
         clean_terminal(words.bank_name(interview), _NAME),
         words.ability(interview),
-        words.accuracy(interview) if not words.void(interview) else "void",
+        _measured(interview) if not words.void(interview) else "void",
         words.share(interview),
         verdicts or "-",
     )
 
 
-def _aligned(row: Sequence[str], wide: Sequence[int]) -> str:
-    cells = []
-    for head, text, space in zip(_HEADS, row, wide, strict=True):
-        room = " " * (space - columns(text))
-        cells.append(room + text if head in _RIGHT else text + room)
-    return "  ".join(cells).rstrip()
+def _measured(interview: InterviewRecord) -> str:
+    """The accuracy; of a climb its area and last level, ``1.7/2 [1.31, 2.12]``."""
+    ladder, interval = ladder_of(interview), area(interview)
+    if ladder is None:
+        return words.accuracy(interview)
+    return f"{ladder} [{number(interval.low, 2)}, {number(interval.high, 2)}]" if interval else str(ladder)
+
+
+def envelope_lines(found: Envelope, width: int = 80) -> list[str]:
+    """The accuracy by level over the rounds of one subject."""
+    rounds = found.rounds
+    who = clean_terminal(found.subject or "unnamed", _NAME, keep_end=True)
+    days = " to ".join(dict.fromkeys(clean_terminal(rounds[k].started[:10], 10) for k in (0, -1)))
+    lines = [f"{clean_terminal(found.evaluation, _NAME)}, {who}: {counted(len(rounds), 'round')}, {days}"]
+    lines += wrap(", ".join(str(one.ladder) for one in rounds), width, "    ", "  ")
+    table = [["level", "lowest", "mean", "highest", "rounds"]]
+    for n, (*shares, reached) in enumerate(zip(*found.bounds(), found.reached(), strict=True), 1):
+        table.append([str(n), *("-" if math.isnan(share) else number(share) for share in shares), str(reached)])
+    areas = [one.ladder.area for one in rounds]
+    table.append(["area", *map(number, (min(areas), sum(areas) / len(areas), max(areas))), str(len(areas))])
+    return [*lines, *aligned(table, range(5), "  ")]
 
 
 def comparison_lines(found: Comparison, width: int = 80) -> list[str]:
@@ -59,7 +88,8 @@ def comparison_lines(found: Comparison, width: int = 80) -> list[str]:
     lines = [f"{clean_terminal(found.evaluation, _NAME)}: {old} -> {new}"]
     if found.refused:
         return [*lines, *wrap(f"not compared: {clean_terminal(found.refused)}", width, "    ", "  ")]
-    rows = [(name, change) for name, change in (("accuracy", found.accuracy), ("ability", found.ability)) if change]
+    whole = (("accuracy", found.accuracy), ("ability", found.ability), ("auc", found.auc))
+    rows = [(name, change) for name, change in whole if change]
     rows += [(clean_terminal(name, _NAME), change) for name, change in (found.categories or {}).items()]
     wide = max([columns(name) for name, _ in rows], default=0)
     lines += [f"  {name}{' ' * (wide - columns(name))}  {_change(change)}" for name, change in rows]

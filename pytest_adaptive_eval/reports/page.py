@@ -23,6 +23,7 @@ from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.curves import Kind, real
 from pytest_adaptive_eval.reports.figures import KINDS, PANELS, history_legend, history_panels, interview_figures, sure
 from pytest_adaptive_eval.reports.files import write_whole
+from pytest_adaptive_eval.reports.interviewing import led
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
 from pytest_adaptive_eval.reports.questions import question_lists
 from pytest_adaptive_eval.reports.text import clean_terminal
@@ -246,6 +247,7 @@ def _interview(
             for note in words.standing_notes(replace(record, interviews=[interview], gates=gates))
         ],
         "made": _made(interview),
+        "led": led(interview),
         "figures": figures,
         "absent": absent,
         "categories": _categories(interview),

@@ -16,6 +16,7 @@ from typing import Any
 
 from pytest_adaptive_eval.core.drift import Point, Series
 from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.rounds import area, area_error, population
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.store.files import make_private
 from pytest_adaptive_eval.store.runs import parse_run, read_run
@@ -253,6 +254,9 @@ class History:
     def series(self, *, since: str = "", until: str = "", **which: str) -> list[Series]:
         """Each evaluation over the runs, and each of its categories, where bank and scale stay the same.
 
+        The areas of a task's climbs are one series whatever their seeds, under the
+        bank of the newest.
+
         Parameters
         ----------
         since : str
@@ -264,6 +268,7 @@ class History:
         """
         since = next((record.started for record in self.runs if since and record.run.startswith(since)), since)
         found: dict[tuple[str, str, str, str, str, str], list[Point]] = {}
+        newest: dict[tuple[str, str, str, str, str, str], str] = {}
         for record, interview in self.interviews(**which):
             if interview.error or not interview.stop or (until and record.started > until):
                 continue
@@ -274,16 +279,20 @@ class History:
                 if value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf:
                     who, weights = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
                     point = Point(record.run, record.started, who, weights, value, error)
-                    key = (interview.name, bank, content, scale, metric, category)
+                    asked = population(interview) if metric == "auc" else content
+                    key = (interview.name, bank, asked, scale, metric, category)
                     found.setdefault(key, []).append(point)
+                    newest[key] = content
         return [
-            Series(name, bank, content, scale, metric, category, tuple(points))
-            for (name, bank, content, scale, metric, category), points in found.items()
+            Series(key[0], key[1], newest[key], *key[3:], tuple(points))  # by the bank's hash
+            for key, points in found.items()
         ]
 
 
 def _measured(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:
     """Metric, category, value and standard error of what an interview measured."""
+    if interval := area(interview):
+        yield "auc", "", interval.estimate, area_error(interview)
     if interview.theta and interview.standard_error and len(interview.theta) == 1:
         yield "ability", "", interview.theta[0], interview.standard_error[0]
     else:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from climbs import climb
 from scipy.stats import norm
 
 from pytest_adaptive_eval.core.comparison import Difference, compare
@@ -99,3 +100,23 @@ def test_the_interval_of_a_change_covers() -> None:
         low, high = Difference(before, after, float(np.hypot(0.04, 0.03))).interval(0.9)
         hits += low <= -0.1 <= high
     assert 0.88 < hits / 2000 < 0.92
+
+
+def test_areas_of_climbs_compare_whatever_their_seeds() -> None:
+    found = compare(climb([10, 9, 1, 0]), climb([10, 2, 0], seed=3))
+    assert found.refused == ""
+    assert found.auc is not None
+    assert found.auc.change == pytest.approx(-0.8)
+    low, high = found.auc.interval()
+    assert low < -0.8 < high < -0.1
+    assert found.to_json()["auc"]["after"] == pytest.approx(1.2)
+    assert found.accuracy is None
+
+
+def test_climbs_of_another_kind_do_not_compare() -> None:
+    way = "the task's levels, or the way they were climbed, changed between the two"
+    for changes in ({"cap": 5}, {"queries": 12}, {"policy": {"selector": "adaptive-climb"}}):
+        assert compare(climb([10, 7]), climb([10, 7], **changes)).refused == way
+    changed = climb([10, 7])
+    changed.bank["content_hash"] = "another generator"
+    assert compare(climb([10, 7]), changed).refused.startswith("the bank changed between the two")

@@ -175,3 +175,18 @@ def test_errors_are_sentences(recorded: Any) -> None:
     result.stdout.fnmatch_lines(
         ["*_ toy?q50? _*", "not_run: no answer of 'recorded' to 'q50' was recorded"], consecutive=True
     )
+
+
+def test_options_of_the_model(lab: Any) -> None:
+    (lab.path / "answers.jsonl").write_text('{"id": "q0", "answer": "right"}\n')
+    lab.bank(n=10)
+    text = '[[eval]]\nbank = "toy.jsonl"\nmodel = "replay:answers.jsonl"\nmodel_options = { max_tokens = 3 }\n'
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    assert "has no option max_tokens" in " ".join(lab.run().stdout.str().split())
+    (lab.path / "adaptive-eval.toml").write_text(text.replace('model = "replay:answers.jsonl"\n', ""))
+    assert "model_options goes with a model, and there is none" in lab.run().stderr.str()
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
+    lab.ini("adaptive_eval_model = replay:answers.jsonl\nadaptive_eval_model_options = max_tokens = 3\n")
+    assert "has no option max_tokens" in " ".join(lab.run().stdout.str().split())
+    lab.ini("adaptive_eval_model_options = max tokens\n")
+    assert "expected lines such as key_env" in lab.run().stderr.str()

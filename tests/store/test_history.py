@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from climbs import climb, run
 
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import ConfigError, JournalError
@@ -210,6 +211,26 @@ def test_series_keep_banks_scales_and_categories_apart(folder: Path) -> None:
     for since in ("2031-05-03", record(3).run, "20310503T"):
         some = History(folder).series(since=since, until="2031-05-04T12", bank="b1")
         assert [[point.started[8:10] for point in s.points] for s in some] == [["03", "04"], ["03", "04"]]
+
+
+def test_areas_of_climbs_are_one_series_whatever_their_seeds(tmp_path: Path) -> None:
+    rounds = [
+        climb([10, 7, 0]),
+        climb([10, 6, 0], seed=1),
+        climb([0]),
+        climb([10, 6, 0], cap=5),
+        climb([9, 5, 0], seed=2),
+    ]
+    for day, one in enumerate(rounds, 1):
+        write_run(tmp_path, run(day, one))
+    found = History(tmp_path).series()
+    assert [(s.evaluation, s.metric, s.category, s.bank, s.bank_hash) for s in found] == [
+        ("addition", "auc", "", "addition", "b2"),
+        ("addition", "auc", "", "addition", "b0"),
+    ]
+    assert [point.value for point in found[0].points] == pytest.approx([1.7, 1.6, 0.0, 1.4])
+    assert [point.value for point in found[1].points] == pytest.approx([1.6])
+    assert all(0.05 < point.standard_error < 0.25 for s in found for point in s.points)
 
 
 def test_a_run_kept_elsewhere_counts_once(folder: Path) -> None:

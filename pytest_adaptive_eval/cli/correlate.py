@@ -1,0 +1,97 @@
+"""``adaptive-eval correlate``: how alike evaluations, and a user's own scores, order the subjects of past runs."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.cli.options import PASSED, screen
+from pytest_adaptive_eval.cli.records import open_history, save, say, which
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.correlation import Measure
+
+__all__ = ["correlate_command"]
+
+#: Column of a reference that names the subjects.
+SUBJECT = "subject"
+
+
+def correlate_command(options: argparse.Namespace) -> int:
+    """Correlate evaluations over subjects; returns the exit code."""
+    from pytest_adaptive_eval.core.correlation import CONFIDENCE, measures, table
+    from pytest_adaptive_eval.reports.correlation import correlation_lines
+
+    measured = measures(interview for _, interview in open_history(options.source).interviews(**which(options)))
+    if not measured:
+        raise ConfigError(f"no interview in {options.source} is like that and has an accuracy or an area")
+    for one in measured:
+        if one.elsewhere:
+            screen.note(f"{one.name}: {one.elsewhere} left out, asked on another bank or levels than the newest run")
+    if options.reference:
+        subjects = {subject for one in measured for subject in one.values}
+        measured += _reference(options.reference, subjects)
+    pairs = table(measured)
+    if not pairs:
+        raise ConfigError(
+            f"{options.source} has one evaluation and nothing to correlate it with: give --reference, or other patterns"
+        )
+    if options.json:
+        rows = [{"first": i, "second": j, **found.to_json()} for (i, j), found in pairs.items()]
+        save(options.json, {"confidence": CONFIDENCE, "measures": [asdict(one) for one in measured], "pairs": rows})
+    say(correlation_lines(measured, pairs))
+    return PASSED
+
+
+def _reference(path: Path, subjects: set[str]) -> list[Measure]:
+    """The score columns of a CSV; an empty cell is no score."""
+    from pytest_adaptive_eval.core.correlation import Measure
+
+    columns: dict[str, dict[str, float]] = {}
+    named: set[str] = set()
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, strict=True)
+            heads = [(head or "").strip() for head in rows.fieldnames or ()]
+            rows.fieldnames = heads
+            columns = {head: {} for head in heads if head != SUBJECT}
+            if SUBJECT not in heads or not columns or "" in heads or len(set(heads)) < len(heads):
+                found = ", ".join(heads) or "nothing"
+                raise ConfigError(
+                    f"--reference {path}: expected a column {SUBJECT!r} and columns of scores, each with its own name; "
+                    f"found {found:.200}"
+                )
+            for row in rows:
+                where = f"--reference {path}:{rows.line_num}"
+                if None in row or None in row.values():
+                    raise ConfigError(f"{where}: expected {len(heads)} cells, as in the first line")
+                subject = row[SUBJECT].strip()
+                if subject in named:
+                    raise ConfigError(f"{where}: the subject {subject!r} stands there twice")
+                named.add(subject)
+                for head, scores in columns.items():
+                    if cell := row[head].strip():
+                        scores[subject] = _score(cell, f"{where}: {head}")
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"--reference {path} is no CSV in UTF-8: {error}") from None
+    if not named & subjects:
+        known, given = (", ".join(sorted(names)[:3]) or "none" for names in (subjects, named))
+        raise ConfigError(f"--reference {path} has none of the subjects: the history has {known}; the file has {given}")
+    if left := sorted(subjects - named):
+        screen.note(f"--reference {path} has no scores of {', '.join(left[:5])}{', ...' if len(left) > 5 else ''}")
+    return [Measure(head, "reference", scores) for head, scores in columns.items()]
+
+
+def _score(cell: str, where: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ConfigError(f"{where} is {cell[:40]!r}, expected a number, or nothing where there is none")
+    return value

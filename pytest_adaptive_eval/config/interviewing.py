@@ -1,0 +1,246 @@
+"""The interviewer of an evaluation, from what the user wrote; models are loaded when they are first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.interview.autojudger import AutoJudger
+from pytest_adaptive_eval.interview.embeddings import Embedder, best_embedder
+from pytest_adaptive_eval.interview.interviewer import Candidate, Choice
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pytest_adaptive_eval.core.bank import ItemBank
+    from pytest_adaptive_eval.core.item import Item
+    from pytest_adaptive_eval.interview.agent import AgentInterviewer
+    from pytest_adaptive_eval.interview.memory import MemoryTable
+    from pytest_adaptive_eval.store.journal import Journal
+
+__all__ = ["INTERVIEW_KEYS", "interviewed"]
+
+#: What ``interview`` of an evaluation may say, and the types it takes.
+INTERVIEW_KEYS: Mapping[str, tuple[type, ...]] = {
+    "interviewer": (str,),
+    "mode": (str,),
+    "options": (dict,),
+    "encoder": (str,),
+    "part": (str,),
+    "first": (str,),
+    "count": (int,),
+    "window": (list, tuple, bool),
+    "retrieval": (str,),
+    "candidates": (int,),
+    "agent": (bool,),
+    "visual": (bool,),
+    "memory": (bool,),
+    "difficulty": (str,),
+}
+#: Those that AutoJudger takes as they are.
+_PASSED = ("first", "count", "retrieval", "candidates", "agent", "visual", "memory", "difficulty")
+_MODES = ("rate", "reply")
+_ENDPOINT = ("http://", "https://")
+
+
+def interviewed(
+    data: Mapping[str, Any],
+    where: str,
+    folders: Sequence[Path],
+    *,
+    cache: Path,
+    decisions: Path,
+    fresh: bool = False,
+    seed: int = 0,
+) -> AutoJudger:
+    """The selector ``autojudger`` with an evaluation's settings.
+
+    Parameters
+    ----------
+    data : mapping
+        Of `INTERVIEW_KEYS`.
+    where : str
+        For errors.
+    folders : sequence of Path
+        What relative paths may be relative to, in order.
+    cache : Path
+        Folder for embeddings and for hashes of checkpoints.
+    decisions : Path
+        File in which a model's decisions are kept, so that an interview that was cut off goes on as it began.
+    fresh : bool
+        Forget earlier decisions.
+    seed : int
+        Of the clusters.
+
+    Raises
+    ------
+    ConfigError
+        A setting is not known, out of its range, or names what is not there.
+    """
+    for name, value in data.items():
+        if name not in INTERVIEW_KEYS:
+            raise ConfigError(f"{where}: unknown setting interview.{name}; known are {', '.join(INTERVIEW_KEYS)}")
+        expected = INTERVIEW_KEYS[name]
+        if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
+            kinds = " or ".join(kind.__name__ for kind in expected)
+            raise ConfigError(f"{where}: interview.{name} is {value!r}, expected {kinds}")
+    encoder = _placed(str(data.get("encoder", "")), "encoder", where, folders)
+    spec = _placed(str(data.get("interviewer", "")), "interviewer", where, folders)
+    mode = data.get("mode")
+    if mode is not None and mode not in _MODES:
+        raise ConfigError(f"{where}: interview.mode is {mode!r}, expected {' or '.join(_MODES)}")
+    if not spec and (own := [name for name in ("mode", "options") if name in data]):
+        raise ConfigError(f"{where}: interview.{own[0]} goes with interview.interviewer, a model, and there is none")
+    passed = {name: data[name] for name in _PASSED if name in data}
+    more: dict[str, Any] = {}
+    if "window" in data:
+        more["window"] = _window(data["window"], where)
+    if spec:
+        form = {"memory": data.get("memory", True), "difficulty": data.get("difficulty", "irt")}
+        form["images"] = data.get("visual", True)
+        more["interviewer"] = _Agent(spec, mode, form, data.get("options", {}), cache, _Decisions(decisions, fresh))
+    try:
+        return AutoJudger(_Embedder(encoder, data.get("part"), cache), seed=seed, **passed, **more)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: interview: {error}") from None
+
+
+def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:
+    """A path as it is found; what is no path as it is written."""
+    path = Path(spec.removeprefix("local-dir:")).expanduser()
+    found = next((folder / path for folder in folders if spec and (folder / path).exists()), None)
+    if found is not None:
+        return str(found)
+    if name == "interviewer" and spec and not spec.startswith(_ENDPOINT):
+        raise ConfigError(
+            f"{where}: interview.interviewer is {spec!r}: expected an existing checkpoint folder or "
+            "http://HOST:PORT/v1#MODEL; leave it out for the interviewer by code"
+        )
+    return spec
+
+
+def _window(given: Any, where: str) -> tuple[float, float] | None:
+    if given is False:
+        return None
+    if isinstance(given, bool) or len(given) != 2 or not all(isinstance(end, int | float) for end in given):
+        raise ConfigError(f"{where}: interview.window is {given!r}, expected two chances such as [0.2, 0.8], or false")
+    return float(given[0]), float(given[1])
+
+
+class _Embedder:
+    """The embedder that is best at hand, chosen when a bank is to be embedded."""
+
+    def __init__(self, encoder: str, part: str | None, cache: Path) -> None:
+        self._encoder, self._cache = encoder, cache
+        self._options: dict[str, Any] = {} if part is None or not encoder else {"part": part}
+        self._made: Embedder | None = None
+
+    @property
+    def name(self) -> str:
+        """Of what embedded; before, of what will."""
+        return self._made.name if self._made is not None else self._encoder or "the best at hand"
+
+    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+        """See `Embedder`."""
+        self._made, _ = best_embedder(bank, encoder=self._encoder, cache=self._cache, **self._options)
+        return self._made.embed(bank)
+
+
+class _Agent:
+    """A model as interviewer, loaded at its first task."""
+
+    def __init__(
+        self,
+        spec: str,
+        mode: str | None,
+        form: Mapping[str, Any],
+        options: Mapping[str, Any],
+        cache: Path,
+        decisions: _Decisions,
+    ) -> None:
+        self._spec, self._mode, self._form, self._options = spec, mode, form, options
+        self._cache, self._decisions = cache, decisions
+        self._made: AgentInterviewer | None = None
+        self._name = ""
+
+    @property
+    def name(self) -> str:
+        """The model with a hash of it, and how it chooses."""
+        if not self._name:
+            self._open()
+        return self._name
+
+    def categorise(self, items: Sequence[Item], known: Sequence[str]) -> list[tuple[str, ...]]:
+        """See `Interviewer`."""
+        return self._open().categorise(items, known)
+
+    def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
+        """See `Interviewer`."""
+        return self._open().choose(candidates, memory, ability)
+
+    def account(self) -> Mapping[str, Any]:
+        """See `Interviewer`."""
+        return self._open().account()
+
+    def close(self) -> None:
+        """Give back what the model holds."""
+        if self._made is not None:
+            self._made.close()
+        self._made = None
+        self._decisions.close()
+
+    def _open(self) -> AgentInterviewer:
+        if self._made is None:
+            from pytest_adaptive_eval.interview.agent import AgentInterviewer
+            from pytest_adaptive_eval.models import load_agent
+
+            more = {} if self._spec.startswith(_ENDPOINT) else {"cache": self._cache}
+            self._name = self._spec  # as the record has it when the model cannot be loaded
+            agent = load_agent(self._spec, **more, **self._options)
+            mode: Any = self._mode or ("rate" if agent.rates else "reply")
+            self._made = AgentInterviewer(agent, mode=mode, decisions=self._decisions, **self._form)
+            self._name = f"{self._made.name} {agent.identity.checkpoint[:16]}".strip()
+        return self._made
+
+
+class _Decisions(MutableMapping[str, str]):
+    """Decisions by a hash of agent and prompt, in a file that is opened when the first is looked up."""
+
+    def __init__(self, path: Path, fresh: bool) -> None:
+        self._path, self._fresh = path, fresh
+        self._journal: Journal | None = None
+
+    def _open(self) -> Journal:
+        if self._journal is None:
+            from pytest_adaptive_eval.store.journal import Journal
+
+            self._journal = Journal(self._path, fresh=self._fresh)
+            self._fresh = False
+        return self._journal
+
+    def __getitem__(self, key: str) -> str:
+        found = self._open().get(key)
+        if found is None:
+            raise KeyError(key)
+        return str(found["decision"])
+
+    def __setitem__(self, key: str, value: str) -> None:
+        self._open().append(key, {"decision": value})
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError(f"{key}: decisions are kept")
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("decisions are looked up, not listed")
+
+    def __len__(self) -> int:
+        return len(self._open())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._journal is not None:
+            self._journal.close()
+        self._journal = None

@@ -1,0 +1,156 @@
+"""AutoJudger in pytest: settings, reasons, records, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.cli import main
+
+TEST = """
+import pytest
+
+@pytest.mark.adaptive_eval(bank="toy.bank", selector="autojudger"{more})
+def test_toy(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+def test_gate(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.at_least(0.3)
+"""
+
+
+def project(lab: Any, more: str = "", **toy: Any) -> None:
+    if not (lab.path / "toy.bank").exists():
+        lab.calibrated(n=120)
+    lab.toy(**toy)
+    lab.tests(TEST.format(more=more))
+
+
+def test_an_interviewer_by_code_leads_and_says_why(lab: Any) -> None:
+    project(lab, ", budget=60")
+    assert lab.run("-n0").ret == 0
+    (interview,) = lab.record["interviews"]
+    reasons = [a["reason"] for a in interview["administrations"]]
+    own = [reason for reason in reasons if reason.startswith("chosen because ")]
+    drawn = [reason for reason in reasons if reason == "drawn uniformly, as 50% of the questions are"]
+    assert len(own) + len(drawn) == len(reasons)
+    assert len(own) > 5
+    assert len(drawn) > 5
+    assert own[0].startswith("chosen because it is one of the first 10 questions")
+    said = interview["interviewer"]
+    assert said["interviewer"]["name"] == "deterministic"
+    assert said["embeddings"] == "parameter factors"
+    assert sum(row["count"] for row in said["memory"][0]) == len(reasons)
+    assert interview["policy"]["settings"]["candidates"] == 5
+    assert interview["policy"]["batch"] == 1
+    assert lab.outcomes() == [("test_gate", "PASS")]
+    page = lab.path / "page.html"
+    assert main(["report", str(next(lab.path.glob(".adaptive-eval/runs/*.json"))), "--html", str(page)]) == 0
+    assert "Who chose the questions" in page.read_text()
+
+
+def test_the_same_seed_leads_the_same_interview_and_another_another(lab: Any) -> None:
+    project(lab, ", budget=40")
+
+    def asked(seed: int) -> list[str]:
+        lab.run(f"--adaptive-eval-seed={seed}", "--adaptive-eval-fresh")
+        return [a["item"] for a in lab.record["interviews"][0]["administrations"]]
+
+    first = asked(3)
+    assert asked(3) == first
+    assert asked(4) != first
+
+
+def test_switches_reach_the_interview(lab: Any) -> None:
+    switches = {"first": "random", "count": 3, "candidates": 7, "memory": False, "window": (0.1, 0.9)}
+    project(lab, f", budget=30, floor=0.1, interview={switches!r}")
+    lab.run()
+    (interview,) = lab.record["interviews"]
+    settings = interview["policy"]["settings"]
+    assert {name: settings[name] for name in switches} == {**switches, "window": [0.1, 0.9]}
+    assert "one of the first 3 questions, which were drawn uniformly" in interview["administrations"][0]["reason"]
+    assert interview["interviewer"]["memory"] == [[]]
+    project(lab, ", budget=30, interview={'agent': False, 'window': False}")
+    lab.run()
+    (interview,) = lab.record["interviews"]
+    assert interview["interviewer"]["interviewer"] is None
+    assert interview["interviewer"]["window"] == "off"
+
+
+def test_toml_and_a_plain_bank(lab: Any) -> None:
+    lab.bank(n=80)
+    lab.toy()
+    (lab.path / "adaptive-eval.toml").write_text(
+        '[[eval]]\nbank = "toy.jsonl"\nselector = "autojudger"\nbudget = 30\n'
+        '[eval.interview]\nfirst = "random"\ncandidates = 3\n'
+    )
+    assert lab.run().ret == 0
+    (interview,) = lab.record["interviews"]
+    assert interview["interviewer"]["embeddings"] == "categories"
+    assert interview["interviewer"]["window"].startswith("off: ")
+
+
+def test_without_a_floor_it_may_not_feed_a_gate(lab: Any) -> None:
+    project(lab, ", floor=0.0, budget=20")
+    assert "the selector 'autojudger' leaves items no sure chance of being asked" in " ".join(
+        lab.run().stdout.str().split()
+    )
+
+
+def test_an_interview_that_was_cut_off_goes_on_as_it_began(lab: Any) -> None:
+    project(lab, ", budget=40, stop='budget'", fault="if n == 15: os.kill(os.getpid(), signal.SIGKILL)")
+    lab.spawn()
+    before = lab.asked
+    assert len(before) == 15
+    project(lab, ", budget=40, stop='budget'")
+    assert lab.run().ret == 0
+    administrations = lab.record["interviews"][0]["administrations"]
+    assert sum(a["resumed"] for a in administrations) == 14
+    assert len(lab.asked) == 15 + 26
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (", interview={'candidate': 3}", "unknown setting interview.candidate; known are interviewer, mode"),
+        (", interview={'candidates': '3'}", "interview.candidates is '3', expected int"),
+        (", interview={'candidates': 0}", "candidates is 0, expected a whole number of at least 1"),
+        (", interview={'count': True}", "interview.count is True, expected int"),
+        (", interview={'first': 'best'}", "first is 'best', expected one of cluster, difficulty, random, none"),
+        (", interview={'window': [0.8, 0.2]}", "window is (0.8, 0.2), expected two chances"),
+        (
+            ", interview={'window': [0.8]}",
+            "interview.window is [0.8], expected two chances such as [0.2, 0.8], or false",
+        ),
+        (", interview={'mode': 'rate'}", "interview.mode goes with interview.interviewer, a model, and there is none"),
+        (
+            ", interview={'interviewer': 'nowhere'}",
+            "interview.interviewer is 'nowhere': expected an existing checkpoint",
+        ),
+        (", interview={'interviewer': '.', 'mode': 'guess'}", "interview.mode is 'guess', expected rate or reply"),
+        (", interview={'retrieval': 'near'}", "retrieval is 'near', expected one of"),
+    ],
+)
+def test_mistakes(lab: Any, more: str, message: str) -> None:
+    project(lab, more)
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in " ".join(result.stderr.str().split())
+
+
+def test_more_mistakes(lab: Any) -> None:
+    lab.calibrated()
+    lab.toy()
+    lab.tests(TEST.format(more="").replace('selector="autojudger"', 'interview={"count": 3}'))
+    assert "interview goes with selector = 'autojudger'" in lab.run().stderr.str()
+    folder = lab.path / "empty"
+    folder.mkdir()
+    lab.tests(TEST.format(more=", interview={'interviewer': 'empty', 'count': 1}"))
+    assert lab.spawn().ret == pytest.ExitCode.USAGE_ERROR
+    (interview,) = lab.record["interviews"]
+    assert "empty" in interview["error"]
+    lab.tests(TEST.format(more=", interview={'encoder': 'nothing-like-that'}"))
+    assert lab.spawn().ret == pytest.ExitCode.USAGE_ERROR
+    assert "nothing-like-that" in json.dumps(lab.record["interviews"][0]["error"])
