@@ -37,6 +37,7 @@ from pytest_adaptive_eval.calibration.quality import assess
 from pytest_adaptive_eval.calibration.replay import grouped, replay
 from pytest_adaptive_eval.core.ranking import ranking_accuracy
 from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.core.session import Policy
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 FOLDER = DATA / "autojudger"
@@ -141,7 +142,7 @@ def paper(options: argparse.Namespace) -> None:
         for sentence in assess(train, released, None, responses.items).problems:
             print(f"  REFUSED: {sentence}")
         nearest: Contender = CONTENDERS["nearest-difficulty"]
-        assert nearest.policy is not None
+        assert isinstance(nearest.policy, Policy)
         for label, fitted in (("released", released), ("converged Rasch", Recipe("1pl")(train))):
             session = replay(fitted.bank("b", responses.items), replace(nearest.policy, budget="5%"), scores, seed=0)
             theta = session.estimate.theta[:, 0]
@@ -158,7 +159,7 @@ def paper(options: argparse.Namespace) -> None:
         banks = {m: Recipe(m)(train) for m in ("1pl", "2pl", "mirt")}
         start = time.perf_counter()
         for contender in CONTENDERS.values():
-            if contender.policy is not None:
+            if isinstance(contender.policy, Policy):
                 model = {"bank": "2pl", "none": "2pl"}.get(contender.model, contender.model)
                 replay(banks[model].bank("b", responses.items), replace(contender.policy, budget="5%"), scores, seed=0)
         print(f"  all selectors, 17 models, 5% of items: {time.perf_counter() - start:.1f} s", flush=True)

@@ -30,7 +30,8 @@ MAY = {
     "interview": CORE | {"tasks", "models"},
     "config": CORE | {"interview", "banks", "models", "calibration", "sandbox", "tasks", "store", "reports"},
     "plugin": CORE | {"baseline", "config", "banks", "models", "store", "reports", "tasks"},
-    "cli": CORE | {"alerts", "config", "banks", "calibration", "models", "reports", "rescore", "store", "tasks"},
+    "cli": CORE
+    | {"alerts", "config", "banks", "calibration", "interview", "models", "reports", "rescore", "store", "tasks"},
     "__init__": {"plugin"},
 }
 #: Packages that a part may import at its top level, besides the standard library.

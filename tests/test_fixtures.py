@@ -69,7 +69,7 @@ def test_weights_are_small_and_safe() -> None:
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 20e6
     assert {path.suffix for path in files} <= {".json", ".safetensors", ".jinja"}
-    assert {path.parent.name for path in folder.glob("*/model.safetensors")} == {
+    assert {path.parent.name for path in folder.glob("*/model.safetensors")} - {"interviewer"} == {
         *table("released-text.csv.gz"),
         *table("released-vision.csv.gz"),
     }

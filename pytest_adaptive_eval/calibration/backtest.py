@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.engines import Engine, Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.clusters import clusters, response_factors
 from pytest_adaptive_eval.core.conformal import Conformal, combined, conformal_scale, subjects_needed
 from pytest_adaptive_eval.core.estimation import PseudoItems
 from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
@@ -37,11 +37,25 @@ from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.core.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 
-__all__ = ["CONTENDERS", "Backtest", "Cell", "Contender", "Split", "backtest", "conformal_possible", "splits"]
+__all__ = [
+    "CONTENDERS",
+    "Backtest",
+    "Cell",
+    "Contender",
+    "Maker",
+    "Split",
+    "backtest",
+    "conformal_possible",
+    "splits",
+]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+#: Makes a policy from the scores (S, n) of the calibration subjects, embeddings (n, E) of the items or None, the budget
+#: in items, and a seed.
+Maker = Callable[[Array, Array | None, int, int], Policy]
 
 #: A half-width below is none: of subjects that are right on everything, or asked everything.
 NO_WIDTH = 1e-5
@@ -56,8 +70,8 @@ class Contender:
     name : str
     model : str
         Of the bank, with `dimensions`; ``none`` needs no bank.
-    policy : Policy or None
-        None makes a form of one item a cluster, anew for every budget.
+    policy : Policy or Maker
+        A maker makes one for every split and budget.
     estimate : {"projection", "mean", "ability"}
         What subjects are ranked by.
     says : str
@@ -65,14 +79,22 @@ class Contender:
     """
 
     name: str
-    model: Literal["none", "bank", "1pl", "2pl", "mirt"]
-    policy: Policy | None
+    model: Literal["none", "bank", "1pl", "2pl", "3pl", "mirt"]
+    policy: Policy | Maker
     estimate: Literal["projection", "mean", "ability"]
     says: str
 
 
 def _selector(selector: Selector, floor: float = 0.0) -> Policy:
     return Policy(selector, floor)
+
+
+def _clusters(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
+    """A form of the items nearest to the centres of `count` clusters (k-means)."""
+    points = response_factors(train) if embeddings is None else embeddings
+    chosen = clusters(points, count, seed).items
+    rest = np.setdiff1d(np.arange(len(points)), chosen)[: count - len(chosen)]
+    return Policy(FixedForm((*chosen.tolist(), *rest.tolist())), 0.0)
 
 
 #: Everything a backtest can compare, by name.
@@ -98,7 +120,7 @@ CONTENDERS: Mapping[str, Contender] = {
             "uniform draws, projected by the model of --model",
         ),
         Contender("stratified", "none", _selector(Stratified()), "mean", "equal numbers a category, mean score"),
-        Contender("cluster", "none", None, "mean", "an item a cluster of response patterns, mean score"),
+        Contender("cluster", "none", _clusters, "mean", "an item a cluster of response patterns, mean score"),
         Contender(
             "nearest-difficulty",
             "1pl",
@@ -338,7 +360,7 @@ def backtest(
         the conformal tables that it has.
     categories : sequence of str, length n, optional
     embeddings : array, shape (n, E), optional
-        For clusters; response patterns of the train subjects where there are none.
+        For makers of policies; response patterns of the train subjects where there are none.
     """
     scores = responses.scores[split.test]
     truth = np.nanmean(scores, axis=1)
@@ -360,9 +382,9 @@ def backtest(
         by = _recipe(contender.model, recipe)
         if by not in banks:
             banks[by] = made(by, learn)
-        here = banks[by]
+        here, made_by = banks[by], contender.policy
         policies = [
-            replace(contender.policy or _clusters(learn, embeddings, count, seed), budget=count)
+            replace(made_by if isinstance(made_by, Policy) else made_by(learn, embeddings, count, seed), budget=count)
             for count in counts.values()
         ]
         tables: Sequence[Conformal | None] = [None] * len(policies)
@@ -446,27 +468,3 @@ def _combined(session: Session, table: Conformal, accuracy: Array, scale: Array,
         both = combined(design, table.interval(float(accuracy[s]), float(scale[s]), half))
         out.append(both or design)
     return out
-
-
-def _clusters(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
-    """A form of the items nearest to the centres of `count` clusters (k-means)."""
-    from scipy.cluster.vq import kmeans2
-
-    if embeddings is not None:
-        points = embeddings
-    else:  # the first factors of the response patterns, with how many were right
-        count_seen = (~np.isnan(train)).sum(axis=0)
-        mean = np.where(count_seen > 0, np.nansum(train, axis=0) / np.maximum(count_seen, 1), np.nanmean(train))
-        u, s, _ = np.linalg.svd(np.nan_to_num(train - mean).T, full_matrices=False)
-        points = np.column_stack([u[:, :8] * s[:8], mean * math.sqrt(len(train))])
-    clusters = min(count, len(np.unique(points, axis=0)))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "One of the clusters is empty", UserWarning)  # filled up below
-        centres, label = kmeans2(points, clusters, minit="++", seed=seed, iter=20)
-    chosen = []
-    for k in range(clusters):
-        members = np.flatnonzero(label == k)
-        if len(members):
-            chosen.append(int(members[((points[members] - centres[k]) ** 2).sum(axis=1).argmin()]))
-    order = [*chosen, *np.setdiff1d(np.arange(len(points)), chosen)[: count - len(chosen)].tolist()]
-    return Policy(FixedForm(tuple(order)), 0.0)

@@ -116,9 +116,11 @@ def _chosen(options: argparse.Namespace, bank: ItemBank | None, categories: Sequ
         if bank.dimensions > 1:
             lacking["nearest-difficulty"] = f"the bank has {bank.dimensions} dimensions, and it needs one"
     if options.policy == "all":
-        for name, why in lacking.items():
-            screen.note(f"left out: {name}: {why}")
-        return [name for name in CONTENDERS if name not in lacking]
+        everything = (*CONTENDERS, "autojudger")  # and not each of its switches
+        for name in everything:
+            if name in lacking:
+                screen.note(f"left out: {name}: {lacking[name]}")
+        return [name for name in everything if name not in lacking]
     names = names_of(options, "policy")
     for name in names:
         if name in lacking:
@@ -130,14 +132,15 @@ def backtest_command(options: argparse.Namespace) -> int:
     """Interview subjects that are held out, print the tables; returns the exit code."""
     import numpy as np
 
-    from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, conformal_possible, splits
+    from pytest_adaptive_eval.calibration.backtest import Split, conformal_possible, splits
     from pytest_adaptive_eval.calibration.build import matched
     from pytest_adaptive_eval.calibration.replay import grouped
+    from pytest_adaptive_eval.cli.contenders import ALL
     from pytest_adaptive_eval.core.responses import counted
     from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg
 
-    if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(CONTENDERS)):
-        raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(CONTENDERS)}, and all")
+    if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(ALL)):
+        raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(ALL)}, and all")
     if not 0.5 < options.confidence < 1:
         raise ConfigError(f"--confidence {options.confidence}: expected a number above 0.5 and below 1")
     if options.plot is not None and options.plot.suffix != ".svg":
@@ -253,9 +256,10 @@ def _shared_split(numbered: tuple[int, Split]) -> Backtest:
 
 
 def _one_split(responses: Responses, settings: dict[str, Any], numbered: tuple[int, Split]) -> Backtest:
-    from pytest_adaptive_eval.calibration.backtest import CONTENDERS, backtest
+    from pytest_adaptive_eval.calibration.backtest import backtest
+    from pytest_adaptive_eval.cli.contenders import ALL
 
     number, split = numbered
     given = {**settings, "seed": 1000 * settings["seed"] + number}
-    contenders = [CONTENDERS[name] for name in given.pop("contenders")]
+    contenders = [ALL[name] for name in given.pop("contenders")]
     return backtest(responses, split, contenders, given.pop("budgets"), **given)

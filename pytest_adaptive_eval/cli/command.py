@@ -143,8 +143,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _contenders_text() -> str:
     from pytest_adaptive_eval.calibration.backtest import CONTENDERS
+    from pytest_adaptive_eval.cli.contenders import autojudger_text
 
-    return "policies:\n" + "\n".join(f"  {name:20} {c.says}" for name, c in CONTENDERS.items())
+    lines = [f"  {name:20} {c.says}" for name, c in CONTENDERS.items()]
+    return "\n".join(["policies:", *lines, autojudger_text()])
 
 
 def _responses_arguments(parser: argparse.ArgumentParser, text: str) -> None:

@@ -73,6 +73,8 @@ class Settings:
     model_options: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: The selector that is led by an interviewer.
+AUTOJUDGER = "autojudger"
 _NUMBER = (int, float)
 #: What one evaluation may say, in a marker or in TOML, and the types it takes.
 EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
@@ -141,6 +143,8 @@ class Evaluation:
         What a reader of any verdict must know.
     path : Path or None
         Of the bank.
+    lead : str
+        Who leads the interview and by what embeddings, where someone does.
     """
 
     name: str
@@ -151,6 +155,7 @@ class Evaluation:
     budget: int
     notes: tuple[str, ...] = ()
     path: Path | None = None
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +249,10 @@ class EvalSpec:
                 from pytest_adaptive_eval.tasks.twin import twin_bank
 
                 bank = twin_bank(bank, self.data["values"], seed if settings.seed is None else settings.seed)
+            lead = ""
+            if self.data.get("selector") == AUTOJUDGER:
+                led, lead = self._interviewer(settings, bank)
+                selector = {AUTOJUDGER: led}.get
             policy = self._policy(settings, bank, selector)
             budget = policy.budget_on(bank)
         except ConfigError as error:
@@ -260,7 +269,7 @@ class EvalSpec:
         notes = bank_notes(bank, drawn=policy.levelled is None)
         if fixed:
             notes.insert(0, "a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
-        return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path)
+        return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead)
 
     @property
     def _policy_name(self) -> str:
@@ -305,13 +314,14 @@ class EvalSpec:
             f"{self.where}: there is no bank at {' or '.join(tried)}: give a folder NAME.bank or a JSONL file of items"
         )
 
-    def _interviewer(self, settings: Settings) -> Selector:
+    def _interviewer(self, settings: Settings, bank: ItemBank) -> tuple[Selector, str]:
         from pytest_adaptive_eval.config.interviewing import interviewed
 
         seed = self.data.get("seed", 0) if settings.seed is None else settings.seed
         name = hashlib.sha256(f"{seed}:{self.name}".encode()).hexdigest()[:16]
         return interviewed(
             self.data.get("interview", {}),
+            bank,
             self.where,
             (self.base, settings.root),
             cache=settings.folder / "cache",
@@ -353,17 +363,16 @@ class EvalSpec:
         }
         if name == FIXED_FORM and (own := [k for k in ("selector", "floor", "stop", "standard_error") if k in data]):
             raise ConfigError(f"{self.where}: a fixed form is drawn uniformly and asked in full: remove {own[0]}")
-        if "interview" in data and data.get("selector") != "autojudger":
-            raise ConfigError(f"{self.where}: interview goes with selector = 'autojudger'")
-        if data.get("selector") == "autojudger":
-            changes["selector"] = self._interviewer(settings)
-            changes.setdefault("batch", 1)  # so that every question is the interviewer's
-        elif "selector" in data:
+        if data.get("selector") == AUTOJUDGER:
+            changes.setdefault("batch", 1)  # so that each choice is made with all answers before it known
+        elif "interview" in data:
+            raise ConfigError(f"{self.where}: interview goes with selector = '{AUTOJUDGER}'")
+        if "selector" in data:
             chosen = SELECTORS.get(data["selector"]) or more(data["selector"])
             if chosen is None:
                 raise ConfigError(
                     f"{self.where}: selector {data['selector']!r} is not known; use {', '.join(SELECTORS)}, "
-                    "autojudger, or install a plugin that provides it"
+                    f"{AUTOJUDGER}, or install a plugin that provides it"
                 )
             changes["selector"] = chosen
         if "estimator" in data:

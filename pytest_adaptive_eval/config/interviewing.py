@@ -48,6 +48,7 @@ _ENDPOINT = ("http://", "https://")
 
 def interviewed(
     data: Mapping[str, Any],
+    bank: ItemBank,
     where: str,
     folders: Sequence[Path],
     *,
@@ -55,13 +56,14 @@ def interviewed(
     decisions: Path,
     fresh: bool = False,
     seed: int = 0,
-) -> AutoJudger:
-    """The selector ``autojudger`` with an evaluation's settings.
+) -> tuple[AutoJudger, str]:
+    """The selector ``autojudger`` with an evaluation's settings, and a sentence on who will lead by what embeddings.
 
     Parameters
     ----------
     data : mapping
         Of `INTERVIEW_KEYS`.
+    bank : ItemBank
     where : str
         For errors.
     folders : sequence of Path
@@ -102,10 +104,15 @@ def interviewed(
         form = {"memory": data.get("memory", True), "difficulty": data.get("difficulty", "irt")}
         form["images"] = data.get("visual", True)
         more["interviewer"] = _Agent(spec, mode, form, data.get("options", {}), cache, _Decisions(decisions, fresh))
+    embedder = _Embedder(encoder, data.get("part"), cache)
     try:
-        return AutoJudger(_Embedder(encoder, data.get("part"), cache), seed=seed, **passed, **more)
+        made = AutoJudger(embedder, seed=seed, **passed, **more)
     except ConfigError as error:
         raise ConfigError(f"{where}: interview: {error}") from None
+    who = f"interviewer {spec}" if spec else "interviewer by code"
+    if not made.agent:
+        who = "drawn in the window, nobody picks"
+    return made, f"{who}; {embedder.sentence(bank)}"
 
 
 def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:
@@ -137,6 +144,14 @@ class _Embedder:
         self._encoder, self._cache = encoder, cache
         self._options: dict[str, Any] = {} if part is None or not encoder else {"part": part}
         self._made: Embedder | None = None
+        #: What went otherwise than planned.
+        self.notes: list[str] = []
+
+    def sentence(self, bank: ItemBank) -> str:
+        """Which embeddings there will be, and why, without loading them."""
+        if self._encoder:
+            return f"embeddings by {self._encoder}, as configured"
+        return best_embedder(bank)[1]
 
     @property
     def name(self) -> str:
@@ -145,7 +160,9 @@ class _Embedder:
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
         """See `Embedder`."""
-        self._made, _ = best_embedder(bank, encoder=self._encoder, cache=self._cache, **self._options)
+        self._made, _ = best_embedder(
+            bank, encoder=self._encoder, cache=self._cache, note=self.notes.append, **self._options
+        )
         return self._made.embed(bank)
 
 

@@ -75,3 +75,6 @@ class Interviewer(Protocol):
 
     def account(self) -> Mapping[str, Any]:
         """Models, calls, tokens, seconds, fallbacks by kind, in JSON values."""
+
+    def close(self) -> None:
+        """Give back memory, devices and connections."""

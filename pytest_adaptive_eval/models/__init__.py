@@ -9,14 +9,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.agent import Agent
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
-__all__ = ["Completion", "Subject", "SubjectIdentity", "load_subject"]
+__all__ = ["Completion", "Subject", "SubjectIdentity", "load_agent", "load_subject"]
+
+Made = TypeVar("Made")
 
 REPLAY = "replay:"
+ENDPOINT = ("http://", "https://")
 
 
 def load_subject(spec: str, **options: Any) -> Subject:
@@ -25,17 +29,19 @@ def load_subject(spec: str, **options: Any) -> Subject:
     Parameters
     ----------
     spec : str
-        A checkpoint folder, or ``replay:PATH`` or ``replay:PATH#SUBJECT`` for
-        recorded answers.
+        A checkpoint folder, ``replay:PATH`` or ``replay:PATH#SUBJECT`` for
+        recorded answers, or ``http://HOST:PORT/v1#MODEL`` (or ``https``) for a
+        model on an OpenAI-compatible server.
     **options
         For a checkpoint those of
-        `pytest_adaptive_eval.models.transformers.TransformersSubject.load`.
+        `pytest_adaptive_eval.models.transformers.TransformersSubject.load`, for
+        a server those of `pytest_adaptive_eval.models.endpoint.EndpointSubject.load`.
 
     Raises
     ------
     ConfigError
-        `spec` names nothing known, an option is not known, or what it needs is
-        not installed.
+        `spec` names nothing known, an option is not known, what it needs is
+        not installed, or a server gives no answers.
     CheckpointError
         The folder is no checkpoint that can be used.
     """
@@ -46,22 +52,66 @@ def load_subject(spec: str, **options: Any) -> Subject:
         if not Path(path).exists() and "#" in path:
             path, _, name = path.rpartition("#")
         return _load(ReplaySubject.load, spec, (path, name), options)
+    if spec.startswith(ENDPOINT):
+        try:
+            from pytest_adaptive_eval.models.endpoint import EndpointSubject
+        except ImportError as error:
+            raise _missing(spec, "a model on a server", "endpoint", error) from error
+        url, _, model = spec.partition("#")
+        return _load(EndpointSubject.load, f"{url.rpartition('@')[2]}#{model}", (url, model), options)
     if spec and Path(spec).expanduser().is_dir():
         try:
             from pytest_adaptive_eval.models.transformers import TransformersSubject
         except ImportError as error:
-            raise ConfigError(
-                f"model {spec!r} is a checkpoint folder, which needs torch and transformers ({error}); "
-                "install pytest-adaptive-eval[hf]"
-            ) from error
+            raise _missing(spec, "a checkpoint folder", "hf", error) from error
         return _load(TransformersSubject.load, spec, (spec,), options)
     raise ConfigError(
         f"model {spec!r} is not known; expected an existing checkpoint folder (nothing is downloaded), "
-        "replay:FILE.csv#SUBJECT or replay:FILE.jsonl"
+        "replay:FILE.csv#SUBJECT, replay:FILE.jsonl or http://HOST:PORT/v1#MODEL"
     )
 
 
-def _load(load: Callable[..., Subject], spec: str, given: tuple[Any, ...], options: dict[str, Any]) -> Subject:
+def load_agent(spec: str, **options: Any) -> Agent:
+    """Make the agent that `spec` names: a model that works for the run, as an interviewer or a judge.
+
+    Parameters
+    ----------
+    spec : str
+        A checkpoint folder of a chat model, or ``http://HOST:PORT/v1#MODEL``.
+    **options
+        Of `pytest_adaptive_eval.models.transformers_agent.TransformersAgent.load` or
+        `pytest_adaptive_eval.models.endpoint.EndpointAgent.load`.
+
+    Raises
+    ------
+    ConfigError, CheckpointError
+        As `load_subject`.
+    """
+    if spec.startswith(ENDPOINT):
+        try:
+            from pytest_adaptive_eval.models.endpoint import EndpointAgent
+        except ImportError as error:
+            raise _missing(spec, "an agent on a server", "endpoint", error) from error
+        url, _, model = spec.partition("#")
+        return _load(EndpointAgent.load, f"{url.rpartition('@')[2]}#{model}", (url, model), options)
+    if spec and Path(spec).expanduser().is_dir():
+        try:
+            from pytest_adaptive_eval.models.transformers_agent import TransformersAgent
+        except ImportError as error:
+            raise _missing(spec, "a checkpoint as agent", "hf", error) from error
+        return _load(TransformersAgent.load, spec, (spec,), options)
+    raise ConfigError(
+        f"agent {spec!r} is not known; expected an existing checkpoint folder (nothing is downloaded) or "
+        "http://HOST:PORT/v1#MODEL"
+    )
+
+
+def _missing(spec: str, what: str, extra: str, error: ImportError) -> ConfigError:
+    shown = spec.rpartition("@")[2]
+    return ConfigError(f"{shown!r}: {what} needs a package ({error}); install pytest-adaptive-eval[{extra}]")
+
+
+def _load(load: Callable[..., Made], spec: str, given: tuple[Any, ...], options: dict[str, Any]) -> Made:
     accepted = list(inspect.signature(load).parameters)[len(given) :]
     if unknown := sorted(set(options) - set(accepted)):
         raise ConfigError(

@@ -14,19 +14,19 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pytest_adaptive_eval.errors import CheckpointError
-from pytest_adaptive_eval.models.weights import INDEX, check_header, read_object, weight_files
+from pytest_adaptive_eval.models.weights import INDEX, check_header, open_clip_weights, read_object, weight_files
 
-__all__ = ["CheckpointInfo", "checkpoint_hash", "preflight"]
+__all__ = ["CheckpointInfo", "checkpoint_hash", "preflight", "preflight_open_clip"]
 
 #: Files, besides the weights, that a model, tokenizer, template or processor is made from.
 _PARTS = re.compile(
-    r"(config|generation_config|tokenizer[\w.-]*|special_tokens_map|added_tokens|vocab|chat_template"
+    r"(config|open_clip_config|generation_config|tokenizer[\w.-]*|special_tokens_map|added_tokens|vocab|chat_template"
     r"|preprocessor_config|processor_config|video_preprocessor_config|tekken)\.json"
     r"|[\w.-]+\.(jinja|model|tiktoken)|(vocab|merges|bpe)\.(txt|codes|bpe)"
 )
@@ -104,15 +104,7 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
 
 def _examine(folder: str | os.PathLike[str], cache: Path | None) -> CheckpointInfo:
     root, name = _resolve(folder)
-    for refused, why in _REFUSED_FILES.items():
-        if (root / refused).exists():
-            raise CheckpointError(f"{root / refused} {why}")
-    files = _files(root)
-    documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
-    for file, document in documents.items():
-        # A vocabulary may hold any word as a key, and is never taken for settings.
-        if file == "config.json" or file.endswith("_config.json"):
-            _refuse_keys(root / file, document)
+    files, documents = _vetted(root, weight_files)
     config = documents["config.json"]
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
@@ -124,9 +116,6 @@ def _examine(folder: str | os.PathLike[str], cache: Path | None) -> CheckpointIn
     images = (
         isinstance(config.get("vision_config"), dict) or "image_token_id" in config or "image_token_index" in config
     )
-    for file in files:
-        if file.endswith(".safetensors"):
-            check_header(root / file)
     return CheckpointInfo(
         folder=root,
         name=name,
@@ -136,6 +125,47 @@ def _examine(folder: str | os.PathLike[str], cache: Path | None) -> CheckpointIn
         files=files,
         hash=_digest(root, files, cache),
     )
+
+
+def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+    """Examine an open_clip model without loading it; the same rules hold.
+
+    Parameters
+    ----------
+    folder : path
+        A local folder as open_clip's ``local-dir:`` takes it, or a ``models--organisation--name`` folder of the hub
+        cache, where ``open_clip_config.json`` may be missing.
+    cache : Path, optional
+        Folder in which file hashes are kept between runs.
+
+    Raises
+    ------
+    CheckpointError
+        There is no such folder, or it is unsafe or incomplete.
+    """
+    with _readable(folder):
+        root, name = _resolve(folder, config=False)
+        files, _ = _vetted(root, open_clip_weights)
+        return CheckpointInfo(root, name, "", "open_clip", "image-text", files, _digest(root, files, cache))
+
+
+def _vetted(
+    root: Path, weights: Callable[[Path], tuple[Path, ...]]
+) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
+    """The files that make a model, and what those in JSON say, once nothing in them is refused."""
+    for refused, why in _REFUSED_FILES.items():
+        if (root / refused).exists():
+            raise CheckpointError(f"{root / refused} {why}")
+    files = _files(root, weights)
+    documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
+    for file, document in documents.items():
+        # A vocabulary may hold any word as a key, and is never taken for settings.
+        if file == "config.json" or file.endswith("_config.json"):
+            _refuse_keys(root / file, document)
+    for file in files:
+        if file.endswith(".safetensors"):
+            check_header(root / file)
+    return files, documents
 
 
 def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None) -> str:
@@ -152,7 +182,7 @@ def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None
     """
     with _readable(folder):
         root, _ = _resolve(folder)
-        return _digest(root, _files(root), cache)
+        return _digest(root, _files(root, weight_files), cache)
 
 
 @contextlib.contextmanager
@@ -165,7 +195,7 @@ def _readable(folder: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
-def _resolve(folder: str | os.PathLike[str]) -> tuple[Path, str]:
+def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
     """Find the folder with the files, and the name for people."""
     given = Path(folder).expanduser().absolute()
     if not given.is_dir():
@@ -177,7 +207,7 @@ def _resolve(folder: str | os.PathLike[str]) -> tuple[Path, str]:
     if given.name.startswith("models--") and (given / "snapshots").is_dir():
         given = _snapshot(given)
     root = given.resolve()
-    if not (root / "config.json").exists():
+    if config and not (root / "config.json").exists():
         raise CheckpointError(
             f"{given} has no config.json, so it is no checkpoint in Hugging Face format; pass its folder"
         )
@@ -206,14 +236,14 @@ def _hub(root: Path) -> Path | None:
     return repository if root.parent.name == "snapshots" and repository.name.startswith("models--") else None
 
 
-def _files(root: Path) -> tuple[str, ...]:
+def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, ...]:
     """Relative names of all that makes the model; each lies within the folder or its hub cache."""
     templates = root / _TEMPLATES
     entries = sorted(root.iterdir()) + (sorted(templates.glob("*.jinja")) if templates.is_dir() else [])
     hub = _hub(root)
     for path in entries:
         _contained(path, root, hub)
-    weights = {path.name for path in weight_files(root)}
+    weights = {path.name for path in find(root)}
     names = [path.relative_to(root).as_posix() for path in entries if path.is_file()]
     parts = [name for name in names if name.endswith(".safetensors") or _PARTS.fullmatch(name.rpartition("/")[2])]
     if (root / INDEX).exists():

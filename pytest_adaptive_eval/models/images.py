@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import warnings
@@ -13,12 +14,14 @@ from pytest_adaptive_eval.errors import BankError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["MAX_PIXELS", "open_image"]
+__all__ = ["MAX_PIXELS", "image_hash", "open_image"]
 
 #: Decoded, this many pixels take 60 MB.
 MAX_PIXELS = 20_000_000
 
 FORMATS = ("PNG", "JPEG", "WEBP")
+
+FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_image(path: str, root: str) -> Image:
@@ -46,10 +49,9 @@ def open_image(path: str, root: str) -> Image:
     from PIL import Image, ImageOps
 
     file = _locate(path, root)
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
         # Pillow's own limit only warns at this size; ours is below it and refuses.
-        with os.fdopen(os.open(file, flags), "rb") as stream, warnings.catch_warnings():
+        with os.fdopen(os.open(file, FLAGS), "rb") as stream, warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(stream, formats=FORMATS) as image:
                 if image.width * image.height > MAX_PIXELS:
@@ -64,6 +66,22 @@ def open_image(path: str, root: str) -> Image:
         raise BankError(
             f"image {path!r} cannot be read as {', '.join(FORMATS)}: {error}; save it in one of these formats"
         ) from error
+
+
+def image_hash(path: str, root: str) -> str:
+    """SHA-256 of an image file, found as `open_image` finds it and not decoded.
+
+    Raises
+    ------
+    BankError
+        The file lies elsewhere, or cannot be read.
+    """
+    file = _locate(path, root)
+    try:
+        with os.fdopen(os.open(file, FLAGS), "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise BankError(f"image {path!r} cannot be read: {error}; mend its permissions") from error
 
 
 def _locate(path: str, root: str) -> Path:

@@ -21,12 +21,16 @@ import torch
 import transformers
 
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
+from pytest_adaptive_eval.models.builds import allow_mixed_builds
 from pytest_adaptive_eval.models.checkpoint import CheckpointInfo
 from pytest_adaptive_eval.models.deadline import within
 
 __all__ = ["LOAD_SECONDS", "Loaded", "load_checkpoint", "pick_device"]
 
 T = TypeVar("T")
+
+# Images go through Pillow alone, and yet transformers imports torchvision wherever it finds it.
+allow_mixed_builds()
 
 #: The library's own type hints are partial.
 hf: Any = transformers
@@ -81,7 +85,7 @@ def pick_device(device: str) -> torch.device:
     return chosen
 
 
-def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = "auto") -> Loaded:
+def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = "auto", writes: bool = True) -> Loaded:
     """Load an examined checkpoint.
 
     Parameters
@@ -94,6 +98,8 @@ def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = 
         ``auto`` keeps the checkpoint's own type on a GPU and takes float32 on
         a CPU, where half precision is several times slower; otherwise
         ``float32``, ``float16`` or ``bfloat16``.
+    writes : bool
+        Off, a text encoder is loaded, which has no head to write with.
 
     Raises
     ------
@@ -112,7 +118,7 @@ def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = 
         processor = None
         if info.kind == "image-text":
             processor = _part(info, "processor", lambda: _processor(info, tokenizer))
-        model = _model(info, asked).to(target)
+        model = _model(info, asked, writes).to(target)
     return Loaded(
         model=model,
         tokenizer=tokenizer,
@@ -148,8 +154,10 @@ def _prepare(tokenizer: Any) -> None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
 
 
-def _model(info: CheckpointInfo, dtype: Any) -> Any:
+def _model(info: CheckpointInfo, dtype: Any, writes: bool) -> Any:
     auto = hf.AutoModelForImageTextToText if info.kind == "image-text" else hf.AutoModelForCausalLM
+    if not writes:
+        auto = hf.AutoModel
     try:
         model, report = auto.from_pretrained(
             info.folder,
@@ -166,6 +174,8 @@ def _model(info: CheckpointInfo, dtype: Any) -> Any:
             f"({_brief(error)}); save it with `model.save_pretrained(dir)` in a release of "
             f"transformers that {hf.__version__} can read"
         ) from error
+    if not writes:  # a pooler of the model's own is not what sentences are pooled by
+        report = {kind: {name for name in names if "pooler." not in str(name)} for kind, names in report.items()}
     _complete(info, report)
     for name, tensor in model.state_dict().items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):

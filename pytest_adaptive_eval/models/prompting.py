@@ -68,7 +68,7 @@ class Prompter:
         """
         if item.images and self.image_token is None:
             raise BankError(f"item {item.id!r} has images, and this checkpoint reads text only; ask it as text")
-        text = self.render(self._messages(item)) if self.template else self._raw(item)
+        text = self.render(self.conversation(item)) if self.template else self._raw(item)
         if not text or not self.tokenizer(text, add_special_tokens=self.adds_special_tokens(text))["input_ids"]:
             # Nothing to read at all: the model still needs one token to begin from.
             return str(self.tokenizer.bos_token or self.tokenizer.eos_token or self.tokenizer.pad_token)
@@ -109,7 +109,8 @@ class Prompter:
             )
         return self.image_token * missing + item.prompt
 
-    def _messages(self, item: Item) -> list[dict[str, Any]]:
+    def conversation(self, item: Item) -> list[dict[str, Any]]:
+        """An item as a chat: its messages, or one of the user, with image parts where the model takes images."""
         pictures: list[dict[str, Any]] = [{"type": "image"} for _ in item.images]
         if not item.messages:
             if self.image_token is None:

@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-import transformers
 
-from pytest_adaptive_eval.core.item import Item, Status
-from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
-from pytest_adaptive_eval.models.checkpoint import CheckpointInfo, preflight
-from pytest_adaptive_eval.models.decoding import Chooser, end_tokens, own_generation_config
-from pytest_adaptive_eval.models.images import open_image
-from pytest_adaptive_eval.models.loading import Loaded, load_checkpoint
-from pytest_adaptive_eval.models.prompting import TEMPLATE_DATE, Prompter
+from pytest_adaptive_eval.models.generation import Generator, Prompt, fault
 
 __all__ = ["TransformersSubject"]
-
-NON_FINITE = "non-finite logits"
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """An item made ready: where it goes in the result, what is read, and how long the answer may be."""
-
-    place: int
-    item: Item
-    text: str
-    special: bool
-    cap: int
-    sample: int
-
-    @property
-    def group(self) -> tuple[int, bool, int]:
-        """What a batch must agree on."""
-        return len(self.item.images), self.special, self.cap
 
 
 class TransformersSubject(Subject):
@@ -55,30 +28,12 @@ class TransformersSubject(Subject):
     ``meta["sample"]`` counts repeated draws at a temperature above 0.
     """
 
-    def __init__(
-        self,
-        loaded: Loaded,
-        identity: SubjectIdentity,
-        prompter: Prompter,
-        *,
-        max_tokens: int,
-        batch_size: int,
-        temperature: float,
-        seed: int,
-    ) -> None:
+    def __init__(self, generator: Generator, identity: SubjectIdentity, *, max_tokens: int, batch_size: int) -> None:
         super().__init__(identity)
-        self._loaded: Loaded | None = loaded
-        self._prompter = prompter
+        self._generator: Generator | None = generator
+        self._prompter = generator.prompter
         self._max_tokens = max_tokens
         self._batch_size = batch_size
-        self._temperature = temperature
-        self._seed = seed
-        self._ends = end_tokens(loaded.model, loaded.tokenizer)
-        self._pad = int(loaded.tokenizer.pad_token_id)
-        self._reads = frozenset(inspect.signature(loaded.model.forward).parameters)
-        self._window = _window(loaded.model)
-        # `generate` fills whatever ours leaves open from the model's own settings.
-        loaded.model.generation_config = own_generation_config(self._ends, self._pad, max_tokens)
 
     @classmethod
     def load(
@@ -127,61 +82,49 @@ class TransformersSubject(Subject):
                 raise ConfigError(f"{name} is {number!r}, expected a whole number of at least 1")
         if not 0.0 <= temperature < float("inf"):
             raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
-        info = preflight(folder, cache=cache)
-        loaded = load_checkpoint(info, device=device, dtype=dtype)
-        prompter = _prompter(info, loaded)
+        generator = Generator.load(
+            folder,
+            device=device,
+            dtype=dtype,
+            max_tokens=max_tokens,
+            temperature=float(temperature),
+            seed=seed,
+            cache=cache,
+        )
         decoding = {
             "max_tokens": max_tokens,
             "temperature": float(temperature),
             "seed": seed if temperature else None,
-            "template": prompter.style,
-            **({"template_date": TEMPLATE_DATE.isoformat()} if prompter.template else {}),
-            **({"images": "pil"} if loaded.processor is not None else {}),
         }
-        environment = {
-            "device": loaded.device,
-            "dtype": loaded.dtype,
-            "batch_size": batch_size,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-        }
-        identity = SubjectIdentity(info.name, info.hash, decoding, environment)
-        return cls(
-            loaded,
-            identity,
-            prompter,
-            max_tokens=max_tokens,
-            batch_size=batch_size,
-            temperature=float(temperature),
-            seed=seed,
-        )
+        identity = generator.identity(decoding, {"batch_size": batch_size})
+        return cls(generator, identity, max_tokens=max_tokens, batch_size=batch_size)
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """One completion an item, in order."""
-        if self._loaded is None:
+        if self._generator is None:
             raise ConfigError(f"subject {self.identity.name!r} was closed; load it again")
         done: dict[int, Completion] = {}
-        questions: list[_Question] = []
+        questions: list[tuple[int, Prompt]] = []
         for place, item in enumerate(items):
             try:
-                questions.append(self._question(place, item))
+                questions.append((place, self._prompt(item)))
             except BaseException as error:
-                done[place] = _fault(error)
-        questions.sort(key=lambda question: (question.group, len(question.text), question.place))
+                done[place] = fault(error)
+        questions.sort(key=lambda question: (question[1].group, len(question[1].text), question[0]))
         for batch in self._batches(questions):
-            for question, completion in zip(batch, self._attempt(self._loaded, batch), strict=True):
-                done[question.place] = completion
+            answers = self._attempt(self._generator, [prompt for _, prompt in batch])
+            done.update(zip((place for place, _ in batch), answers, strict=True))
         return [done[place] for place in range(len(items))]
 
     def close(self) -> None:
         """Give back memory and devices."""
         super().close()
-        self._loaded = None
+        self._generator = None
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def _question(self, place: int, item: Item) -> _Question:
+    def _prompt(self, item: Item) -> Prompt:
         cap = item.meta.get("max_tokens", self._max_tokens)
         sample = item.meta.get("sample", 0)
         if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
@@ -189,134 +132,25 @@ class TransformersSubject(Subject):
         if isinstance(sample, bool) or not isinstance(sample, int):
             raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")
         text = self._prompter.text(item)
-        return _Question(place, item, text, self._prompter.adds_special_tokens(text), cap, sample)
+        special = self._prompter.adds_special_tokens(text)
+        images = tuple((image, item.root) for image in item.images)
+        return Prompt(f"item {item.id!r}", text, special, cap, images, sample)
 
-    def _batches(self, questions: Sequence[_Question]) -> list[list[_Question]]:
-        batches: list[list[_Question]] = []
+    def _batches(self, questions: Sequence[tuple[int, Prompt]]) -> list[list[tuple[int, Prompt]]]:
+        batches: list[list[tuple[int, Prompt]]] = []
         for question in questions:
-            if batches and batches[-1][0].group == question.group and len(batches[-1]) < self._batch_size:
+            if batches and batches[-1][0][1].group == question[1].group and len(batches[-1]) < self._batch_size:
                 batches[-1].append(question)
             else:
                 batches.append([question])
         return batches
 
-    def _attempt(self, loaded: Loaded, batch: Sequence[_Question]) -> list[Completion]:
+    def _attempt(self, generator: Generator, batch: Sequence[Prompt]) -> list[Completion]:
         """Answer a batch; when it fails, answer its items one by one, so that one fault costs one item."""
         try:
-            return self._generate(loaded, batch)
+            return [generated.completion for generated in generator.generate(batch)]
         except BaseException as error:
-            fault = _fault(error)
+            failed = fault(error)
             if len(batch) == 1:
-                return [fault]
-        return [completion for question in batch for completion in self._attempt(loaded, [question])]
-
-    def _generate(self, loaded: Loaded, batch: Sequence[_Question]) -> list[Completion]:
-        inputs = self._encode(loaded, batch)
-        width = int(inputs["input_ids"].shape[1])
-        lengths = inputs["attention_mask"].sum(1).tolist()
-        caps = [self._room(question, n) for question, n in zip(batch, lengths, strict=True)]
-        chooser = Chooser(
-            [question.text for question in batch],
-            temperature=self._temperature,
-            seed=self._seed,
-            samples=[question.sample for question in batch],
-        )
-        with torch.inference_mode():
-            output = loaded.model.generate(
-                **inputs,
-                generation_config=own_generation_config(self._ends, self._pad, max(caps)),
-                logits_processor=transformers.LogitsProcessorList([chooser]),
-            )
-        rows = output[:, width:].tolist()
-        return [
-            self._completion(loaded.tokenizer, row[:cap], cap, fault)
-            for row, cap, fault in zip(rows, caps, chooser.faults(), strict=True)
-        ]
-
-    def _encode(self, loaded: Loaded, batch: Sequence[_Question]) -> dict[str, Any]:
-        """Tensors of a batch, padded on the left, on the model's device."""
-        texts = [question.text for question in batch]
-        special = batch[0].special
-        if loaded.processor is None:
-            encoded = loaded.tokenizer(texts, padding=True, add_special_tokens=special, return_tensors="pt")
-            keep = frozenset({"input_ids", "attention_mask"})
-        else:
-            images = [[open_image(name, question.item.root) for name in question.item.images] for question in batch]
-            encoded = loaded.processor(
-                images=images if images[0] else None,
-                text=texts,
-                padding=True,
-                add_special_tokens=special,
-                return_tensors="pt",
-            )
-            keep = self._reads | {"attention_mask"}
-        encoded = encoded.to(loaded.model.device)
-        kind = loaded.model.dtype
-        return {
-            name: tensor.to(kind) if torch.is_tensor(tensor) and tensor.is_floating_point() else tensor
-            for name, tensor in encoded.items()
-            if name in keep
-        }
-
-    def _room(self, question: _Question, length: int) -> int:
-        """Tokens that the answer may have behind a prompt of `length` tokens."""
-        if self._window is not None and length >= self._window:
-            raise BankError(
-                f"item {question.item.id!r} has a prompt of {length} tokens, and the model reads at most "
-                f"{self._window} with its answer; shorten it"
-            )
-        return question.cap if self._window is None else min(question.cap, self._window - length)
-
-    def _completion(self, tokenizer: Any, tokens: list[int], cap: int, fault: int | None) -> Completion:
-        end = next((at for at, token in enumerate(tokens) if token in self._ends), None)
-        text = str(tokenizer.decode(tokens[:end], skip_special_tokens=True))
-        if fault is not None and fault < (len(tokens) if end is None else end + 1):
-            return Completion(text, Status.ERROR, detail=f"{NON_FINITE} at token {fault + 1} of the answer")
-        if end is None:
-            return Completion(text, Status.TRUNCATED, detail=f"not finished after {cap} tokens")
-        if not text.strip():
-            return Completion(text, Status.EMPTY, detail="nothing but white space")
-        return Completion(text)
-
-
-def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
-    """Make the prompter of a checkpoint, and see that its template, if any, compiles and ends."""
-    image_token = None
-    if loaded.processor is not None:
-        image_token = getattr(loaded.processor, "image_token", None) or getattr(loaded.tokenizer, "image_token", None)
-        if not isinstance(image_token, str):
-            raise CheckpointError(f"{info.folder}: its processor names no image token; save the processor again")
-    prompter = Prompter(loaded.tokenizer, loaded.template, image_token)
-    if prompter.template:
-        content: Any = "?" if image_token is None else [{"type": "text", "text": "?"}]
-        try:
-            prompter.render([{"role": "user", "content": content}])
-        except TimeoutError as error:
-            raise CheckpointError(
-                f"{info.folder}: {error}; its chat template never ends: mend chat_template.jinja"
-            ) from error
-        except Exception as error:
-            raise CheckpointError(
-                f"{info.folder}: its chat template does not render one user message ({type(error).__name__}: {error}); "
-                "mend chat_template.jinja"
-            ) from error
-    return prompter
-
-
-def _window(model: Any) -> int | None:
-    window = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None)
-    return window if isinstance(window, int) and window > 0 else None
-
-
-def _fault(error: BaseException) -> Completion:
-    """Turn an exception into a status.
-
-    A panic in a native library is no `Exception`; what ends a run or a test
-    (an interrupt, pytest's own outcomes, which a time limit raises) is no fault
-    of the item and passes through.
-    """
-    origins = {base.__module__ for base in type(error).__mro__}
-    if isinstance(error, (KeyboardInterrupt, SystemExit)) or "_pytest.outcomes" in origins:
-        raise error
-    status = Status.TIMEOUT if isinstance(error, TimeoutError) else Status.ERROR
-    return Completion("", status, detail=f"{type(error).__name__}: {error}")
+                return [failed]
+        return [completion for prompt in batch for completion in self._attempt(generator, [prompt])]

@@ -15,10 +15,13 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import CheckpointError
 
-__all__ = ["check_header", "read_object", "weight_files"]
+__all__ = ["check_header", "open_clip_weights", "read_object", "weight_files"]
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+
+#: What open_clip calls its weights, the first that is there.
+OPEN_CLIP = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", WEIGHTS)
 
 #: The format's own limit for a header.
 HEADER_BYTES = 100_000_000
@@ -99,6 +102,24 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
         )
     raise CheckpointError(
         f"{folder} holds no weights, expected {WEIGHTS} or {INDEX}; save it with `model.save_pretrained(dir)`"
+    )
+
+
+def open_clip_weights(folder: Path) -> tuple[Path, ...]:
+    """Find the one file that holds the weights of an open_clip model.
+
+    Raises
+    ------
+    CheckpointError
+        There is none.
+    """
+    for name in OPEN_CLIP:
+        if (folder / name).exists():
+            return (folder / name,)
+    raise CheckpointError(
+        f"{folder} has no weights in {' or '.join(OPEN_CLIP)}, and files of other kinds are never opened, since that "
+        "may run code; save the model once where you trust it, with "
+        f"`safetensors.torch.save_model(model, '{OPEN_CLIP[0]}')`"
     )
 
 

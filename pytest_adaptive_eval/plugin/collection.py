@@ -277,6 +277,8 @@ class Collection:
             lines += [
                 f"adaptive-eval: WARNING: {interview.evaluation.name}: {why}" for why in interview.absent.values()
             ]
+            if lead := interview.evaluation.lead:
+                lines.append(f"adaptive-eval: {interview.evaluation.name}: {lead}")
             for condition in interview.planned:
                 if condition.by_draws and interview.evaluation.policy.stop == "decision":
                     lines.append(f"adaptive-eval: {interview.outlook(condition)}")

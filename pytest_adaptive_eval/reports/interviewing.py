@@ -38,7 +38,7 @@ def led(interview: InterviewRecord) -> Led | None:
         "window of chances": given.get("window"),
         "chose": _chose(given, interview),
         "fallbacks": _fallbacks(given, who),
-        "cost": cost(_mapping(interview.costs)),
+        "cost": _cost(_mapping(interview.costs)),
     }
     tables = given.get("memory")
     rows = tables[0] if isinstance(tables, list) and tables and isinstance(tables[0], list) else []
@@ -50,7 +50,7 @@ def led(interview: InterviewRecord) -> Led | None:
     )
 
 
-def cost(costs: Mapping[str, Any]) -> str:
+def _cost(costs: Mapping[str, Any]) -> str:
     """``subject 96 calls, 3100 tokens; interviewer 40 calls, 12000 tokens; 1.2e+12 FLOPs, ...``."""
     parts = []
     for who in ("subject", "interviewer"):

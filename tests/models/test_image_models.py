@@ -152,7 +152,7 @@ def plain(folder: Path, prompt: str, image: Path | None) -> str:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     auto = transformers.AutoModelForImageTextToText
     model = auto.from_pretrained(folder, dtype=torch.float32)
-    images = image_processing_auto.AutoImageProcessor.from_pretrained(folder)
+    images = image_processing_auto.AutoImageProcessor.from_pretrained(folder, backend="pil")
     inputs = dict(images(Image.open(image).convert("RGB"), return_tensors="pt")) if image else {}
     before = after = ""
     if "qwen" in folder.name:

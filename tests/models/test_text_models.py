@@ -214,14 +214,15 @@ def test_one_bad_item_does_not_spoil_its_batch(
 ) -> None:
     subject = load(checkpoints.text("llama"))
     expected = subject.answer(ITEMS)
-    real = subject._encode
+    generator: Any = subject._generator
+    real = generator.encode
 
-    def encode(loaded: Any, batch: Any) -> Any:
-        if any(question.item.id == "bad" for question in batch):
+    def encode(batch: Any) -> Any:
+        if any(prompt.name == "item 'bad'" for prompt in batch):
             raise fault
-        return real(loaded, batch)
+        return real(batch)
 
-    monkeypatch.setattr(subject, "_encode", encode)
+    monkeypatch.setattr(generator, "encode", encode)
     given = subject.answer([ITEMS[0], Item("bad", "seven"), *ITEMS[1:]])
     assert given[:1] + given[2:] == expected
     assert given[1].status is (Status.TIMEOUT if isinstance(fault, TimeoutError) else Status.ERROR)
@@ -229,7 +230,7 @@ def test_one_bad_item_does_not_spoil_its_batch(
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, pytest.fail.Exception, pytest.exit.Exception])
-@pytest.mark.parametrize("where", ["_encode", "_question"])
+@pytest.mark.parametrize("where", ["encode", "_prompt"])
 def test_what_ends_a_run_or_a_test_passes_through(
     checkpoints: Any, monkeypatch: pytest.MonkeyPatch, stop: type[BaseException], where: str
 ) -> None:
@@ -238,7 +239,7 @@ def test_what_ends_a_run_or_a_test_passes_through(
     def interrupt(*_: object) -> None:
         raise stop("stop")
 
-    monkeypatch.setattr(subject, where, interrupt)
+    monkeypatch.setattr(subject._generator if where == "encode" else subject, where, interrupt)
     with pytest.raises(stop):
         subject.answer(ITEMS)
 

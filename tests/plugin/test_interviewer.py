@@ -29,8 +29,13 @@ def project(lab: Any, more: str = "", **toy: Any) -> None:
 
 
 def test_an_interviewer_by_code_leads_and_says_why(lab: Any) -> None:
-    project(lab, ", budget=60")
-    assert lab.run("-n0").ret == 0
+    project(lab, ", budget=60, stop='budget'")
+    run = lab.run("-n0")
+    assert run.ret == 0
+    assert (
+        "toy: interviewer by code; embeddings: parameter factors of the bank, since no encoder is configured"
+        in run.stdout.str()
+    )
     (interview,) = lab.record["interviews"]
     reasons = [a["reason"] for a in interview["administrations"]]
     own = [reason for reason in reasons if reason.startswith("chosen because ")]

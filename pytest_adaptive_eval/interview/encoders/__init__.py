@@ -1,0 +1,1 @@
+"""Encoders: models from local folders that give texts and pictures a place."""

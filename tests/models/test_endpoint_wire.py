@@ -1,0 +1,443 @@
+"""When a server is asked again, how soon, how many at once, and by which way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import gc
+import json
+import logging
+import math
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+from faulty_server import completion, read_request, replies, says, send, serving
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.endpoint_limits import Breaker, Pace, Retries, retry_after
+from pytest_adaptive_eval.models.endpoint_secrets import Redactor, Secret, from_environment
+from pytest_adaptive_eval.models.endpoint_wire import Wire
+
+NOW = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
+CHAT = "/chat/completions"
+
+
+def body(text: str = "x") -> bytes:
+    return json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+
+
+def failing(times: int, code: int = 503, **more: str):
+    """Fail so many times, and then answer."""
+    left = [times]
+
+    def handle(connection, request):
+        left[0] -= 1
+        if left[0] >= 0:
+            says(code, **more)(connection, request)
+        else:
+            send(connection, completion())
+
+    return handle
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-3", 0.0),
+        ("nan", 0.0),
+        ("inf", math.inf),
+        ("", 0.0),
+        ("soon", 0.0),
+        (format_datetime(NOW + datetime.timedelta(seconds=90), usegmt=True), 90.0),
+        (format_datetime(NOW - datetime.timedelta(seconds=90), usegmt=True), 0.0),
+        ("Wed, 01 Jan 2025 00:00:30 -0000", 30.0),
+        ("Wed, 99 Jan 2025 00:00:00 GMT", 0.0),
+        ("9" * 5000, math.inf),
+    ],
+)
+def test_what_retry_after_says(value: str, seconds: float) -> None:
+    assert retry_after(value, NOW) == seconds
+
+
+@given(st.text())
+def test_retry_after_takes_any_text(value: str) -> None:
+    assert retry_after(value, NOW) >= 0.0
+
+
+@given(st.integers(0, 10), st.integers(0, 100))
+def test_waits_grow_and_are_jittered_by_the_seed(most: int, seed: int) -> None:
+    one, two = Retries(most, seed), Retries(most, seed)
+    waits = [one.take(done) for done in range(most + 1)]
+    assert waits == [two.take(done) for done in range(most + 1)]
+    assert waits[-1] is None
+    for done, wait in enumerate(waits[:-1]):
+        assert wait is not None
+        assert min(8.0, 0.5 * 2**done) / 2 <= wait <= min(8.0, 0.5 * 2**done)
+
+
+def test_retries_have_a_budget_for_all_requests() -> None:
+    retries = Retries(3, 0)
+    given_out = 0
+    for _ in range(200):
+        retries.begin()
+        given_out += sum(retries.take(done) is not None for done in range(3))
+    assert given_out in (10 + 200 // 5 - 1, 10 + 200 // 5)  # a fifth is no binary fraction
+
+
+def test_a_pace_is_even() -> None:
+    pace = Pace(10.0)
+    assert [round(pace.wait(100.0), 6) for _ in range(4)] == [0.0, 0.1, 0.2, 0.3]
+    assert pace.wait(200.0) == 0.0
+    assert [Pace(None).wait(0.0) for _ in range(3)] == [0.0] * 3
+
+
+def test_a_breaker_lets_one_through_after_its_rest() -> None:
+    breaker = Breaker(after=3, rest=5.0)
+    for _ in range(2):
+        breaker.note(failed=True, now=0.0)
+    assert breaker.closed(0.0) == 0.0
+    breaker.note(failed=True, now=0.0)
+    assert breaker.closed(1.0) == 4.0
+    assert breaker.closed(5.0) == 0.0
+    assert breaker.closed(5.5) == 4.5  # the others wait for the one
+    breaker.note(failed=True, now=6.0)
+    assert breaker.closed(7.0) == 4.0
+    assert breaker.closed(11.0) == 0.0
+    breaker.note(failed=False, now=11.0)
+    assert breaker.closed(11.0) == breaker.closed(11.0) == 0.0
+
+
+def test_what_may_pass_is_tried_again() -> None:
+    with serving(handle=failing(2)) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        (delivery,) = wire.post(CHAT, [body()])
+        assert (delivery.status, delivery.code, len(server.chats)) == (Status.OK, 200, 3)
+        assert delivery.seconds > 0.01
+        wire.close()
+
+
+@pytest.mark.parametrize("code", [400, 401, 404, 422])
+def test_what_cannot_pass_is_not(code: int) -> None:
+    with serving(handle=failing(1, code)) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        assert wire.post(CHAT, [body()])[0].code == code
+        assert len(server.chats) == 1
+        wire.close()
+
+
+def test_a_server_that_says_when_is_asked_then() -> None:
+    with serving(handle=failing(1, 429, Retry_After="0.3")) as server:
+        wire = Wire(server.url, timeout=5.0, backoff=0.01)
+        (delivery,) = wire.post(CHAT, [body()])
+        assert delivery.status is Status.OK
+        assert 0.3 <= delivery.seconds < 2.0
+        wire.close()
+
+
+def test_no_waiting_beyond_the_deadline() -> None:
+    with serving(handle=failing(9, 429, Retry_After="3600")) as server:
+        wire = Wire(server.url, timeout=2.0)
+        start = time.monotonic()
+        (delivery,) = wire.post(CHAT, [body()])
+        assert time.monotonic() - start < 1.0
+        assert (delivery.status, delivery.code) == (Status.ERROR, 429)
+        assert "3.6e+03 s later, would end too late" in delivery.detail
+        wire.close()
+
+
+def test_time_in_the_queue_does_not_count() -> None:
+    with serving(seconds=0.15) as server:
+        wire = Wire(server.url, timeout=0.4, concurrency=2)
+        deliveries = wire.post(CHAT, [body(str(n)) for n in range(8)])
+        assert {d.status for d in deliveries} == {Status.OK}
+        assert server.most == 2
+        said = [d.data["choices"][0]["message"]["content"] for d in deliveries]
+        assert said == [f"echo {n}" for n in range(8)]
+        wire.close()
+
+
+def test_sixteen_at_once() -> None:
+    with serving(seconds=0.2) as server:
+        wire = Wire(server.url, concurrency=16)
+        start = time.monotonic()
+        wire.post(CHAT, [body() for _ in range(32)])
+        assert time.monotonic() - start < 2.0
+        assert server.most == 16
+        wire.close()
+
+
+def test_a_rate_holds_for_first_tries_and_others() -> None:
+    with serving(handle=failing(2)) as server:
+        wire = Wire(server.url, rate=20.0, backoff=0.001)
+        start = time.monotonic()
+        wire.post(CHAT, [body() for _ in range(5)])
+        assert time.monotonic() - start >= 6 / 20.0
+        assert len(server.chats) == 7
+        wire.close()
+
+
+def test_a_breaker_spares_the_server() -> None:
+    with serving(handle=replies({}, 500)) as server:
+        wire = Wire(server.url, concurrency=1, retries=0, rest=60.0)
+        details = [d.detail for d in wire.post(CHAT, [body() for _ in range(12)])]
+        assert len(server.chats) == 8
+        assert all("is left alone for" in detail for detail in details[8:])
+        wire.close()
+
+
+def test_a_loop_of_the_caller_is_not_in_the_way() -> None:
+    async def caller(wire: Wire) -> Status:
+        return wire.post(CHAT, [body()])[0].status
+
+    with serving() as server:
+        wire = Wire(server.url)
+        assert asyncio.run(caller(wire)) is Status.OK
+        assert asyncio.run(caller(wire)) is Status.OK
+        wire.close()
+
+
+def test_several_threads_share_a_wire() -> None:
+    with serving(seconds=0.02) as server:
+        wire = Wire(server.url, concurrency=3)
+        out: list[Status] = []
+        work = [
+            threading.Thread(target=lambda: out.extend(d.status for d in wire.post(CHAT, [body()] * 4)))
+            for _ in range(4)
+        ]
+        for thread in work:
+            thread.start()
+        for thread in work:
+            thread.join()
+        assert out == [Status.OK] * 16
+        assert server.most <= 3
+        wire.close()
+
+
+def test_a_closed_wire_says_so_and_leaves_nothing_behind() -> None:
+    with serving() as server:
+        wire = Wire(server.url)
+        assert wire.get("/models").status is Status.OK
+        thread = wire._thread
+        wire.close()
+        wire.close()
+        assert not thread.is_alive()
+        with pytest.raises(ConfigError, match="was closed; load the model again"):
+            wire.get("/models")
+
+
+def test_a_forgotten_wire_ends_by_itself() -> None:
+    with serving() as server:
+        wire = Wire(server.url)
+        wire.get("/models")
+        thread = wire._thread
+        del wire
+        gc.collect()
+        thread.join(2.0)
+        assert not thread.is_alive()
+
+
+def test_an_interrupt_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    import concurrent.futures
+
+    with serving(seconds=0.3) as server:
+        wire = Wire(server.url)
+        result = concurrent.futures.Future.result
+
+        def interrupted(self, timeout=None):
+            time.sleep(0.1)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(concurrent.futures.Future, "result", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            wire.post(CHAT, [body()])
+        monkeypatch.setattr(concurrent.futures.Future, "result", result)
+        assert wire.post(CHAT, [body("again")])[0].status is Status.OK
+        wire.close()
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
+def test_proxies_of_the_environment_are_not_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving() as server:
+        wire = Wire(server.url)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        wire.close()
+
+
+def test_a_proxy_that_is_given_is_used_and_its_password_shown_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    seen: list[str] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def proxy() -> None:
+        for reply in (completion("by proxy"), None):
+            connection, _ = listener.accept()
+            with connection:
+                request = read_request(connection)
+                assert request is not None
+                seen.append(f"{request.path} {request.headers['proxy-authorization']}")
+                if reply:
+                    send(connection, reply)
+                else:
+                    send(connection, {"error": "hunter2-hunter2 is wrong"}, 407)
+
+    thread = threading.Thread(target=proxy, daemon=True)
+    thread.start()
+    port = listener.getsockname()[1]
+    wire = Wire("http://model.invalid/v1", proxy=f"http://me:hunter2%2Dhunter2@127.0.0.1:{port}", retries=0)
+    (delivery,) = wire.post(CHAT, [body()])
+    assert delivery.data["choices"][0]["message"]["content"] == "by proxy"
+    (delivery,) = wire.post(CHAT, [body()])
+    assert "[key] is wrong" in delivery.detail
+    assert seen[0] == "http://model.invalid/v1/chat/completions Basic bWU6aHVudGVyMi1odW50ZXIy"
+    assert "hunter2" not in caplog.text
+    wire.close()
+    thread.join()
+    listener.close()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for 127.0.0.1 and its key, in one file."""
+    openssl = shutil.which("openssl") or pytest.skip("certificates are made by openssl")
+    file = tmp_path / "both.pem"
+    command = f"{openssl} req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test"
+    made = [*command.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]
+    subprocess.run(made, cwd=tmp_path, check=True, capture_output=True)
+    file.write_text((tmp_path / "key.pem").read_text() + (tmp_path / "cert.pem").read_text())
+    return file
+
+
+class Secured:
+    """A TLS server in front of a plain one."""
+
+    def __init__(self, certificate: Path, port: int) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    plain, _ = self.listener.accept()
+                    with contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as connection:
+                        raw = connection.recv(65536)
+                        with socket.create_connection(("127.0.0.1", port)) as behind:
+                            behind.sendall(raw)
+                            while data := behind.recv(65536):
+                                connection.sendall(data)
+
+        self.thread = threading.Thread(target=serve, daemon=True)
+        self.thread.start()
+
+
+def test_tls_is_verified(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as server:
+        secured = Secured(certificate, server.port)
+        url = f"https://127.0.0.1:{secured.port}/v1"
+        stranger = Wire(url, timeout=5.0)
+        (delivery,) = stranger.post(CHAT, [body()])
+        assert delivery.status is Status.ERROR
+        assert "CERTIFICATE_VERIFY_FAILED" in delivery.detail
+        assert delivery.seconds < 1.0  # and not tried again
+        stranger.close()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        wire = Wire(url, timeout=5.0)
+        for n in range(3):
+            (delivery,) = wire.post(CHAT, [body(f"question {n}")])
+            assert delivery.data["choices"][0]["message"]["content"] == f"echo question {n}"
+        wire.close()
+        secured.listener.close()
+
+
+def test_cookies_are_not_kept() -> None:
+    with serving(handle=replies(completion(), Set_Cookie="a=b; Path=/")) as server:
+        wire = Wire(server.url)
+        wire.post(CHAT, [body()])
+        wire.post(CHAT, [body()])
+        assert all("cookie" not in request.headers for request in server.chats)
+        assert all(request.headers["accept-encoding"] == "identity" for request in server.chats)
+        wire.close()
+
+
+def test_gzip_is_taken_where_it_comes_unasked() -> None:
+    import gzip
+
+    packed = gzip.compress(json.dumps(completion()).encode())
+    with serving(handle=replies(packed, Content_Encoding="gzip")) as server:
+        wire = Wire(server.url)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        wire.close()
+
+
+def test_a_body_that_cannot_be_made_is_the_error_of_its_request() -> None:
+    def broken() -> bytes:
+        raise ValueError("no such picture")
+
+    with serving() as server:
+        wire = Wire(server.url)
+        first, second = wire.post(CHAT, [broken, lambda: body("x")])
+        assert (first.status, first.detail) == (Status.ERROR, "ValueError: no such picture")
+        assert second.status is Status.OK
+        wire.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (None, "is not set"),
+        ("", "is not set"),
+        ("  ", "is not set"),
+        ("short", "which is no secret"),
+        ("sk-0123456789\nX-Header: y", "no header can carry"),
+        ("sk-0123456789 abc", "no header can carry"),
+        ("schlüssel-0123456789", "no header can carry"),
+    ],
+)
+def test_a_key_that_cannot_be_one(value: str | None, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("A_KEY", raising=False)
+    if value is not None:
+        monkeypatch.setenv("A_KEY", value)
+    with pytest.raises(ConfigError, match=problem) as caught:
+        from_environment("A_KEY")
+    assert "0123456789" not in str(caught.value)
+    assert "'A_KEY'" in str(caught.value)
+
+
+def test_no_key_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    assert from_environment("") is None
+    with serving() as server:
+        wire = Wire(server.url)
+        wire.post(CHAT, [body()])
+        assert "authorization" not in server.chats[0].headers
+        wire.close()
+
+
+@given(st.text(st.characters(codec="ascii", exclude_categories=["Cc", "Zs"]), min_size=8), st.text(), st.text())
+def test_no_text_keeps_a_key(key: str, before: str, after: str) -> None:
+    redactor = Redactor(Secret(key))
+    for shown in (key, repr(key), json.dumps(key)):
+        assert key not in redactor.clean(f"{before}\n{shown}\n{after}").replace("[key]", "\n")
+    assert key not in repr(redactor)
+    assert key not in repr(Secret(key))
+    assert redactor.found(f"{before}{key}{after}")
