@@ -15,7 +15,8 @@ from pytest_adaptive_eval.interview import prompts
 from pytest_adaptive_eval.interview.interviewer import Candidate, Choice
 from pytest_adaptive_eval.interview.memory import MemoryTable
 from pytest_adaptive_eval.interview.parsing import Unreadable, read_assignment, read_categories, read_choice
-from pytest_adaptive_eval.models.agent import Agent, Message, Usage
+from pytest_adaptive_eval.models.agent import Agent, Message
+from pytest_adaptive_eval.models.base import Usage
 
 __all__ = ["OTHER", "AgentInterviewer"]
 

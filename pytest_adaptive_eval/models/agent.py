@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from pytest_adaptive_eval.core.item import Status
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 
-__all__ = ["Agent", "Message", "Preference", "Reply", "Usage"]
+__all__ = ["Agent", "Message", "Preference", "Reply"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,36 +33,6 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """What calls cost; sums by ``+``.
-
-    Parameters
-    ----------
-    calls : int
-    prompt_tokens, completion_tokens, reasoning_tokens : int
-        Reasoning tokens are part of the completion's.
-    seconds : float
-        Waited for, those of retries included.
-    flops : float
-        Estimated: twice the parameters for each token read or written; 0 where the size is unknown.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    reasoning_tokens: int = 0
-    seconds: float = 0.0
-    flops: float = 0.0
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    def to_json(self) -> dict[str, Any]:
-        """For records."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """What an agent said.
 
@@ -83,7 +53,7 @@ class Reply:
     status: Status = Status.OK
     detail: str = ""
     reasoning: str = ""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +72,7 @@ class Preference:
     scores: tuple[float, ...]
     status: Status = Status.OK
     detail: str = ""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
 
 
 @runtime_checkable

@@ -6,13 +6,13 @@ import abc
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 
-__all__ = ["Completion", "Subject", "SubjectIdentity"]
+__all__ = ["Completion", "Subject", "SubjectIdentity", "Usage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,39 @@ class SubjectIdentity:
         return {**asdict(self), "decoding_hash": self.decoding_hash}
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost; sums and differences by ``+`` and ``-``.
+
+    Parameters
+    ----------
+    calls : int
+    prompt_tokens, completion_tokens, reasoning_tokens : int
+        Reasoning tokens are part of the completion's.
+    seconds : float
+        Waited for, those of retries included.
+    flops : float
+        Estimated: twice the parameters for each token read or written; 0 where the size is unknown.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    seconds: float = 0.0
+    flops: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(self)))
+
+    def to_json(self) -> dict[str, Any]:
+        """For records."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
 class Subject(abc.ABC):
     """A model under evaluation.
 
@@ -81,6 +114,11 @@ class Subject(abc.ABC):
         self.identity = identity
         # By what is read and then by item: a bare prompt finds the answer to the item it came from.
         self._ready: dict[tuple[Any, ...], dict[str, Completion]] = {}
+
+    @property
+    def usage(self) -> Usage:
+        """What its answers cost so far; nothing where that is not known."""
+        return Usage()
 
     @abc.abstractmethod
     def answer(self, items: Sequence[Item]) -> list[Completion]:

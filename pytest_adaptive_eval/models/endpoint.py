@@ -11,8 +11,8 @@ from typing import Any
 
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply, Usage
-from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.models.agent import Message, Preference, Reply
+from pytest_adaptive_eval.models.base import Completion, Subject, Usage
 from pytest_adaptive_eval.models.endpoint_chat import chat_of_item, chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.models.endpoint_open import Endpoint, check_count, connect
 

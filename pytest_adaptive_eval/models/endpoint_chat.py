@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.core.item import Item, Status
-from pytest_adaptive_eval.models.agent import Message, Reply, Usage
+from pytest_adaptive_eval.models.agent import Message, Reply
+from pytest_adaptive_eval.models.base import Usage
 from pytest_adaptive_eval.models.endpoint_wire import Delivery, excerpt
 from pytest_adaptive_eval.models.images import open_image
 from pytest_adaptive_eval.models.prompting import Prompter

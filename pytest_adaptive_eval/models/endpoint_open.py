@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.models.agent import Usage
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.models.endpoint_chat import read_reply
 from pytest_adaptive_eval.models.endpoint_secrets import from_environment
 from pytest_adaptive_eval.models.endpoint_wire import Delivery, Wire, excerpt

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,12 @@ from pytest_adaptive_eval.models.decoding import Chooser, end_tokens, own_genera
 from pytest_adaptive_eval.models.images import open_image
 from pytest_adaptive_eval.models.loading import Loaded, load_checkpoint
 from pytest_adaptive_eval.models.prompting import TEMPLATE_DATE, Prompter
+from pytest_adaptive_eval.models.reasoning import split_reasoning
 
-__all__ = ["NON_FINITE", "Generated", "Generator", "Prompt", "fault"]
+__all__ = ["NON_FINITE", "THINKING", "Generated", "Generator", "Prompt", "answered", "fault"]
+
+#: What the chat templates of some models end with.
+THINKING = "<think>"
 
 NON_FINITE = "non-finite logits"
 
@@ -70,6 +74,19 @@ class Generated:
     completion: Completion
     read: int
     written: int
+
+
+def answered(prompt: Prompt, made: Generated) -> tuple[Completion, str]:
+    """The completion without what the model thought aloud, and that.
+
+    An answer of nothing else is ``empty``; one that was cut off stays what it is.
+    """
+    opened = prompt.text.rstrip().endswith(THINKING)  # by the chat template
+    text, reasoning, _ = split_reasoning(THINKING * opened + made.completion.text)
+    done = replace(made.completion, text=text)
+    if reasoning and done.status is Status.OK and not text.strip():
+        done = replace(done, status=Status.EMPTY, detail="nothing besides its reasoning")
+    return done, reasoning
 
 
 class Generator:

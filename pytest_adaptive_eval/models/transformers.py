@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import torch
 
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
-from pytest_adaptive_eval.models.generation import Generator, Prompt, fault
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.models.generation import Generated, Generator, Prompt, answered, fault
 
 __all__ = ["TransformersSubject"]
 
@@ -34,6 +35,8 @@ class TransformersSubject(Subject):
         self._prompter = generator.prompter
         self._max_tokens = max_tokens
         self._batch_size = batch_size
+        self._parameters = int(generator.loaded.model.num_parameters())
+        self._usage = Usage()
 
     @classmethod
     def load(
@@ -111,10 +114,17 @@ class TransformersSubject(Subject):
             except BaseException as error:
                 done[place] = fault(error)
         questions.sort(key=lambda question: (question[1].group, len(question[1].text), question[0]))
+        begun = time.perf_counter()
         for batch in self._batches(questions):
             answers = self._attempt(self._generator, [prompt for _, prompt in batch])
             done.update(zip((place for place, _ in batch), answers, strict=True))
+        self._usage += Usage(seconds=time.perf_counter() - begun)
         return [done[place] for place in range(len(items))]
+
+    @property
+    def usage(self) -> Usage:
+        """Calls, tokens, seconds and estimated FLOPs so far."""
+        return self._usage
 
     def close(self) -> None:
         """Give back memory and devices."""
@@ -148,9 +158,21 @@ class TransformersSubject(Subject):
     def _attempt(self, generator: Generator, batch: Sequence[Prompt]) -> list[Completion]:
         """Answer a batch; when it fails, answer its items one by one, so that one fault costs one item."""
         try:
-            return [generated.completion for generated in generator.generate(batch)]
+            made = generator.generate(batch)
         except BaseException as error:
             failed = fault(error)
             if len(batch) == 1:
                 return [failed]
+        else:
+            return [self._counted(prompt, one) for prompt, one in zip(batch, made, strict=True)]
         return [completion for prompt in batch for completion in self._attempt(generator, [prompt])]
+
+    def _counted(self, prompt: Prompt, made: Generated) -> Completion:
+        """The answer alone, with what it cost added up."""
+        done, reasoning = answered(prompt, made)
+        assert self._generator is not None
+        tokenizer = self._generator.loaded.tokenizer
+        thought = len(tokenizer(reasoning, add_special_tokens=False).input_ids) if reasoning else 0
+        flops = 2.0 * self._parameters * (made.read + made.written)
+        self._usage += Usage(1, made.read, made.written, thought, 0.0, flops)
+        return done

@@ -15,17 +15,14 @@ import torch
 
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply, Usage
-from pytest_adaptive_eval.models.base import SubjectIdentity
-from pytest_adaptive_eval.models.generation import NON_FINITE, Generator, Prompt, fault
-from pytest_adaptive_eval.models.reasoning import split_reasoning
+from pytest_adaptive_eval.models.agent import Message, Preference, Reply
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.generation import NON_FINITE, THINKING, Generator, Prompt, answered, fault
 
 __all__ = ["TransformersAgent"]
 
 #: For error messages.
 NAME = "a request to the agent"
-#: What the template of a model that always thinks leaves open at the end of a prompt.
-THINKING = "<think>"
 
 
 class TransformersAgent:
@@ -107,8 +104,7 @@ class TransformersAgent:
         except BaseException as error:
             failed = fault(error)
             return Reply("", failed.status, failed.detail, usage=Usage(1, seconds=time.perf_counter() - begun))
-        opened = prompt.text.rstrip().endswith(THINKING)
-        text, reasoning, _ = split_reasoning(THINKING * opened + made.completion.text)
+        done, reasoning = answered(prompt, made)
         usage = Usage(
             1,
             made.read,
@@ -117,10 +113,7 @@ class TransformersAgent:
             time.perf_counter() - begun,
             2.0 * self._parameters * (made.read + made.written),
         )
-        status, detail = made.completion.status, made.completion.detail
-        if status is Status.OK and not text.strip():
-            status, detail = Status.EMPTY, "nothing besides its reasoning"
-        return Reply(text, status, detail, reasoning, usage)
+        return Reply(done.text, done.status, done.detail, reasoning, usage)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Log-likelihood of `label` as the reply to the chat with each candidate added, the others unseen.

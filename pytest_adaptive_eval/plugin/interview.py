@@ -41,7 +41,7 @@ from pytest_adaptive_eval.core.selection import Proposal
 from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
-from pytest_adaptive_eval.models.base import Subject, SubjectIdentity
+from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.plugin.account import relative
 from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
@@ -137,6 +137,8 @@ class Interview(pytest.Function):
         self._hook = self.ihook
         self._identity = SubjectIdentity("")
         self._bound, self._decoding = False, ""
+        self._subject: Any = None
+        self._spent = Usage()
         self._answers: list[Administration] = []
         self._statuses: Counter[str] = Counter()
         self._chances: list[float] = []
@@ -295,6 +297,7 @@ class Interview(pytest.Function):
         known = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
         name = next(iter(known), "model") if "model" not in known else "model"
         self._subject = subject = funcargs.get(name)
+        self._spent = subject.usage if isinstance(subject, Subject) else Usage()
         if isinstance(subject, Subject):
             self.check_scope(self, name, self.evaluation.name)
         if name in known:
@@ -457,10 +460,24 @@ class Interview(pytest.Function):
         if code := self._code:
             self.record.extra["prompt"] = code
         self.record.interviewer = plain(session.account) or None
+        self.record.costs = self._costs(self.record)
         if self._journal is not None:
             self.record.extra["journal"] = self._journal.path.name
         if self._usage:
             self.record.extra["usage_error"] = True
+
+    def _costs(self, record: InterviewRecord) -> dict[str, Any]:
+        """What the questions cost, and choosing them; in FLOPs over those of asking the subject the whole bank."""
+        if not isinstance(self._subject, Subject):
+            return {}
+        subject = (self._subject.usage - self._spent).to_json()
+        given = (record.interviewer or {}).get("interviewer") or {}
+        interviewer = {name: given[name] for name in subject if name in given}
+        found: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
+        if subject["calls"] and subject["flops"]:
+            whole = subject["flops"] / subject["calls"] * record.size
+            found["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
+        return found if subject["calls"] else {}
 
     def runtest(self) -> None:
         """Fail when the interview is void; wrong answers never fail it."""

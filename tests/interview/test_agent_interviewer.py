@@ -19,8 +19,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interview.agent import OTHER, SORTED_AT_ONCE, AgentInterviewer
 from pytest_adaptive_eval.interview.interviewer import Candidate, Interviewer
 from pytest_adaptive_eval.interview.memory import CategoryRow, MemoryTable
-from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply, Usage
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 
 CHECKPOINT = Path(__file__).resolve().parents[2] / "fixtures" / "checkpoints" / "interviewer"
 MEMORY = MemoryTable((CategoryRow("sums", 3, -1.0, 1.0, 0.0, 0.5),), 3)

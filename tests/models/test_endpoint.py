@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models import load_agent, load_subject
-from pytest_adaptive_eval.models.agent import Agent, Message, Usage
-from pytest_adaptive_eval.models.base import Subject
+from pytest_adaptive_eval.models.agent import Agent, Message
+from pytest_adaptive_eval.models.base import Subject, Usage
 from pytest_adaptive_eval.models.endpoint import EndpointAgent, EndpointSubject
 from pytest_adaptive_eval.models.endpoint_chat import first_token, read_reply
 from pytest_adaptive_eval.models.endpoint_wire import Delivery

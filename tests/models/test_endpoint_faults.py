@@ -101,9 +101,12 @@ def test_a_reply_too_many_is_no_answer_to_the_next_question(pause: float, extra:
 
     def handle(connection: socket.socket, request: Request | None) -> None:
         while request is not None:
-            send(connection, completion(f"echo {request.prompt}"))
-            time.sleep(pause)
-            connection.sendall(more)
+            own = json.dumps(completion(f"echo {request.prompt}")).encode()
+            own = head(200, len(own)) + own
+            if pause:
+                connection.sendall(own)
+                time.sleep(pause)
+            connection.sendall(more if pause else own + more)
             extras.append(more)
             request = read_request(connection)
 

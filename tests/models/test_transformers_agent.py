@@ -95,9 +95,7 @@ def test_what_two_calls_share_is_read_once(agent: TransformersAgent) -> None:
     again = agent.prefer(CHAT, CANDIDATES, "seven")
     longer = [*CHAT[:-1], Message("user", CHAT[-1].text + "and the answer is ")]
     later = agent.prefer(longer, CANDIDATES, "seven")
-    fresh = TransformersAgent.load(agent._open().info.folder, device="cpu").prefer(
-        longer, CANDIDATES, "seven"
-    )
+    fresh = TransformersAgent.load(agent._open().info.folder, device="cpu").prefer(longer, CANDIDATES, "seven")
     assert again.usage.prompt_tokens < first.prompt_tokens
     assert later.usage.prompt_tokens < fresh.usage.prompt_tokens
     assert later.scores == pytest.approx(fresh.scores, abs=1e-4)

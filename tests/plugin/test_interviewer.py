@@ -159,3 +159,38 @@ def test_more_mistakes(lab: Any) -> None:
     lab.tests(TEST.format(more=", interview={'encoder': 'nothing-like-that'}"))
     assert lab.spawn().ret == pytest.ExitCode.USAGE_ERROR
     assert "nothing-like-that" in json.dumps(lab.record["interviews"][0]["error"])
+
+
+def test_what_it_cost(lab: Any) -> None:
+    lab.calibrated(n=120)
+    lab.pytester.makeconftest(
+        """
+        import pytest
+        from pytest_adaptive_eval.models import Completion, Subject, SubjectIdentity
+        from pytest_adaptive_eval.models.base import Usage
+
+        class Counting(Subject):
+            usage = Usage(7, 70, 7, 0, 1.0, 700.0)
+
+            def answer(self, items):
+                self.usage += Usage(len(items), 10 * len(items), len(items), 0, 0.5, 100.0 * len(items))
+                return [Completion("right") for _ in items]
+
+        @pytest.fixture(scope="module")
+        def model():
+            return Counting(SubjectIdentity("counting", "hash"))
+        """
+    )
+    lab.tests(TEST.format(more=", budget=30, stop='budget'"))
+    assert lab.run().ret == 0
+    costs = lab.record["interviews"][0]["costs"]
+    assert costs["subject"] == {
+        "calls": 30,
+        "prompt_tokens": 300,
+        "completion_tokens": 30,
+        "reasoning_tokens": 0,
+        "seconds": 15.0,
+        "flops": 3000.0,
+    }
+    assert costs["relative"] == 0.25
+    assert "interviewer" not in costs
