@@ -21,7 +21,6 @@ import csv
 import gzip
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -49,6 +48,7 @@ from pytest_adaptive_eval.core.selectors import FixedForm
 from pytest_adaptive_eval.core.session import Policy, Session
 from pytest_adaptive_eval.core.stopping import resolve_budget
 from pytest_adaptive_eval.interview.autojudger import AutoJudger
+from pytest_adaptive_eval.interview.embeddings import FactorsEmbedder
 from pytest_adaptive_eval.interview.first import by_difficulty
 from pytest_adaptive_eval.interview.metrics import difficulty_distance, relative_cost, semantic_distance, spread
 
@@ -66,8 +66,7 @@ class Row:
     model: str
     make: Callable[[Array, Array, int], Policy]
     score: str = "ability"
-    control: bool = False  # of vectors drawn at random
-    says: str = ""
+    embedded: str = "residual"  # by what embeddings
 
 
 def one_form(train: Array, points: Array, seed: int) -> Policy:  # noqa: ARG001
@@ -75,13 +74,13 @@ def one_form(train: Array, points: Array, seed: int) -> Policy:  # noqa: ARG001
     return Policy(FixedForm(tuple(np.random.default_rng(seed).permutation(train.shape[1]).tolist())), 0.0)
 
 
-def judger(model: str = "1pl", score: str = "ability", control: bool = False, **settings: Any) -> Row:
+def judger(model: str = "1pl", score: str = "ability", embedded: str = "residual", **settings: Any) -> Row:
     """A row of AutoJudger's."""
 
     def make(train: Array, points: Array, seed: int) -> Policy:
         return Policy(AutoJudger(points, responses=train, seed=seed, **settings), 0.0)
 
-    return Row(model, make, score, control)
+    return Row(model, make, score, embedded)
 
 
 def classical(name: str, model: str | None = None) -> Row:
@@ -115,8 +114,12 @@ ROWS: Mapping[str, Row] = {
     "AutoJudger, projected": judger(score="projection"),
     "2PL": judger("2pl", "projection"),
     "3PL": judger("3pl", "projection"),
-    "AutoJudger, control": judger(control=True),
-    "2PL, control": judger("2pl", "projection", control=True),
+    "AutoJudger, control": judger(embedded="control"),
+    "2PL, control": judger("2pl", "projection", "control"),
+    "AutoJudger, plain factors": judger(embedded="plain"),
+    "2PL, plain factors": judger("2pl", "projection", "plain"),
+    "AutoJudger, parameters": judger(embedded="parameters"),
+    "2PL, parameters": judger("2pl", "projection", "parameters"),
     "simplest": judger(),
 }
 
@@ -125,6 +128,18 @@ def at_random(n: int, seed: int) -> Array:
     """Unit vectors that know nothing, as many dimensions as CLIP ViT-B/32 has."""
     found = np.random.default_rng(seed).normal(size=(n, 512))
     return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True))
+
+
+def embeddings(row: Row, train: Array, bank: ItemBank, seed: int) -> NDArray[Any]:
+    """Of the items, by what the row says."""
+    if row.embedded == "control":
+        return at_random(len(bank), seed)
+    if row.embedded == "parameters":
+        return FactorsEmbedder().embed(bank)
+    if row.embedded == "plain":
+        found = response_factors(train)
+        return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9))
+    return residual_factors(train)
 
 
 def scores_of(session: Session, row: Row, count: int) -> Array:
@@ -155,8 +170,7 @@ def measured(name: str, banks: Callable[[str], ItemBank], train: Array, test: Ar
     """One row on one split."""
     row, n = ROWS[name], test.shape[1]
     truth = np.nanmean(test, axis=1)
-    factors = residual_factors(train)
-    points = at_random(n, seed) if row.control else factors
+    points = embeddings(row, train, banks(row.model), seed)
     counts = [resolve_budget(f"{share}%", n) for share in SHARES]
     start = time.perf_counter()
     if name == "cluster":
@@ -259,11 +273,11 @@ def mathvista() -> Iterator[dict[str, Any]]:
             for s in range(len(scores)):
                 train, test = np.delete(scores, s, axis=0), scores[[s]]
                 responses = Responses([str(i) for i in range(len(train))], [head[i] for i in columns], train)
-                points = at_random(len(columns), run) if row.control else residual_factors(train)
                 if name == "cluster":
                     found.append(float(test[0, clusters(response_factors(train), 50, run).items].mean()))
                     continue
                 bank = bank_maker("", responses, train)(row.model)
+                points = embeddings(row, train, bank, run)
                 # abilities of 24 fits are on 24 scales: all are ranked by projected accuracy
                 by = row if row.score == "mean" else replace(row, score="projection")
                 session = interviews(row, name, bank, train, points, test, 100 * run + s)
@@ -406,7 +420,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     if not FOLDER.is_dir():
-        sys.exit(f"skipped: no response matrices at {FOLDER}; ADAPTIVE_EVAL_DATA names their folder")
+        print(f"skipped: no response matrices at {FOLDER}; ADAPTIVE_EVAL_DATA names their folder")
+        return
     run(options) if options.command == "run" else show(options)
 
 

@@ -1,10 +1,10 @@
 """Gates on what an interviewer asked: a good and a regressed checkpoint, many seeds, against policies without one.
 
 ``python benchmarks/interviewer_gates.py`` interviews the fixture checkpoints text-late and text-regressed by their
-recorded answers, at the settings of the example (``examples/promotion``): half of the questions are the interviewer's and
-half are drawn uniformly, and the gate wants three fifths of the bank to be right.  Printed are the verdicts and the questions
-asked, by interviewer: by code, by the fixture's interviewer checkpoint, and the default policy ``decide`` beside.
-``--seeds`` (20), ``--budget`` (40%), ``--floor`` (0.5).
+recorded answers, at the settings of the example (``examples/promotion``): half of the questions are the interviewer's
+and half are drawn uniformly, and the gate wants three fifths of the bank to be right.  Printed are the verdicts and the
+questions asked, by interviewer: by code, by the fixture's interviewer checkpoint, and the default policy ``decide``
+beside.  ``--seeds`` (20), ``--budget`` (20%), ``--floor`` (0.5).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--budget", default="40%")
+    parser.add_argument("--budget", default="20%")
     parser.add_argument("--floor", type=float, default=0.5)
     parser.add_argument("--only", choices=("code", "model", "decide"))
     options = parser.parse_args()

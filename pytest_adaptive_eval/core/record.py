@@ -45,7 +45,10 @@ def plain(value: Any) -> Any:
     if kind is float:
         return value if math.isfinite(value) else None
     if isinstance(value, _Json):
-        known = {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
+        known = {}
+        for name in value.__dataclass_fields__:
+            part = getattr(value, name)
+            known[name] = part if part.__class__ in _ATOMS else plain(part)
         extra = known.pop("extra")
         return {**known, **extra}
     if isinstance(value, Mapping):

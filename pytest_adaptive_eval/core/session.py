@@ -255,7 +255,9 @@ class Session:
             )
         self._seeds = seeds
         self._rngs = [np.random.Generator(np.random.PCG64(s)) for s in seeds]
-        self._attentive: Attentive | None = None  # opened at the first question
+        #: What is opened at the first question.
+        self._openable = policy.selector if isinstance(policy.selector, Openable) and self._followed is None else None
+        self._attentive: Attentive | None = None
         self.asked = 0
         self.estimate = policy.estimator.prior(subjects, bank.dimensions)
         #: Reason and number of administrations at the stop, one a subject.
@@ -325,8 +327,8 @@ class Session:
             if k < 1:
                 raise ValueError(f"ask() for {k} items: ask for at least 1")
             k = min(k, self.budget - self.asked)
-            if self._attentive is None and isinstance(self.policy.selector, Openable) and self._followed is None:
-                self._attentive = self.policy.selector.open(self.bank, self._seeds)
+            if self._openable is not None:
+                self._attentive, self._openable = self._openable.open(self.bank, self._seeds), None
             rows = self.subjects if self._attentive is not None else max(1, CELLS // len(self.bank))
             parts = [self._propose(slice(s, s + rows), k) for s in range(0, self.subjects, rows)]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
@@ -344,6 +346,8 @@ class Session:
         policy = self.policy
         if self._attentive is not None:
             own = self._attentive.reason(subject, item)
+            if not own and policy.floor == 0:
+                return f"next behind what {policy.selector.name} chose"
             return own or f"drawn uniformly, as {policy.floor:.0%} of the questions are"
         if policy.selector.mode == "top" and policy.floor == 0:
             return f"highest {policy.selector.name.removeprefix('maximum-')}"

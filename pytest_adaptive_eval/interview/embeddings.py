@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.clusters import response_factors
+from pytest_adaptive_eval.core.clusters import residual_factors
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
 from pytest_adaptive_eval.interview.embedding_cache import CachedEmbedder, Encoder
@@ -43,7 +43,7 @@ class FactorsEmbedder:
         lies where its parameters are: discrimination and intercept, each
         standardised over the bank, and 1.
     count : int
-        Factors of the responses, besides the share that was right.
+        Factors of the responses less what item and subject explain: plain ones set apart what tells nobody apart.
     """
 
     def __init__(self, responses: Responses | None = None, *, count: int = 8) -> None:
@@ -75,7 +75,9 @@ class FactorsEmbedder:
                     f"{len(lacking) - 1} more; embed by parameters, or give the responses that calibrated the bank"
                 )
             scores = self._responses.scores[:, [at[name] for name in bank.ids]]
-            return unit_rows(response_factors(scores, self._count), self.name)
+            found = residual_factors(scores, self._count)
+            unknown = 1.0 - np.linalg.norm(found, axis=1)  # an item that nobody answered has an axis of its own
+            return unit_rows(np.column_stack([found, unknown]), self.name)
         if not bank.calibrated:
             raise BankError(
                 f"bank {bank.name!r} has no parameters, and no responses were given: calibrate it, or embed by an "

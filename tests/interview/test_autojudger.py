@@ -77,6 +77,9 @@ class Spy:
     def account(self):
         return {"name": self.name, "calls": len(self.seen)}
 
+    def close(self):
+        self.closed = True
+
 
 def judge(**settings):
     settings.setdefault("restarts", 3)
@@ -93,9 +96,12 @@ def interview(selector, scores=None, bank=BANK, floor=0.0, budget=30, seed=1, **
 
 
 def test_it_is_what_a_session_takes():
-    selector = judge()
+    selector = judge(interviewer=Spy())
     assert isinstance(selector, Openable)
-    assert isinstance(selector.open(BANK, [np.random.SeedSequence(0)]), Attentive)
+    opened = selector.open(BANK, [np.random.SeedSequence(0)])
+    assert isinstance(opened, Attentive)
+    opened.close()
+    assert selector.interviewer.closed
 
 
 def test_every_choice_is_of_the_candidates_that_the_paper_describes():
