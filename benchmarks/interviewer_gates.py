@@ -82,7 +82,7 @@ def main() -> None:
 
         ways: dict[str, Callable[[int], Policy]] = {
             "code": lambda seed: led({"encoder": "clip"}, seed),
-            "model": lambda seed: led({"encoder": "clip", "interviewer": "interviewer"}, seed),
+            "model": lambda seed: led({"encoder": "clip", "interviewer": "interviewer", "sort_candidates": True}, seed),
             "decide": lambda _: plain,
         }
         for name in ("text-late", "text-regressed"):

@@ -47,11 +47,44 @@ def moments(count: int) -> list[State]:
     return [states.draw(ROWS[n % len(ROWS)], CANDIDATES, plain=True) for n in range(count)]
 
 
-def choose(agent: Agent, mode: str, state: State, order: Sequence[int]) -> Choice:
-    """The choice with the candidates handed in by an order, as an index in their own; nothing is remembered."""
-    interviewer = AgentInterviewer(agent, mode=mode, images=False)  # type: ignore[arg-type]
-    choice = interviewer.choose([state.candidates[i] for i in order], state.memory, state.ability)
+class Forgetful(dict[str, str]):
+    """Keeps no decision, so that each is made anew."""
+
+    def __setitem__(self, key: str, value: str) -> None:
+        """Let it go."""
+
+
+def interviewer(agent: Agent, mode: str, sort_candidates: bool = True) -> AgentInterviewer:
+    """One that sorts each question once, and chooses anew each time."""
+    return AgentInterviewer(
+        agent,
+        mode=mode,  # type: ignore[arg-type]
+        images=False,
+        sort_candidates=sort_candidates,
+        decisions=Forgetful(),
+    )
+
+
+def choose(leader: AgentInterviewer, state: State, order: Sequence[int]) -> Choice:
+    """The choice with the candidates handed in by an order, as an index in their own."""
+    choice = leader.choose([state.candidates[i] for i in order], state.memory, state.ability)
     return Choice(order[choice.index], choice.reason, choice.fallback)
+
+
+def chosen(leader: AgentInterviewer, name: str, drawn: Sequence[State]) -> list[Choice]:
+    """All choices; prints how they compare with the teacher's."""
+    begun = time.perf_counter()
+    choices = [choose(leader, state, range(CANDIDATES)) for state in drawn]
+    seconds = (time.perf_counter() - begun) / len(drawn)
+    right = sum(choice.index in best(state) for choice, state in zip(choices, drawn, strict=True))
+    chance = sum(len(best(state)) for state in drawn) / CANDIDATES
+    print(
+        f"{name}: {right} of {len(drawn)} choices are the teacher's (by chance {chance:.1f}), "
+        f"{sum(bool(choice.fallback) for choice in choices)} fallbacks, {1000 * seconds:.0f} ms a choice, "
+        f"{leader.account()['calls']} calls",
+        flush=True,
+    )
+    return choices
 
 
 def straight(agent: Agent, state: State, order: Sequence[int]) -> int:
@@ -96,23 +129,14 @@ def main() -> None:
     drawn = moments(options.choices)
     order = list(range(CANDIDATES))
     agent = TransformersAgent.load(CHECKPOINT, device="cpu")
-    local: dict[str, list[Choice]] = {}
-    chance = sum(len(best(state)) / CANDIDATES for state in drawn) / len(drawn)
+    leaders = {mode: interviewer(agent, mode) for mode in MODES}
+    local = {mode: chosen(leaders[mode], mode, drawn) for mode in MODES}
     for mode in MODES:
-        begun = time.perf_counter()
-        local[mode] = [choose(agent, mode, state, order) for state in drawn]
-        seconds = (time.perf_counter() - begun) / len(drawn)
-        right = sum(choice.index in best(state) for choice, state in zip(local[mode], drawn, strict=True))
-        failed = sum(bool(choice.fallback) for choice in local[mode])
-        print(
-            f"{mode}: {right} of {len(drawn)} as the teacher (chance {chance:.2f}), {failed} fallbacks, "
-            f"{1000 * seconds:.0f} ms a choice",
-            flush=True,
-        )
+        chosen(interviewer(agent, mode, sort_candidates=False), f"{mode}, candidates not sorted", drawn)
     rng = random.Random("shuffled")
     for mode in MODES:
         flips = sum(
-            choose(agent, mode, state, rng.sample(order, CANDIDATES)).index != choice.index
+            choose(leaders[mode], state, rng.sample(order, CANDIDATES)).index != choice.index
             for choice, state in zip(local[mode], drawn, strict=True)
         )
         print(f"{mode}: {flips} of {len(drawn)} choices flip when the candidates are shuffled", flush=True)
@@ -130,14 +154,14 @@ def sort(agent: Agent) -> None:
     """Sort the banks' first items together, and others alone."""
     for kind in ("text", "vision"):
         items = random.Random(kind).sample(items_of(kind), 50)
-        interviewer = AgentInterviewer(agent, images=False)
-        together = [names for n in range(0, 50, 10) for names in interviewer.categorise(items[n : n + 10], [])]
+        leader = AgentInterviewer(agent, images=False)
+        together = [names for n in range(0, 50, 10) for names in leader.categorise(items[n : n + 10], [])]
         known = sorted({category(item) for item in items})
-        alone = [interviewer.categorise([item], known)[0] for item in items]
+        alone = [AgentInterviewer(agent, images=False).categorise([item], known)[0] for item in items]
         right = [
             sum(names == (category(i),) for names, i in zip(found, items, strict=True)) for found in (together, alone)
         ]
-        failed = dict(interviewer.account()["fallbacks"])
+        failed = dict(leader.account()["fallbacks"])
         print(
             f"{kind}: sorted as the teacher {right[0]} of 50 ten at a time, {right[1]} of 50 alone, fallbacks {failed}"
         )
@@ -145,13 +169,10 @@ def sort(agent: Agent) -> None:
 
 def compare(served: Agent, drawn: Sequence[State], local: Sequence[Choice]) -> None:
     """The same choices by the server, and what differs."""
-    order = list(range(CANDIDATES))
-    begun = time.perf_counter()
-    remote = [choose(served, "reply", state, order) for state in drawn]
-    seconds = (time.perf_counter() - begun) / len(drawn)
+    remote = chosen(interviewer(served, "reply"), "served", drawn)
     same = sum(a.index == b.index for a, b in zip(local, remote, strict=True))
     words = sum(a == b for a, b in zip(local, remote, strict=True))
-    print(f"served: {same} of {len(drawn)} choices and {words} reasons identical, {1000 * seconds:.0f} ms a choice")
+    print(f"served: {same} of {len(drawn)} choices and {words} reasons identical")
     for n, (a, b) in enumerate(zip(local, remote, strict=True)):
         if a != b:
             print(f"  moment {n}: here {a.index} ({a.reason}), served {b.index} ({b.reason})")

@@ -68,9 +68,10 @@ def main() -> None:
             calls, size = 0, 1
             for seed in range(options.seeds):
                 code, record = run(checkpoint, seed, Path(name), options.replay)
-                interview = record["interviews"][0]
+                interview = next(i for i in record["interviews"] if i["name"] == "text")
                 codes[code] += 1
-                gate = next(g for g in record["gates"] if g["verdict"]["metric"] == "accuracy")
+                mine = [g for g in record["gates"] if g["interview"] == "text"]
+                gate = next(g for g in mine if g["verdict"]["metric"] == "accuracy")
                 outcomes[gate["verdict"]["outcome"]] += 1
                 theta[checkpoint].append(interview["theta"][0])
                 calls, size = calls + interview["asked"], interview["size"]

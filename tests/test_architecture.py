@@ -28,6 +28,7 @@ MAY = {
     "baseline": CORE | {"models", "store"},
     "rescore": CORE | {"baseline", "config"},
     "interview": CORE | {"tasks", "models"},
+    "peers": CORE | {"models", "tasks"},
     "config": CORE | {"interview", "banks", "models", "calibration", "sandbox", "tasks", "store", "reports"},
     "plugin": CORE | {"baseline", "config", "banks", "models", "store", "reports", "tasks"},
     "cli": CORE

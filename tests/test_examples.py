@@ -36,8 +36,8 @@ def test_the_late_checkpoint_is_promoted(tmp_path: Path) -> None:
     junit = tmp_path / "gates.xml"
     code, output, record = run(EXAMPLE, tmp_path, "--adaptive-eval-junit", str(junit))
     assert code == 0, output
-    [interview] = record["interviews"]
-    assert interview["subject"]["name"] == "text-late"
+    interview, led = record["interviews"]
+    assert interview["subject"]["name"] == led["subject"]["name"] == "text-late"
     assert len(interview["subject"]["checkpoint"]) == 64
     assert interview["asked"] == interview["scored"] == len(interview["administrations"])
     assert (interview["size"], interview["stop"]) == (624, "DECISION")
@@ -49,6 +49,15 @@ def test_the_late_checkpoint_is_promoted(tmp_path: Path) -> None:
     assert first["text"]
     assert 0 < first["propensity"] < 0.1
     assert 'failures="0"' in junit.read_text()
+    said = led["interviewer"]
+    assert said["interviewer"]["model"] == "interviewer"
+    assert said["interviewer"]["calls"] > said["chosen"] > 0
+    assert said["fallbacks"] < said["chosen"] / 10
+    assert said["embeddings"].startswith("open_clip")
+    reasons = [a["reason"] for a in led["administrations"]]
+    assert sum(reason.startswith("chosen because interviewer") for reason in reasons) > 0
+    assert led["costs"]["interviewer"]["prompt_tokens"] > led["costs"]["subject"]["prompt_tokens"] > 0
+    assert "interviewed: interviewer " in output
 
 
 def test_the_regressed_checkpoint_is_refused(tmp_path: Path) -> None:
@@ -57,6 +66,7 @@ def test_the_regressed_checkpoint_is_refused(tmp_path: Path) -> None:
     assert code == 1, output
     outcomes = {gate["name"]: gate["verdict"]["outcome"] for gate in record["gates"]}
     assert outcomes["text-accuracy[at-least-0.6]"] in ("FAIL", "INCONCLUSIVE")
+    assert outcomes["interviewed-accuracy[at-least-0.6]"] in ("FAIL", "INCONCLUSIVE")
     sentence = next(gate["verdict"]["sentence"] for gate in record["gates"] if gate["verdict"]["outcome"] != "PASS")
     assert sentence in output
 
@@ -65,7 +75,7 @@ def test_the_root_gates_a_fixture_checkpoint(tmp_path: Path) -> None:
     recorded = f"replay:{FIXTURES / 'responses' / 'released-text.csv.gz'}#text-mid"
     code, output, record = run(ROOT, tmp_path, "--adaptive-eval-model", recorded)
     assert code == 1, output
-    assert "collected 3 items" in output
+    assert "collected 5 items" in output
     assert record["interviews"][0]["subject"]["name"] == "text-mid"
 
 

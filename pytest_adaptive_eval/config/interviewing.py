@@ -28,6 +28,7 @@ INTERVIEW_KEYS: Mapping[str, tuple[type, ...]] = {
     "interviewer": (str,),
     "mode": (str,),
     "options": (dict,),
+    "sort_candidates": (bool,),
     "encoder": (str,),
     "part": (str,),
     "first": (str,),
@@ -94,7 +95,7 @@ def interviewed(
     mode = data.get("mode")
     if mode is not None and mode not in _MODES:
         raise ConfigError(f"{where}: interview.mode is {mode!r}, expected {' or '.join(_MODES)}")
-    if not spec and (own := [name for name in ("mode", "options") if name in data]):
+    if not spec and (own := [name for name in ("mode", "options", "sort_candidates") if name in data]):
         raise ConfigError(f"{where}: interview.{own[0]} goes with interview.interviewer, a model, and there is none")
     passed = {name: data[name] for name in _PASSED if name in data}
     more: dict[str, Any] = {}
@@ -102,17 +103,18 @@ def interviewed(
         more["window"] = _window(data["window"], where)
     if spec:
         form = {"memory": data.get("memory", True), "difficulty": data.get("difficulty", "irt")}
-        form["images"] = data.get("visual", True)
+        form |= {"images": data.get("visual", True), "sort_candidates": data.get("sort_candidates", False)}
         more["interviewer"] = _Agent(spec, mode, form, data.get("options", {}), cache, _Decisions(decisions, fresh))
     embedder = _Embedder(encoder, data.get("part"), cache)
     try:
         made = AutoJudger(embedder, seed=seed, **passed, **more)
     except ConfigError as error:
         raise ConfigError(f"{where}: interview: {error}") from None
-    who = f"interviewer {spec}" if spec else "interviewer by code"
+    who = f"interviewer {data['interviewer']}" if spec else "interviewer by code"
     if not made.agent:
         who = "drawn in the window, nobody picks"
-    return made, f"{who}; {embedder.sentence(bank)}"
+    what = f"embeddings by {data['encoder']}, as configured" if encoder else best_embedder(bank)[1]
+    return made, f"{who}; {what}"
 
 
 def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:
@@ -146,12 +148,6 @@ class _Embedder:
         self._made: Embedder | None = None
         #: What went otherwise than planned.
         self.notes: list[str] = []
-
-    def sentence(self, bank: ItemBank) -> str:
-        """Which embeddings there will be, and why, without loading them."""
-        if self._encoder:
-            return f"embeddings by {self._encoder}, as configured"
-        return best_embedder(bank)[1]
 
     @property
     def name(self) -> str:

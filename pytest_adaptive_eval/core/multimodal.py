@@ -28,13 +28,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.core import irt
-from pytest_adaptive_eval.core.inference import normal_quantile
 from pytest_adaptive_eval.errors import EstimationError
 
 __all__ = ["Abilities", "Form", "Information", "Modalities", "MultimodalItems", "Population", "estimate_abilities"]
@@ -77,7 +77,11 @@ class Modalities:
 
     def __post_init__(self) -> None:
         names = tuple(self.names)
-        if not names or len(set(names)) < len(names) or any(n in ("none", "base", "cross", "") or "+" in n for n in names):
+        if (
+            not names
+            or len(set(names)) < len(names)
+            or any(n in ("none", "base", "cross", "") or "+" in n for n in names)
+        ):
             raise EstimationError(
                 f"modalities are {names!r}, expected different names, none of them 'none', 'base' or 'cross', without "
                 "a plus sign"
@@ -271,7 +275,7 @@ class Abilities:
 
     def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
         """Two-sided interval of every ability, both of shape (S, K), within ``[0, bound]``."""
-        half = normal_quantile(0.5 + confidence / 2) * np.sqrt(self.spread.diagonal(axis1=1, axis2=2))
+        half = NormalDist().inv_cdf(0.5 + confidence / 2) * np.sqrt(self.spread.diagonal(axis1=1, axis2=2))
         return _bounded(self.u - half, self.bound), _bounded(self.u + half, self.bound)
 
 
@@ -370,7 +374,7 @@ class Information:
     @classmethod
     def start(cls, precision: Array) -> Information:
         """From the precision (K, K) of the prior."""
-        return cls(np.linalg.inv(precision), float(np.linalg.slogdet(precision)[1]))
+        return cls(np.asarray(np.linalg.inv(precision), dtype=np.float64), float(np.linalg.slogdet(precision)[1]))
 
     def gain(self, weights: Array, slopes: Array) -> Array:
         """How much each of several answers alone would raise the log-determinant.
@@ -391,7 +395,9 @@ class Information:
             towards = (inverse @ slopes[:, f, :, None])[:, :, 0]
             grown = weights[:, f] * (towards * slopes[:, f]).sum(axis=1)
             total += np.log1p(grown)
-            inverse = inverse - (weights[:, f] / (1.0 + grown))[:, None, None] * towards[:, :, None] * towards[:, None, :]
+            inverse = (
+                inverse - (weights[:, f] / (1.0 + grown))[:, None, None] * towards[:, :, None] * towards[:, None, :]
+            )
         return total
 
     def add(self, weights: Sequence[float] | Array, slopes: Array) -> None:

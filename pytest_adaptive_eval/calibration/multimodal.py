@@ -1,0 +1,479 @@
+"""Fits of M2-IRT and M3-IRT to responses in formats, by mini-batch gradient descent in torch.
+
+The model and its one convention of signs stand in `core.multimodal`.  Every part
+of ability, discrimination and difficulty is ``q expit(x)`` of a free number x, so
+that it lies in (0, q) without clamping.  The free numbers have normal priors, of
+learned mean and fixed spread: with some two dozen subjects the likelihood alone
+drives half the parts to a bound, and abilities in several parts are told apart
+by little else.  A share of the responses is held out: their loss says when to
+stop and which state to restore, and their ROC-AUC chooses q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.calibration.multimodal_errors import Standing, item_covariance, standing, with_item_errors
+from pytest_adaptive_eval.core.multimodal import (
+    AT_BOUND,
+    Abilities,
+    Form,
+    Modalities,
+    MultimodalItems,
+    Population,
+    estimate_abilities,
+)
+from pytest_adaptive_eval.errors import EstimationError
+
+__all__ = ["BOUNDS", "Identifiability", "MultimodalFit", "Training", "checked_formats", "fit_multimodal", "roc_auc"]
+
+Array = NDArray[np.float64]
+
+#: Upper bounds q that are tried.
+BOUNDS = (2.0, 4.0, 8.0, 16.0)
+#: Starting values of a discrimination and of an ability part, as far as a small q allows.
+START = 0.6
+#: Correlation of two estimated abilities, given a whole bank, above which the bank does not tell them apart.
+TOLD_APART = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How a fit is made.
+
+    Parameters
+    ----------
+    rate : float
+        Of Adam.
+    steps : int
+        At most, for one q.
+    block : int
+        Items in a mini-batch, in all their formats; each epoch draws the blocks anew.
+    every, patience : int
+        The held-out loss is looked at every so many steps, and the fit ends when so many looks found no better one.
+    held_out : float
+        Share of the responses.
+    item_spread, ability_spread : float
+        Standard deviation of the priors of ``logit(x / q)``.
+    """
+
+    rate: float = 0.01
+    steps: int = 1000
+    block: int = 512
+    every: int = 20
+    patience: int = 5
+    held_out: float = 0.1
+    item_spread: float = 1.0
+    ability_spread: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identifiability:
+    """What the responses can tell of the parts.
+
+    Parameters
+    ----------
+    at_bound : mapping of str to array, shape (K,)
+        Share of the ``ability``, ``discrimination`` and ``difficulty`` parts within a hundredth of 0 or q.
+    condition : float
+        Of the information about one subject's abilities, at the middle of the population, from the whole bank in all
+        formats, without prior: largest over smallest eigenvalue.  Infinite where a direction is not seen at all.
+    reliability : array, shape (K,)
+        Share of the abilities' variance over subjects that is not error of estimation, given the items.
+    confused : tuple of (str, str)
+        Parts whose estimates correlate by more than TOLD_APART in absolute value, given the whole bank: only their sum
+        is known.
+    """
+
+    at_bound: Mapping[str, Array]
+    condition: float
+    reliability: Array
+    confused: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultimodalFit:
+    """A fit, and how it came about.
+
+    Parameters
+    ----------
+    items : MultimodalItems
+    abilities : Abilities
+        Of the calibration subjects, most probable given the items, with covariances that allow for the items' errors.
+    population : Population
+        The prior of a new subject.
+    prior : Population
+        That the calibration subjects' abilities were fitted with: independent parts.
+    covariance : array, shape (n, 2 K, 2 K)
+        Of the items' free numbers, see `multimodal_errors.item_covariance`.
+    auc, loss : float
+        Of the held-out responses, at the chosen q; `loss` in nats a response.
+    tried : mapping of float to float
+        ROC-AUC of the held-out responses by q.
+    steps : int
+        At which the restored state was reached.
+    history : tuple of float
+        Held-out losses, every so many steps, at the chosen q.
+    converged : bool
+        Whether the held-out loss stopped falling within the permitted steps.
+    """
+
+    items: MultimodalItems
+    abilities: Abilities
+    population: Population
+    prior: Population
+    covariance: Array
+    auc: float
+    loss: float
+    tried: Mapping[float, float]
+    steps: int
+    history: tuple[float, ...] = field(default=())
+    converged: bool = True
+
+    def probability(self) -> Array:
+        """Of right answers of the calibration subjects, shape (S, n, F)."""
+        return self.items.probability(self.abilities.theta)
+
+    def estimate(self, scores: ArrayLike) -> Abilities:
+        """Abilities of new subjects, with errors that allow for those of the items.
+
+        Parameters
+        ----------
+        scores : array_like, shape (S, n, F)
+            NaN where there is no answer.
+        """
+        array = np.asarray(scores, dtype=np.float64)
+        parts = self.items.slopes.shape[-1]
+        flat = self.items.slopes.reshape(-1, parts), self.items.intercepts.ravel()
+        found = estimate_abilities(array.reshape(len(array), -1), *flat, self.population)
+        return with_item_errors(found, self.items, self.covariance, ~np.isnan(array))
+
+    def standing(self, scores: ArrayLike) -> Standing:
+        """Abilities of the calibration subjects against each other, from the responses that were fitted.
+
+        Takes the inverse of a matrix of (S K)^2 numbers.
+
+        Parameters
+        ----------
+        scores : array_like, shape (S, n, F)
+        """
+        array = np.asarray(scores, dtype=np.float64)
+        parts = self.items.slopes.shape[-1]
+        flat = self.items.slopes.reshape(-1, parts), self.items.intercepts.ravel()
+        found = estimate_abilities(array.reshape(len(array), -1), *flat, self.prior)
+        return standing(found, self.items, self.covariance, ~np.isnan(array))
+
+    def identifiability(self) -> Identifiability:
+        """Which parts the responses could tell, and which they could not."""
+        items, population = self.items, self.population
+        parts = items.modalities.parts
+        share = {
+            "ability": self.abilities.theta,
+            "discrimination": items.discrimination,
+            "difficulty": items.difficulty,
+        }
+        near = {
+            name: ((x < AT_BOUND * items.bound) | (x > (1 - AT_BOUND) * items.bound)).mean(axis=0)
+            for name, x in share.items()
+        }
+        p = items.probability(population.theta[None])[0]
+        slopes = items.slopes.reshape(-1, len(parts))
+        weighted = slopes * (p * (1.0 - p)).reshape(-1, 1)
+        information = weighted.T @ slopes
+        values = np.linalg.eigvalsh(information)
+        condition = float(values[-1] / values[0]) if values[0] > 1e-12 * values[-1] else float("inf")
+        covariance = np.linalg.inv(information + population.precision())
+        sd = np.sqrt(covariance.diagonal())
+        correlation = covariance / np.outer(sd, sd)
+        error = self.abilities.covariance.diagonal(axis1=1, axis2=2).mean(axis=0)
+        reliability = 1.0 - error / (error + self.abilities.theta.var(axis=0))
+        confused = tuple(
+            (parts[i], parts[j])
+            for i in range(len(parts))
+            for j in range(i + 1, len(parts))
+            if abs(correlation[i, j]) > TOLD_APART
+        )
+        return Identifiability(near, condition, reliability, confused)
+
+
+def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
+    """Area under the ROC curve: chance that a right answer has a higher score than a wrong one, ties half.
+
+    NaN where all answers are alike; a fractional answer counts as right from one half.
+    """
+    from scipy.stats import rankdata
+
+    positive = np.asarray(right, dtype=np.float64).ravel() >= 0.5
+    ranks = rankdata(np.asarray(score, dtype=np.float64).ravel())
+    ones, zeros = int(positive.sum()), int((~positive).sum())
+    if not ones or not zeros:
+        return float("nan")
+    return float((ranks[positive].sum() - ones * (ones + 1) / 2) / (ones * zeros))
+
+
+def checked_formats(scores: ArrayLike, modalities: Modalities) -> Array:
+    """Responses (S, n, F) as numbers, NaN where missing.
+
+    Raises
+    ------
+    EstimationError
+        Another shape, a value outside [0, 1], fewer than two subjects, or a subject, item or format without response.
+    """
+    array = np.asarray(scores, dtype=np.float64)
+    formats = len(modalities.formats)
+    if array.ndim != 3 or array.shape[2] != formats or len(array) < 2:
+        raise EstimationError(
+            f"responses have shape {array.shape}; expected two or more subjects x items x {formats} formats"
+        )
+    seen = ~np.isnan(array)
+    if not ((array[seen] >= 0) & (array[seen] <= 1)).all():
+        raise EstimationError("responses lie in [0, 1], with NaN where missing")
+    for axes, what in (((1, 2), "subject"), ((0, 2), "item"), ((0, 1), "format")):
+        if not (some := seen.any(axis=axes)).all():
+            raise EstimationError(f"{what} number {int(some.argmin())} has no response at all; leave it out")
+    return array
+
+
+def fit_multimodal(
+    scores: ArrayLike,
+    *,
+    modalities: Modalities | None = None,
+    form: Form = "m2",
+    bounds: Sequence[float] = BOUNDS,
+    training: Training | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    progress: Callable[[float, int, float], None] | None = None,
+) -> MultimodalFit:
+    """Fit items and subjects, q chosen by the ROC-AUC of held-out responses.
+
+    Parameters
+    ----------
+    scores : array_like, shape (S, n, F)
+        In [0, 1], NaN where missing; formats in the order of `modalities`.
+    modalities : Modalities, optional
+        Image and text when omitted.
+    form : {"m2", "m3"}
+    bounds : sequence of float
+        Values of q to try; the first of equal AUC wins.
+    training : Training, optional
+    seed : int
+        Of what is held out, the starting values and the mini-batches.  The same
+        seed gives the same fit on one machine.
+    device : str
+        A torch device.
+    progress : callable, optional
+        Takes q, the step and the held-out loss.
+
+    Raises
+    ------
+    EstimationError
+        See `checked_formats`; or an unknown form, or a bound that is not positive.
+    """
+    modalities, training = modalities or Modalities(), training or Training()
+    array = checked_formats(scores, modalities)
+    if form not in ("m2", "m3") or not bounds or min(bounds) <= 0:
+        raise EstimationError(f"form {form!r} with bounds {tuple(bounds)!r}: expected m2 or m3, and positive bounds")
+    rng = np.random.default_rng(seed)
+    held = ~np.isnan(array) & (rng.random(array.shape) < training.held_out)
+    if not held.any():
+        held = ~np.isnan(array)  # too few to hold any out: the loss on all of them says when to stop
+        trained = held
+    else:
+        trained = ~np.isnan(array) & ~held
+    best: tuple[float, _Result, float] | None = None
+    tried: dict[float, float] = {}
+    for bound in bounds:
+        descent = _Descent(array, trained, held, modalities, form, float(bound), training, seed, device)
+        result = descent.run(progress)
+        tried[float(bound)] = result.auc
+        if best is None or result.auc > best[0] + 1e-6:
+            best = (result.auc, result, float(bound))
+    assert best is not None
+    _, result, bound = best
+    items = MultimodalItems(modalities, form, bound, result.discrimination, result.difficulty)
+    parts = len(modalities.parts)
+    prior = Population(result.centre, np.eye(parts) * training.ability_spread**2, bound)
+    flat = items.slopes.reshape(-1, parts), items.intercepts.ravel()
+    abilities = estimate_abilities(array.reshape(len(array), -1), *flat, prior, start=result.theta)
+    population = Population.of(abilities.theta, bound)
+    seen = ~np.isnan(array)
+    covariance = item_covariance(items, abilities.theta, seen, training.item_spread)
+    abilities = with_item_errors(abilities, items, covariance, seen)
+    return MultimodalFit(
+        items,
+        abilities,
+        population,
+        prior,
+        covariance,
+        result.auc,
+        result.loss,
+        tried,
+        result.steps,
+        result.history,
+        result.converged,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Result:
+    discrimination: Array
+    difficulty: Array
+    theta: Array
+    centre: Array
+    auc: float
+    loss: float
+    steps: int
+    history: tuple[float, ...]
+    converged: bool
+
+
+class _Descent:
+    """Adam on the free numbers of one q, with the gradient written out: three passes where autograd takes ten."""
+
+    def __init__(
+        self,
+        scores: Array,
+        trained: NDArray[np.bool_],
+        held: NDArray[np.bool_],
+        modalities: Modalities,
+        form: Form,
+        bound: float,
+        training: Training,
+        seed: int,
+        device: str,
+    ) -> None:
+        import torch
+
+        self.torch, self.form, self.q, self.training = torch, form, bound, training
+        self.generator = torch.Generator().manual_seed(seed)
+
+        def make(values: Any) -> Any:
+            return torch.tensor(np.ascontiguousarray(values), dtype=torch.float32, device=device)
+
+        # items first, so that a block of items is contiguous
+        self.score = make(np.nan_to_num(scores).transpose(1, 2, 0))
+        self.seen = make(trained.transpose(1, 2, 0))
+        self.count = float(trained.sum())
+        where = np.flatnonzero(held.transpose(1, 2, 0).ravel())
+        self.held = torch.as_tensor(where, device=device)
+        self.truth = self.score.reshape(-1)[self.held]
+        self.design, self.signed = make(modalities.design), make(modalities.design * modalities.signs)
+        a, b, theta = self._start(scores, trained, modalities)
+        noise = 0.05 * torch.randn(a.shape, generator=self.generator).to(device)
+        self.a, self.b, self.theta = make(a) + noise, make(b), make(theta)
+        # learned means of the priors, in rows: discrimination, difficulty, ability
+        self.mean = torch.stack([self.a.mean(0), self.b.mean(0), self.theta.mean(0)])
+        self.free = [self.a, self.b, self.theta, self.mean]
+        self.optimiser = torch.optim.Adam(self.free, lr=training.rate)
+
+    def _start(self, scores: Array, trained: NDArray[np.bool_], modalities: Modalities) -> tuple[Array, Array, Array]:
+        """Free numbers from the log-odds of the mean scores of each item and subject in each format."""
+        q = self.q
+        first = min(START, 0.3 * q)
+        parts = np.linalg.pinv(modalities.design)
+        known = np.where(trained, scores, np.nan)
+
+        def level(axis: int) -> Array:
+            right, all_ = np.nansum(known, axis=axis), trained.sum(axis=axis)
+            mean = right.sum(axis=0) / np.maximum(all_.sum(axis=0), 1)
+            p = (right + 2.0 * mean) / (all_ + 2.0)
+            return np.asarray(np.log((p + 0.01) / (1.01 - p)))
+
+        by_item, by_subject = level(0), level(1)
+        ability = first + 0.5 * (by_subject - by_subject.mean(axis=0)) @ parts.T
+        slope = modalities.design.sum(axis=1) * first if self.form == "m2" else np.ones(len(modalities.design))
+        reached = modalities.design @ np.full(parts.shape[0], first) * (1.0 if self.form == "m2" else first)
+        difficulty = (reached - by_item / slope) @ parts.T * modalities.signs
+
+        def free(x: Array) -> Array:
+            share = np.clip(x / q, 0.03, 0.97)
+            return np.asarray(np.log(share / (1.0 - share)))
+
+        n = scores.shape[1]
+        return free(np.full((n, len(modalities.parts)), first)), free(difficulty), free(ability)
+
+    def _pairs(self, a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
+        """Slopes (m F, K), intercepts (m, F), and discrimination and difficulty (m, F) of each format."""
+        whole, lowered = a @ self.design.T, b @ self.signed.T
+        if self.form == "m2":
+            slopes, intercepts = whole[:, :, None] * self.design, -whole * lowered
+        else:
+            slopes, intercepts = a[:, None, :] * self.design, -lowered
+        return slopes.reshape(-1, a.shape[1]), intercepts, whole, lowered
+
+    def _descend(self, block: Any) -> None:
+        """One step on the responses to a block of items."""
+        torch, q, training = self.torch, self.q, self.training
+        shares = [torch.sigmoid(x) for x in (self.a[block], self.b[block], self.theta)]
+        a, b, theta = (q * share for share in shares)
+        slopes, intercepts, whole, lowered = self._pairs(a, b)
+        m, formats = intercepts.shape
+        p = torch.addmm(intercepts.reshape(-1, 1), slopes, theta.T).sigmoid_()
+        residual = p.sub_(self.score[block].reshape(p.shape)).mul_(self.seen[block].reshape(p.shape))
+        scale = len(self.a) / m / self.count
+        by_slope = (residual @ theta).reshape(m, formats, -1)
+        by_intercept = residual.sum(1).reshape(m, formats)
+        by_theta = residual.T @ slopes
+        if self.form == "m2":
+            by_whole = (by_slope * self.design).sum(-1) - by_intercept * lowered
+            by_a, by_b = by_whole @ self.design, -(by_intercept * whole) @ self.signed
+        else:
+            by_a, by_b = (by_slope * self.design).sum(1), -by_intercept @ self.signed
+        gradients = [torch.zeros_like(x) for x in self.free]
+        for k, (gradient, share) in enumerate(zip((by_a, by_b, by_theta), shares, strict=True)):
+            spread = training.ability_spread if k == 2 else training.item_spread
+            here = self.free[k] if k == 2 else self.free[k][block]
+            away = (here - self.mean[k]) / spread**2
+            # abilities are seen by every block, items by one in an epoch
+            weight = 1.0 / self.count if k == 2 else scale
+            total = gradient * (q * share * (1.0 - share)) * scale + away * weight
+            if k == 2:
+                gradients[k] = total
+            else:
+                gradients[k][block] = total
+            gradients[3][k] = -away.sum(0) * weight
+        for x, gradient in zip(self.free, gradients, strict=True):
+            x.grad = gradient
+        self.optimiser.step()
+
+    def _held_out(self) -> tuple[float, Any]:
+        """Loss of the held-out responses in nats, and their logits."""
+        torch, q = self.torch, self.q
+        slopes, intercepts, _, _ = self._pairs(q * torch.sigmoid(self.a), q * torch.sigmoid(self.b))
+        z = torch.addmm(intercepts.reshape(-1, 1), slopes, (q * torch.sigmoid(self.theta)).T).reshape(-1)[self.held]
+        return float((torch.nn.functional.softplus(z) - self.truth * z).mean()), z
+
+    def run(self, progress: Callable[[float, int, float], None] | None) -> _Result:
+        """Descend until the held-out loss no longer falls, and restore the best state."""
+        torch, training = self.torch, self.training
+        least, at, worse, step, history = float("inf"), 0, 0, 0, list[float]()
+        state = [x.clone() for x in self.free]
+        while step < training.steps and worse < training.patience:
+            order = torch.randperm(len(self.a), generator=self.generator).to(self.a.device)
+            for block in order.split(training.block):
+                self._descend(block)
+                step += 1
+                if step % training.every == 0 or step == training.steps:
+                    loss, _ = self._held_out()
+                    history.append(loss)
+                    if progress is not None:
+                        progress(self.q, step, loss)
+                    if loss < least - 1e-5:
+                        least, at, worse, state = loss, step, 0, [x.clone() for x in self.free]
+                    else:
+                        worse += 1
+                if step >= training.steps or worse >= training.patience:
+                    break
+        for x, kept in zip(self.free, state, strict=True):
+            x.copy_(kept)
+        loss, z = self._held_out()
+        out = [(self.q * torch.sigmoid(x.double())).cpu().numpy() for x in self.free[:3]]
+        centre = self.mean[2].double().cpu().numpy()
+        auc = roc_auc(self.truth.cpu().numpy(), z.cpu().numpy())
+        return _Result(out[0], out[1], out[2], centre, auc, loss, at, tuple(history), worse >= training.patience)

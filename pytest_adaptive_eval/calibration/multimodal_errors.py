@@ -1,0 +1,169 @@
+"""How far the items of a multimodal fit may be off, and what that adds to the errors of abilities.
+
+Intervals that take the items as known are too short: with a hundred subjects the
+errors of the items' parts, which hit all subjects alike, are as large as those of
+the answers.  An item's parts have the posterior covariance C_i of their free
+numbers, ``logit(x / q)``, to the first order, and abilities that were estimated
+with the items in error have in place of V the covariance ::
+
+    V + V (sum_i B_i C_i B_i') V
+
+where B_i is the expected cross-derivative of the log-likelihood of the answers to
+item i by the abilities and by the item's free numbers.
+
+What no subject's answers tell is where the scale of a part begins and how long its
+unit is.  So calibration subjects are compared in standard deviations of their own
+population, part by part, and `standing` gives errors there: of all abilities and
+items at once, as the items are estimated from the same answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.core import irt
+from pytest_adaptive_eval.core.multimodal import Abilities, MultimodalItems
+
+__all__ = ["Standing", "item_covariance", "standing", "with_item_errors"]
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+#: Numbers that the derivatives of a block of items may take.
+BLOCK = 4_000_000
+
+
+def _blocks(items: MultimodalItems, subjects: int) -> list[slice]:
+    """Items, so many at a time that their derivatives fit into BLOCK numbers."""
+    n, formats, parts = items.slopes.shape
+    size = max(1, BLOCK // (subjects * formats * 2 * parts))
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]
+
+
+def _by_item(items: MultimodalItems, theta: Array, block: slice) -> tuple[Array, Array]:
+    """Derivatives of the logits by an item's free numbers, (S, m, F, 2 K), and weights p (1 - p), (S, m, F)."""
+    design, q = items.modalities.design, items.bound
+    a, b = items.discrimination[block], items.difficulty[block]
+    slopes, intercepts = items.slopes[block], items.intercepts[block]
+    z = np.einsum("sk,mfk->smf", theta, slopes) + intercepts
+    turn_a, turn_b = a * (1.0 - a / q), b * (1.0 - b / q)
+    signed = design * items.modalities.signs
+    if items.form == "m2":
+        above = (theta @ design.T)[:, None, :] - (b @ signed.T)
+        by_a = above[..., None] * (design * turn_a[:, None, :])
+        by_b = -slopes[:, :, :1] * signed * turn_b[:, None, :]
+    else:
+        by_a = theta[:, None, None, :] * (design * turn_a[:, None, :])
+        by_b = -signed * turn_b[:, None, :]
+    p = 1.0 / (1.0 + np.exp(-z))
+    return np.concatenate([by_a, np.broadcast_to(by_b, by_a.shape)], axis=-1), irt.weight(p)
+
+
+def item_covariance(items: MultimodalItems, theta: Array, seen: Bools, spread: float) -> Array:
+    """Covariance of each item's free numbers, ``logit`` of (a / q, b / q), shape (n, 2 K, 2 K).
+
+    Parameters
+    ----------
+    items : MultimodalItems
+    theta : array, shape (S, K)
+        Of the calibration subjects.
+    seen : array of bool, shape (S, n, F)
+        Which responses there were.
+    spread : float
+        Standard deviation of the free numbers' prior.
+    """
+    size = 2 * items.slopes.shape[-1]
+    out = np.empty((len(items), size, size))
+    for block in _blocks(items, len(theta)):
+        by, weight = _by_item(items, theta, block)
+        flat = by.transpose(1, 0, 2, 3).reshape(by.shape[1], -1, size)
+        weighted = flat * np.where(seen[:, block], weight, 0.0).transpose(1, 0, 2).reshape(len(flat), -1, 1)
+        out[block] = np.linalg.inv(weighted.swapaxes(1, 2) @ flat + np.eye(size) / spread**2)
+    return out
+
+
+def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: Array, seen: Bools) -> Abilities:
+    """The same abilities, with errors that allow for those of the items.
+
+    Parameters
+    ----------
+    abilities : Abilities
+        Of S subjects.
+    items : MultimodalItems
+    covariance : array, shape (n, 2 K, 2 K)
+        See `item_covariance`.
+    seen : array of bool, shape (S, n, F)
+        Which answers the abilities were estimated from.
+    """
+    theta, bound = abilities.theta, items.bound
+    turn = theta * (1.0 - theta / bound)
+    middle = np.zeros_like(abilities.spread)
+    for block in _blocks(items, len(theta)):
+        by, weight = _by_item(items, theta, block)
+        weight = np.where(seen[:, block], weight, 0.0)
+        cross = np.einsum("smf,mfk,smfx->smkx", weight, items.slopes[block], by, optimize=True) * turn[:, None, :, None]
+        middle += ((cross @ covariance[block]) @ cross.swapaxes(2, 3)).sum(axis=1)
+    spread = abilities.spread + abilities.spread @ middle @ abilities.spread
+    return replace(abilities, spread=spread, covariance=spread * turn[:, :, None] * turn[:, None, :])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """Abilities of the calibration subjects against each other.
+
+    Parameters
+    ----------
+    value : array, shape (S, K)
+        Abilities less their mean over the subjects, in their standard deviations.
+    standard_error : array, shape (S, K)
+    """
+
+    value: Array
+    standard_error: Array
+
+    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
+        """Two-sided interval of every value, both of shape (S, K)."""
+        half = NormalDist().inv_cdf(0.5 + confidence / 2) * self.standard_error
+        return self.value - half, self.value + half
+
+
+def standing(abilities: Abilities, items: MultimodalItems, covariance: Array, seen: Bools) -> Standing:
+    """Abilities of the subjects that the items were fitted to, against each other, with errors of the joint fit.
+
+    The matrix of all subjects' abilities, (S K)^2 numbers, is inverted.
+
+    Parameters
+    ----------
+    abilities : Abilities
+        As estimated with the items known, without `with_item_errors`.
+    items : MultimodalItems
+    covariance : array, shape (n, 2 K, 2 K)
+    seen : array of bool, shape (S, n, F)
+    """
+    theta, q = abilities.theta, items.bound
+    subjects, parts = theta.shape
+    turn = theta * (1.0 - theta / q)
+    precision = np.zeros((subjects * parts, subjects * parts))
+    for s, own in enumerate(np.linalg.inv(abilities.spread)):
+        precision[s * parts : (s + 1) * parts, s * parts : (s + 1) * parts] = own
+    for block in _blocks(items, subjects):
+        by, weight = _by_item(items, theta, block)
+        weight = np.where(seen[:, block], weight, 0.0)
+        cross = np.einsum("smf,mfk,smfx->mskx", weight, items.slopes[block], by, optimize=True) * turn[:, :, None]
+        flat = cross.reshape(len(cross), subjects * parts, -1)
+        root = flat @ np.linalg.cholesky(covariance[block])
+        wide = root.transpose(1, 0, 2).reshape(subjects * parts, -1)
+        precision -= wide @ wide.T
+    joint = np.linalg.inv(precision).reshape(subjects, parts, subjects, parts)
+    mean, sd = theta.mean(axis=0), theta.std(axis=0)
+    value = (theta - mean) / sd
+    error = np.empty_like(theta)
+    for k in range(parts):
+        own = joint[:, k, :, k] * turn[:, None, k] * turn[None, :, k]
+        by_theta = (np.eye(subjects) - 1.0 / subjects - np.outer(value[:, k], value[:, k]) / subjects) / sd[k]
+        error[:, k] = np.sqrt(np.einsum("st,tu,su->s", by_theta, own, by_theta, optimize=True))
+    return Standing(value, error)

@@ -1,0 +1,129 @@
+"""Which items of an image-and-text bank are no good, from responses alone.
+
+An item whose image or question went astray is answered as often with less; but
+with two dozen subjects the share right of one item in one format is off by a
+tenth, and among thousands of items many shortcuts look genuine by luck.  So items
+borrow from their like: latent classes of items, each with a share right of its
+own for every subject in every format (Lazarsfeld & Henry 1968; by EM), tell the
+patterns apart in which subjects answer genuine items, shortcuts and nonsense,
+and the gain from all modalities together is that of an item's classes.  Several
+numbers of classes and starts are averaged: no single solution is the right one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.calibration.multimodal import checked_formats
+from pytest_adaptive_eval.core.multimodal import Modalities
+
+__all__ = ["CLASSES", "ItemQuality", "item_quality"]
+
+Array = NDArray[np.float64]
+
+#: Numbers of latent classes, over which quality is averaged.
+CLASSES = (8, 12, 16, 20)
+#: Relative change of the log-likelihood at which EM ends, and its most iterations.
+TOLERANCE, LIMIT = 3e-5, 200
+#: Share of the wrong answers with everything given that a genuine item's gain is at least.  An item that nearly all get
+#: right may gain little; one that many get wrong with everything given may have lost its key, unless it gains much.
+LEAST = 0.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemQuality:
+    """What every item gains from all modalities together.
+
+    Parameters
+    ----------
+    gain : array, shape (n,)
+        Share right in the fullest format less that in the best other one, averaged over the item's latent classes;
+        not above 0 for a shortcut or a broken item.
+    raw : array, shape (n,)
+        The same of the item's own responses.
+    right : array, shape (n,)
+        Share right in the fullest format.
+    """
+
+    gain: Array
+    raw: Array
+    right: Array
+
+    @property
+    def value(self) -> Array:
+        """``gain - LEAST (1 - right)``, shape (n,): the best first when sorted downwards."""
+        return np.asarray(self.gain - LEAST * (1.0 - self.right))
+
+    @property
+    def genuine(self) -> NDArray[np.bool_]:
+        """Which items have a `value` of at least 0, shape (n,)."""
+        return np.asarray(self.value >= 0)
+
+    def worth(self, needed: int = 0) -> Array:
+        """1 for every genuine item, and for the best where fewer than `needed` are genuine; else 0; shape (n,)."""
+        least = np.sort(self.value)[::-1][min(max(needed, 1), len(self.value)) - 1]
+        return np.asarray(self.value >= min(0.0, float(least)), dtype=np.float64)
+
+
+def item_quality(scores: Array, modalities: Modalities | None = None, *, starts: int = 8, seed: int = 0) -> ItemQuality:
+    """Rate items by the responses (S, n, F) of subjects in formats, NaN where missing.
+
+    Parameters
+    ----------
+    scores : array, shape (S, n, F)
+    modalities : Modalities, optional
+    starts : int
+        Random starts of each number of classes.
+    seed : int
+
+    Raises
+    ------
+    EstimationError
+        See `checked_formats`.
+    """
+    modalities = modalities or Modalities()
+    array = checked_formats(scores, modalities)
+    subjects, n, formats = array.shape
+    full = modalities.fullest
+    flat = array.transpose(1, 0, 2).reshape(n, -1)
+    right, wrong = np.nan_to_num(flat), np.nan_to_num(1.0 - flat)
+    gain = np.zeros(n)
+    for classes in CLASSES:
+        for start in range(starts):
+            member, share = _classes(right, wrong, min(classes, n), np.random.default_rng([seed, classes, start]))
+            by_format = share.reshape(-1, subjects, formats).mean(axis=1)
+            gain += member @ _gain(by_format, full)
+    seen = ~np.isnan(array)
+    overall = np.nansum(array, axis=(0, 1)) / seen.sum(axis=(0, 1))
+    own = (np.nansum(array, axis=0) + overall) / (seen.sum(axis=0) + 1.0)
+    return ItemQuality(gain / (len(CLASSES) * starts), _gain(own, full), own[:, full])
+
+
+def _gain(shares: Array, full: int) -> Array:
+    """Of shares right by format (m, F): the fullest format's less the best other one's."""
+    return np.asarray(shares[:, full] - np.delete(shares, full, axis=1).max(axis=1))
+
+
+def _classes(right: Array, wrong: Array, classes: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """EM: membership (n, C) and share right of each class in every column (C, S F)."""
+    mean = (right.sum(axis=0) + 0.5) / (right.sum(axis=0) + wrong.sum(axis=0) + 1.0)
+    member = rng.dirichlet(np.full(classes, 0.5), len(right))
+    last = -np.inf
+    share = np.tile(mean, (classes, 1))
+    for step in range(LIMIT):
+        ones = member.T @ right
+        share = (ones + 2.0 * mean) / (ones + member.T @ wrong + 2.0)
+        size = member.sum(axis=0) + 1.0
+        joint = right @ np.log(share).T + wrong @ np.log1p(-share).T + np.log(size / size.sum())
+        top = joint.max(axis=1, keepdims=True)
+        member = np.exp(joint - top)
+        total = member.sum(axis=1, keepdims=True)
+        member /= total
+        fit = float((top + np.log(total)).sum())
+        if step > 10 and fit - last < TOLERANCE * abs(fit):
+            break
+        last = fit
+    return member, share

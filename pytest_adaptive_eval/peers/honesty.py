@@ -1,0 +1,142 @@
+"""Judges that tell nothing apart, reverse the order, favour themselves or some others: tests on what a fit leaves over.
+
+Each judge's scores are regressed on the qualities of the answers.  Its errors are taken from its own residuals, the
+contestants as clusters, so that lasting likings are no news.  All tests of a panel are held at one
+level together: of panels of honest judges, at most one in twenty has a flag of each kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LEVEL", "Flags", "flags"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: Of all tests of one kind on a panel.
+LEVEL = 0.05
+#: A judge whose scale is surely below this share of the panel's tells too little apart.
+SHARE = 0.5
+#: Variance of a score that is rounded to a whole number: residuals are not taken for smaller.
+ROUNDING = 1.0 / 12.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flags:
+    """What speaks against each judge.
+
+    Parameters
+    ----------
+    slopes, slope_bounds : array, shape (n,)
+        Points for each point of the panel's median judge, below 0 where the judge reverses the order, and its upper
+        bound; NaN where there are too few scores.
+    excess : array, shape (n,)
+        Mean points by which a judge scores itself higher than it scores others of the same quality; NaN where it did
+        not score itself, or too few others.
+    p_values : array, shape (n,)
+        Of the excess, one-sided; NaN likewise.
+    partiality : array, shape (n,)
+        Variance of a judge's lasting likings and noise over what it would be with the likings of the median judge.
+    constant, reversed, self_favouring, partial : array of bool, shape (n,)
+        Partial are judges of far stronger likings than the others, as where some favour one another.
+    """
+
+    slopes: Array
+    slope_bounds: Array
+    excess: Array
+    p_values: Array
+    partiality: Array
+    constant: Mask
+    reversed: Mask
+    self_favouring: Mask
+    partial: Mask
+
+    @property
+    def silent(self) -> Mask:
+        """Judges whose scores should not count: constant or reversed."""
+        return np.asarray(self.constant | self.reversed)
+
+    def words(self, judge: int) -> tuple[str, ...]:
+        """The flags of one judge."""
+        named = {
+            "constant": self.constant,
+            "reversed": self.reversed,
+            "self-favouring": self.self_favouring,
+            "partial": self.partial,
+        }
+        return tuple(name for name, found in named.items() if found[judge])
+
+
+def flags(y: Array, m: Array, scores: Array, x: Array, own: Array, errors: Array) -> Flags:
+    """Test every judge.
+
+    Parameters
+    ----------
+    y : array, shape (T, n, n)
+        Scores by judge and contestant less the mean of their row, 0 where missing and on the diagonal.
+    m : array, shape (T, n, n)
+        1 where there is a score, else 0.
+    scores : array, shape (T, n, n)
+        As given, 0 where missing.
+    x : array, shape (T, n)
+        Quality of each answer.
+    own : array, shape (T, n)
+        Each judge's score of itself, NaN where missing.
+    errors : array, shape (n,)
+        Standard errors of the contestants' qualities.
+    """
+    from scipy.special import fdtrc, stdtr, stdtrit
+
+    n = y.shape[1]
+    count = m.sum(axis=2)
+    share = m / np.maximum(count, 1.0)[..., None]
+    middle = (share * x[:, None, :]).sum(axis=2)  # of the answers in a row, (T, n)
+    beside = m * (x[:, None, :] - middle[..., None])
+    squares = (beside**2).sum(axis=(0, 2))
+    contestants = m.any(axis=0).sum(axis=1)
+    freedom = np.maximum(contestants - 2, 0)
+    able = (freedom > 0) & (squares > 1e-9)
+    safe = np.where(able, squares, 1.0)
+    slope = np.where(able, (beside * y).sum(axis=(0, 2)) / safe, np.nan)
+
+    rest = y - np.nan_to_num(slope)[:, None] * beside
+    clusters = ((beside * rest).sum(axis=0) ** 2).sum(axis=1) * contestants / np.maximum(freedom, 1)
+    error = np.sqrt(np.maximum(clusters / safe, ROUNDING) / safe)
+    quantile = stdtrit(np.maximum(freedom, 1), 1.0 - LEVEL / n)
+    unit = float(np.median(slope[able])) if able.any() else 1.0
+    unit = unit if unit > 0 else 1.0
+    slopes, bound = slope / unit, np.where(able, (slope + quantile * error) / unit, np.nan)
+
+    times = m.sum(axis=0)  # judge by contestant
+    means = rest.sum(axis=0) / np.maximum(times, 1.0)
+    rounds = np.isfinite(own) & (count > 0)
+    asked = np.maximum(rounds.sum(axis=0), 1)
+    expected = (share * scores).sum(axis=2) + np.nan_to_num(slope) * (x - middle)
+    excess = np.where(rounds, np.nan_to_num(own) - expected, 0.0).sum(axis=0) / asked
+    strength = (means**2).sum(axis=1) / np.maximum(freedom, 1)
+    likings = np.maximum(strength, ROUNDING / asked)
+    spread = np.sqrt(likings * (1.0 + 1.0 / np.maximum(contestants, 1)) + (np.nan_to_num(slope) * errors) ** 2)
+    judged = able & rounds.any(axis=0)
+    p_values = np.where(judged, stdtr(np.maximum(freedom, 1), -excess / spread), np.nan)
+
+    within = (rest**2).sum(axis=(0, 2)) - (times * means**2).sum(axis=1)
+    left = times.sum(axis=1) - (count > 0).sum(axis=0) - contestants
+    noise = np.maximum(within / np.maximum(left, 1), ROUNDING) / np.maximum(times.sum(axis=1) / n, 1.0)
+    usual = max(float(np.median((strength - noise)[able])), 0.0) if able.any() else 0.0
+    partiality = np.where(able & (left > 0), strength / (noise + usual), np.nan)
+    partial = fdtrc(np.maximum(freedom, 1), np.maximum(freedom * (n - 1) / 2, 1), np.nan_to_num(partiality)) < LEVEL / n
+    return Flags(
+        slopes,
+        bound,
+        np.where(judged, excess, np.nan),
+        p_values,
+        partiality,
+        np.nan_to_num(bound, nan=np.inf) < SHARE,
+        np.nan_to_num(bound, nan=np.inf) < 0.0,
+        np.nan_to_num(p_values, nan=1.0) < LEVEL / n,
+        partial,
+    )
