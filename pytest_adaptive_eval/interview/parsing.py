@@ -106,7 +106,7 @@ def _object(text: str) -> Mapping[str, Any] | None:
         return _folded(read)
     try:
         read = ast.literal_eval(text)  # single quotes, as Python prints them
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     return _folded(read)
 

@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.core.item import Item
@@ -223,6 +223,8 @@ def test_assignments() -> None:
 
 
 @given(st.text(alphabet="{}[]\"',:\\ \n12aé", max_size=60))
+@example("{[]}")  # in Python a set of a list, which cannot be
+@example("{'a': '\\d'}")
 def test_garbage_is_read_or_refused(reply: str) -> None:
     try:
         place, think = read_choice(reply, IDS)
