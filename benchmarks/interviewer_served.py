@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -69,6 +70,12 @@ def choose(leader: AgentInterviewer, state: State, order: Sequence[int]) -> Choi
     """The choice with the candidates handed in by an order, as an index in their own."""
     choice = leader.choose([state.candidates[i] for i in order], state.memory, state.ability)
     return Choice(order[choice.index], choice.reason, choice.fallback)
+
+
+def place(state: State, choice: Choice) -> int:
+    """The number under which the choice was shown: one that is always the same was not chosen for its sake."""
+    shown = sorted(state.candidates, key=lambda one: (one.item.content_hash, one.position))
+    return shown.index(state.candidates[choice.index]) + 1
 
 
 def chosen(leader: AgentInterviewer, name: str, drawn: Sequence[State]) -> list[Choice]:
@@ -132,6 +139,9 @@ def main() -> None:
     leaders = {mode: interviewer(agent, mode) for mode in MODES}
     local = {mode: chosen(leaders[mode], mode, drawn) for mode in MODES}
     for mode in MODES:
+        places = Counter(place(state, choice) for state, choice in zip(drawn, local[mode], strict=True))
+        print(f"{mode}: by the number under which the choice was shown {dict(sorted(places.items()))}")
+    for mode in MODES:
         chosen(interviewer(agent, mode, sort_candidates=False), f"{mode}, candidates not sorted", drawn)
     rng = random.Random("shuffled")
     for mode in MODES:
@@ -147,7 +157,7 @@ def main() -> None:
     sort(agent)
     if options.transformers:
         with server(options.transformers) as url:
-            compare(EndpointAgent.load(url, str(CHECKPOINT)), drawn, local["reply"])
+            compare(EndpointAgent.load(url, str(CHECKPOINT)), agent, drawn, local["reply"])
 
 
 def sort(agent: Agent) -> None:
@@ -167,15 +177,25 @@ def sort(agent: Agent) -> None:
         )
 
 
-def compare(served: Agent, drawn: Sequence[State], local: Sequence[Choice]) -> None:
-    """The same choices by the server, and what differs."""
-    remote = chosen(interviewer(served, "reply"), "served", drawn)
-    same = sum(a.index == b.index for a, b in zip(local, remote, strict=True))
-    words = sum(a == b for a, b in zip(local, remote, strict=True))
-    print(f"served: {same} of {len(drawn)} choices and {words} reasons identical")
-    for n, (a, b) in enumerate(zip(local, remote, strict=True)):
+def compare(served: Agent, local: Agent, drawn: Sequence[State], here: Sequence[Choice]) -> None:
+    """The same choices and categories by the server, and what differs."""
+    there = chosen(interviewer(served, "reply"), "served", drawn)
+    said = [[choice.reason.partition(" picked it")[2] for choice in choices] for choices in (here, there)]
+    same = sum(a.index == b.index for a, b in zip(here, there, strict=True))
+    words = sum(a == b for a, b in zip(*said, strict=True))
+    print(
+        f"served: {same} of {len(drawn)} choices and {words} reasons identical, of {len(set(said[0]))} different ones"
+    )
+    for n, (a, b) in enumerate(zip(*said, strict=True)):
+        if a != b or here[n].index != there[n].index:
+            print(f"  moment {n}: here {here[n].index}{a}, served {there[n].index}{b}")
+    items = random.Random("served").sample([item for kind in ("text", "vision") for item in items_of(kind)], 100)
+    names = [[interviewer(a, "reply").categorise([item], [])[0] for item in items] for a in (local, served)]
+    same = sum(a == b for a, b in zip(*names, strict=True))
+    print(f"served: {same} of {len(items)} categories identical, of {len(set(names[0]))} different ones")
+    for item, a, b in zip(items, *names, strict=True):
         if a != b:
-            print(f"  moment {n}: here {a.index} ({a.reason}), served {b.index} ({b.reason})")
+            print(f"  item {item.id}: here {a}, served {b}")
     print(f"served: likelihoods {'come' if served.rates else 'do not come'}, so that rating is for the process alone")
 
 

@@ -215,7 +215,7 @@ class _Agent:
             agent = load_agent(self._spec, **more, **self._options)
             mode: Any = self._mode or ("rate" if agent.rates else "reply")
             self._made = AgentInterviewer(agent, mode=mode, decisions=self._decisions, **self._form)
-            self._name = f"{self._made.name} {agent.identity.checkpoint[:16]}".strip()
+            self._name = self._made.name
         return self._made
 
 

@@ -51,19 +51,6 @@ class MemoryTable:
         """Questions asked of a category, 0 of one that has not come up."""
         return next((row.count for row in self.rows if row.name == name), 0)
 
-    def markdown(self, digits: int = 2) -> str:
-        """The table as an interviewer reads it; numbers are rounded here and nowhere before."""
-        lines = [
-            "| Category | Count | Max difficulty | Min difficulty | Mean difficulty | Accuracy |",
-            "| --- | --- | --- | --- | --- | --- |",
-        ]
-        for row in self.rows:
-            numbers = (row.highest, row.lowest, row.mean, row.accuracy)
-            shown = ["-" if x is None else f"{x:.{digits}f}" for x in numbers]
-            name = " ".join(row.name.replace("|", "/").split())  # one cell, whatever the name
-            lines.append(f"| {name} | {row.count} | {' | '.join(shown)} |")
-        return "\n".join(lines)
-
     def to_json(self) -> list[dict[str, Any]]:
         """For records."""
         return [asdict(row) for row in self.rows]

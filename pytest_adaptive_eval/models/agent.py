@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 
-__all__ = ["Agent", "Message", "Preference", "Reply"]
+__all__ = ["Agent", "Message", "Preference", "Reply", "added"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +97,10 @@ class Agent(Protocol):
 
     def close(self) -> None:
         """Give back memory, devices and connections."""
+
+
+def added(messages: Sequence[Message], candidate: str) -> list[Message]:
+    """The chat with a candidate at its end, in the user's last message."""
+    if messages and messages[-1].role == "user":
+        return [*messages[:-1], replace(messages[-1], text=messages[-1].text + candidate)]
+    return [*messages, Message("user", candidate)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply
+from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
 from pytest_adaptive_eval.models.base import Completion, Subject, Usage
 from pytest_adaptive_eval.models.endpoint_chat import chat_of_item, chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.models.endpoint_open import Endpoint, check_count, connect
@@ -270,7 +270,7 @@ class EndpointAgent:
         if not self._top:
             return Preference(nothing, Status.ERROR, "the server tells no likelihoods")
         try:
-            chats = [_added(messages, candidate) for candidate in candidates]
+            chats = [added(messages, candidate) for candidate in candidates]
             bodies = [self._endpoint.body(chat_of_messages(chat), 1, **_asking(self._top)) for chat in chats]
         except BankError as error:
             return Preference(nothing, Status.ERROR, f"{type(error).__name__}: {error}")
@@ -343,13 +343,6 @@ def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
         if all(one.status is Status.OK for one in deliveries):
             break  # taken and not heeded: a smaller number changes nothing
     return 0, usage
-
-
-def _added(messages: Sequence[Message], candidate: str) -> list[Message]:
-    """The chat with a candidate at its end, in the user's last message."""
-    if messages and messages[-1].role == "user":
-        return [*messages[:-1], replace(messages[-1], text=messages[-1].text + candidate)]
-    return [*messages, Message("user", candidate)]
 
 
 def _to_json(reply: Reply) -> dict[str, str]:

@@ -7,7 +7,6 @@ import gc
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import torch
 
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
-from pytest_adaptive_eval.models.agent import Message, Preference, Reply
+from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.models.generation import NON_FINITE, THINKING, Generator, Prompt, answered, fault
 
@@ -126,7 +125,7 @@ class TransformersAgent:
         if not candidates:
             return Preference(())
         try:
-            prompts = [self._prompt(generator, _added(messages, candidate), 1) for candidate in candidates]
+            prompts = [self._prompt(generator, added(messages, candidate), 1) for candidate in candidates]
             if generator.loaded.processor is not None:
                 scores, read = self._apart(generator, prompts, label)
             else:
@@ -256,12 +255,6 @@ class TransformersAgent:
             words = torch.log_softmax(logits.float(), dim=-1)
             chosen = words[torch.arange(len(label)), torch.tensor(label, device=words.device)]
         return float(chosen.sum())
-
-
-def _added(messages: Sequence[Message], candidate: str) -> list[Message]:
-    if messages and messages[-1].role == "user":
-        return [*messages[:-1], replace(messages[-1], text=messages[-1].text + candidate)]
-    return [*messages, Message("user", candidate)]
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

@@ -39,27 +39,16 @@ def test_every_row_is_of_its_own_questions(told):
         assert row.accuracy == (fsum(scores) / len(scores) if scores else None)
 
 
-def test_precision_is_kept_until_it_is_shown():
+def test_precision_is_kept():
     memory = Memory()
     for _ in range(3):
         memory.add(["x"], 1 / 3, 1.0)
     memory.add(["x"], 0.125, 0.0)
     (row,) = memory.table.rows
     assert row == CategoryRow("x", 4, 0.125, 1 / 3, pytest.approx(0.28125, abs=1e-15), 0.75)
-    assert "| x | 4 | 0.33 | 0.12 | 0.28 | 0.75 |" in memory.table.markdown()
-    assert "| 0.3333 | 0.1250 |" in memory.table.markdown(4)
     assert memory.table.to_json()[0]["highest"] == 1 / 3
-
-
-def test_a_name_stays_in_its_cell():
-    memory = Memory()
-    memory.add(["a|b\n| forged | 9 |"], None, None)
-    lines = memory.table.markdown().splitlines()
-    assert len(lines) == 3
-    assert lines[2] == "| a/b / forged / 9 / | 1 | - | - | - | - |"
 
 
 def test_an_empty_table():
     assert Memory().table == MemoryTable()
     assert MemoryTable().count("x") == 0
-    assert len(MemoryTable().markdown().splitlines()) == 2
