@@ -10,6 +10,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interview.autojudger import AutoJudger
 from pytest_adaptive_eval.interview.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interview.interviewer import Candidate, Choice
+from pytest_adaptive_eval.models import ENDPOINT, load_agent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +45,6 @@ INTERVIEW_KEYS: Mapping[str, tuple[type, ...]] = {
 #: Those that AutoJudger takes as they are.
 _PASSED = ("first", "count", "retrieval", "candidates", "agent", "visual", "memory", "difficulty")
 _MODES = ("rate", "reply")
-_ENDPOINT = ("http://", "https://")
 
 
 def interviewed(
@@ -123,7 +123,7 @@ def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:
     found = next((folder / path for folder in folders if spec and (folder / path).exists()), None)
     if found is not None:
         return str(found)
-    if name == "interviewer" and spec and not spec.startswith(_ENDPOINT):
+    if name == "interviewer" and spec and not spec.startswith(ENDPOINT):
         raise ConfigError(
             f"{where}: interview.interviewer is {spec!r}: expected an existing checkpoint folder or "
             "http://HOST:PORT/v1#MODEL; leave it out for the interviewer by code"
@@ -208,9 +208,8 @@ class _Agent:
     def _open(self) -> AgentInterviewer:
         if self._made is None:
             from pytest_adaptive_eval.interview.agent import AgentInterviewer
-            from pytest_adaptive_eval.models import load_agent
 
-            more = {} if self._spec.startswith(_ENDPOINT) else {"cache": self._cache}
+            more = {} if self._spec.startswith(ENDPOINT) else {"cache": self._cache}
             self._name = self._spec  # as the record has it when the model cannot be loaded
             agent = load_agent(self._spec, **more, **self._options)
             mode: Any = self._mode or ("rate" if agent.rates else "reply")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.ladder import Ladder
     from pytest_adaptive_eval.core.schedule import Schedule
 
-__all__ = ["AdaptiveClimb", "Climb", "Levelled", "by_level", "levelled"]
+__all__ = ["AdaptiveClimb", "Climb", "by_level", "levelled"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -51,31 +51,6 @@ def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
     order = np.argsort(items, kind="stable")
     level = items[order] // queries
     return [scores[order][level == n] for n in range(int(level[-1]) + 1)]
-
-
-class Levelled(Protocol):
-    """A way to ask a bank of levels, which is an `Openable` selector too."""
-
-    @property
-    def queries(self) -> int:
-        """Items of each level in the bank."""
-
-    @property
-    def batch(self) -> int:
-        """Questions asked together."""
-
-    @property
-    def paired(self) -> bool:
-        """Whether two subjects that are asked so can be compared question by question."""
-
-    def rule(self, cap: int) -> StoppingRule:
-        """When to end, on a bank of `cap` levels."""
-
-    def area(self, ladder: Ladder, confidence: float) -> Interval:
-        """Sum of the accuracies by level; raises ConfigError where it cannot be told."""
-
-    def last(self, ladder: Ladder, confidence: float) -> Interval:
-        """The hardest level above the rate; raises ConfigError where it cannot be told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import anytime_valid
+from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb, by_level, levelled
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.conformal import Conformal, conformal_scale, subjects_needed
 from pytest_adaptive_eval.core.design import DesignLog
@@ -23,7 +24,6 @@ from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.core.verdict import Verdict
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
     from pytest_adaptive_eval.core.ladder import Ladder
 
 __all__ = ["ERRORS_IN_A_ROW", "ERROR_SHARE", "UNREADABLE_SHARE", "Metric", "SessionResult"]
@@ -257,8 +257,7 @@ class SessionResult:
         """What a climb says by level; None where levels were not climbed."""
         if self.climb is None or not len(self.log):
             return None
-        from pytest_adaptive_eval.core.climb import by_level  # which most runs do without
-        from pytest_adaptive_eval.core.ladder import Ladder
+        from pytest_adaptive_eval.core.ladder import Ladder  # which most runs do without
 
         queries = self.climb.queries
         return Ladder(tuple(by_level(self.log.items, self.log.scores, queries)), len(self.bank) // queries)
@@ -359,8 +358,6 @@ class SessionResult:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], bank: ItemBank, **more: Any) -> SessionResult:
         """Read back what `to_json` gave; `more` as in the class."""
-        from pytest_adaptive_eval.core.climb import levelled
-
         log: dict[str, Any] = dict(data["log"])
         for column in DesignLog.columns():
             log[column] = np.array(log[column], dtype=int if column == "items" else float)

@@ -67,7 +67,7 @@ class Policy:
         ``decision`` ends the interview when every gate is decided, by tests
         that hold at any moment; ``budget`` asks it all, for an interval that
         is narrower because nobody looked before; ``level`` asks a bank of
-        levels, until its selector has enough, see `climb.Levelled`.
+        levels, until its selector has enough, see `climb.Climb` and `climb.AdaptiveClimb`.
     """
 
     selector: Selector = SELECTORS["spread"]
