@@ -29,7 +29,9 @@ MAY = {
     "rescore": CORE | {"baseline", "config"},
     "interview": CORE | {"tasks", "models"},
     "peers": CORE | {"models", "tasks"},
-    "config": CORE | {"interview", "banks", "models", "calibration", "sandbox", "tasks", "store", "reports"},
+    "network": CORE | {"models", "tasks"},
+    "config": CORE
+    | {"interview", "banks", "models", "calibration", "network", "peers", "sandbox", "tasks", "store", "reports"},
     "plugin": CORE | {"baseline", "config", "banks", "models", "store", "reports", "tasks"},
     "cli": CORE
     | {"alerts", "config", "banks", "calibration", "interview", "models", "reports", "rescore", "store", "tasks"},

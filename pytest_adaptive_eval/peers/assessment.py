@@ -21,6 +21,7 @@ from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.models.agent import Agent, Message, Reply
 from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
 from pytest_adaptive_eval.peers import tasks
 from pytest_adaptive_eval.peers.reliability import LEAST, fit_reliability
 from pytest_adaptive_eval.peers.result import Assessment, Attempt, Round
@@ -177,7 +178,7 @@ class _Run:
             return
         task, place = attempts[-1].task, (number, len(attempts) - 1)
         found = self._ask([self._call(i, "answer", (*place, 0), tasks.answer_task(task)) for i in range(self.n)])
-        answers = [None if text is None else tasks.clean(text, tasks.ANSWER_CHARACTERS) for text in found]
+        answers = [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in found]
         calls = [
             self._call(i, "judgment", (*place, j), tasks.rate_answer(task, answer, self.settings.criteria))
             for i in range(self.n)
@@ -266,8 +267,8 @@ class _Run:
         ranks: list[int | None] = []
         for call, text in zip(calls, self._ask(calls), strict=True):
             try:
-                ranks.append(None if text is None else tasks.read_rank(text))
-            except tasks.Unranked as error:
+                ranks.append(None if text is None else read_rank(text))
+            except Unranked as error:
                 self._miss(call.model, call.role, error.kind)
                 ranks.append(None)
         return ranks

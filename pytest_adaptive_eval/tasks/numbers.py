@@ -10,7 +10,7 @@ from fractions import Fraction
 from pytest_adaptive_eval.tasks.answers import shortened
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 
-__all__ = ["DECIMALS", "EQUATIONS", "by_values"]
+__all__ = ["DECIMALS", "EQUATIONS", "by_values", "product_question"]
 
 NAMES = "xyzuvwpq"
 #: How far a value may be off: a unit of the fourth decimal place, whether it was rounded or cut there.
@@ -28,12 +28,17 @@ def _decimal(digits: int, places: int) -> str:
     return f"{text[:-places]}.{text[-places:]}"
 
 
+def product_question(a: int, p: int, b: int, q: int) -> Question:
+    """What two decimals give, each as a whole number and its decimal places."""
+    prompt = f"What is {_decimal(a, p)} * {_decimal(b, q)}? Give the exact decimal number, and end with it."
+    return Question(prompt, _decimal(a * b, p + q))
+
+
 def _decimals(rng: random.Random, level: int) -> Question:
     low, high = max(10 ** (level - 1), 2), 10**level
     a, b = rng.randrange(low, high), rng.randrange(low, high)
     p, q = rng.randrange(1, level + 1), rng.randrange(1, level + 1)
-    prompt = f"What is {_decimal(a, p)} * {_decimal(b, q)}? Give the exact decimal number, and end with it."
-    return Question(prompt, _decimal(a * b, p + q))
+    return product_question(a, p, b, q)
 
 
 def by_values(values: Mapping[str, Fraction]) -> Judge:

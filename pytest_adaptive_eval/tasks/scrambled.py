@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from pytest_adaptive_eval.tasks.answers import shortened
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 from pytest_adaptive_eval.tasks.sentences import LEXICON, compose
 
-__all__ = ["MASKED", "SCRAMBLED", "by_restoration"]
+__all__ = ["MASKED", "SCRAMBLED", "by_restoration", "mask", "scramble"]
 
 SENTENCES = 4
 #: Words shorter than this stay as they are: they would give the best constant answer its score.
@@ -104,9 +104,19 @@ def _text(rng: random.Random) -> tuple[list[str], list[int]]:
     return words, ends
 
 
-def _scrambled(rng: random.Random, level: int) -> Question:
-    words, ends = _text(rng)
-    long = [i for i, word in enumerate(words) if len(word) >= SHORTEST]
+def scramble(words: Sequence[str], ends: Sequence[int], rng: random.Random, level: int) -> Question:
+    """A text to restore whose longer words are out of order, a tenth of them a level.
+
+    Parameters
+    ----------
+    words : sequence of str
+        In small letters.
+    ends : sequence of int
+        Where its sentences end.
+    rng : random.Random
+    level : int
+    """
+    long = [i for i, word in enumerate(words) if len(word) >= SHORTEST and len(set(word)) > 1]
     damaged = rng.sample(long, -(-len(long) * level // 10))
     shown = list(words)
     for i in damaged:
@@ -131,8 +141,8 @@ def _differences(word: str) -> tuple[int, ...]:
     return tuple(sorted(bits for bits in found if not any(bits & less == less for less in found - {bits})))
 
 
-def _masked(rng: random.Random, level: int) -> Question:
-    words, ends = _text(rng)
+def mask(words: Sequence[str], ends: Sequence[int], rng: random.Random, level: int) -> Question:
+    """A text to restore of whose letters some are hidden; parameters as of `scramble`."""
     letters = [(i, j) for i, word in enumerate(words) for j in range(len(word))]
     wanted = len(letters) * level * 5 // 100
     rng.shuffle(letters)
@@ -154,7 +164,11 @@ def _masked(rng: random.Random, level: int) -> Question:
     return Question(prompt, _written(words, ends), judge=by_restoration(words, damaged, shown))
 
 
+def _drawn(damage: Callable[..., Question]) -> Callable[[random.Random, int], Question]:
+    return lambda rng, level: damage(*_text(rng), rng, level)
+
+
 SCRAMBLED = TaskFamily(
-    "scrambled", "share of the longer words out of order, 10 % * level", 10, 0.08, _scrambled, max_tokens=512
+    "scrambled", "share of the longer words out of order, 10 % * level", 10, 0.08, _drawn(scramble), max_tokens=512
 )
-MASKED = TaskFamily("masked", "share of the letters hidden, 5 % * level", 11, 0.08, _masked, max_tokens=512)
+MASKED = TaskFamily("masked", "share of the letters hidden, 5 % * level", 11, 0.08, _drawn(mask), max_tokens=512)

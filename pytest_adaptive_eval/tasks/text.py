@@ -12,9 +12,40 @@ from pytest_adaptive_eval.tasks.answers import by_letters
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 from pytest_adaptive_eval.tasks.words import WORDS
 
-__all__ = ["ADDITION", "COUNTING", "OPERATIONS", "POST_ORDER", "UNSCRAMBLE"]
+__all__ = [
+    "ADDITION",
+    "COUNTING",
+    "OPERATIONS",
+    "POST_ORDER",
+    "UNSCRAMBLE",
+    "count_question",
+    "operation_question",
+    "sum_question",
+    "tree_question",
+]
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def count_question(needle: str, hay: str) -> Question:
+    """How often a letter stands in a string."""
+    return Question(f"How many {needle} are in {hay}?", str(hay.count(needle)))
+
+
+def sum_question(a: int, b: int) -> Question:
+    """What two numbers add up to."""
+    return Question(f"What is {a} + {b}?", str(a + b))
+
+
+def operation_question(terms: str, value: int) -> Question:
+    """What is left of operations from left to right."""
+    return Question(f"Work from left to right: {terms} = ?", str(value))
+
+
+def tree_question(before: str, within: str, after: str) -> Question:
+    """The post-order of a tree by its pre-order and in-order."""
+    prompt = f"A tree has pre-order {before} and in-order {within}. What is the post-order?"
+    return Question(prompt, after, judge=by_letters(after))
 
 
 def _counting(rng: random.Random, level: int) -> Question:
@@ -23,13 +54,12 @@ def _counting(rng: random.Random, level: int) -> Question:
     needle, *others = rng.sample("ABCDEF", 4)
     hay = [needle] * count + [rng.choice(others) for _ in range(6 + 3 * level - count)]
     rng.shuffle(hay)
-    return Question(f"How many {needle} are in {''.join(hay)}?", str(count))
+    return count_question(needle, "".join(hay))
 
 
 def _addition(rng: random.Random, level: int) -> Question:
     low, high = 10 ** (level - 1), 10**level
-    a, b = rng.randrange(low, high), rng.randrange(low, high)
-    return Question(f"What is {a} + {b}?", str(a + b))
+    return sum_question(rng.randrange(low, high), rng.randrange(low, high))
 
 
 def _operations(rng: random.Random, level: int) -> Question:
@@ -45,7 +75,7 @@ def _operations(rng: random.Random, level: int) -> Question:
         else:
             text += f" - {value - target}"
         value = target
-    return Question(f"Work from left to right: {text} = ?", str(value))
+    return operation_question(text, value)
 
 
 def _post_order(rng: random.Random, level: int) -> Question:
@@ -61,9 +91,7 @@ def _post_order(rng: random.Random, level: int) -> Question:
         b = grow(first + 1 + left, size - 1 - left)
         return root + a[0] + b[0], a[1] + root + b[1], a[2] + b[2] + root
 
-    before, within, after = grow(0, level + 1)
-    prompt = f"A tree has pre-order {before} and in-order {within}. What is the post-order?"
-    return Question(prompt, after, judge=by_letters(after))
+    return tree_question(*grow(0, level + 1))
 
 
 def _unscramble(rng: random.Random, level: int) -> Question:

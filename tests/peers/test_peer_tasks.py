@@ -9,15 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.foreign import Unranked, clean, read_rank
 from pytest_adaptive_eval.peers.settings import DIFFICULTIES, TOPICS, Difficulty, PeerSettings
 from pytest_adaptive_eval.peers.tasks import (
     ANSWER_CHARACTERS,
-    Unranked,
     answer_task,
-    clean,
     rate_answer,
     rate_task,
-    read_rank,
     read_task,
     set_task,
 )

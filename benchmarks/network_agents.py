@@ -1,0 +1,96 @@
+"""Agents by code for networks: interviewers that write well or badly, by what they are asked alone."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_adaptive_eval.models.agent import Message, Preference, Reply
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.tasks import FAMILIES
+from pytest_adaptive_eval.tasks.content import CONTENTS
+from pytest_adaptive_eval.tasks.sentences import compose
+
+COST = Usage(1, 10, 5, 0, 0.25, 100.0)
+
+
+def chance(*parts: object) -> float:
+    """A number from 0 to 1 that these determine."""
+    return int.from_bytes(hashlib.sha256(repr(parts).encode()).digest()[:6]) / 2**48
+
+
+@dataclass
+class CodedAgent:
+    """Replies by a function, or always the same."""
+
+    name: str
+    replies: Callable[[str], str | Reply] | str | Reply = ""
+    rates: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def identity(self) -> SubjectIdentity:
+        """Who it is."""
+        return SubjectIdentity(self.name, self.name * 3)
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int = 512,  # noqa: ARG002
+        schema: Mapping[str, Any] | None = None,  # noqa: ARG002
+    ) -> Reply:
+        """Reply."""
+        text = messages[-1].text
+        self.asked.append(text)
+        said = self.replies(text) if callable(self.replies) else self.replies
+        return said if isinstance(said, Reply) else Reply(said, usage=COST)
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:  # noqa: ARG002
+        """Never asked for."""
+        raise AssertionError("agents of a network are only asked")
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def writer(
+    wrong: float = 0.0, broken: float = 0.0, repeats: float = 0.0, attentive: float = 1.0
+) -> Callable[[str], str]:
+    """Writes questions of any family that can be written.
+
+    Parameters
+    ----------
+    wrong : float
+        Chance of a wrong answer along with it.
+    broken : float
+        Chance of a reply that is no question.
+    repeats : float
+        Chance of a question that was asked before.
+    attentive : float
+        Factor of `broken` where it is told what was examined before.
+    """
+
+    def write(text: str) -> str:
+        if chance("broken", text) < broken * (attentive if "examined before" in text else 1.0):
+            return "I would rather talk about the weather."
+        earlier = re.findall(r"^- (.*)$", text, re.MULTILINE)
+        if earlier and chance("repeats", text) < repeats:
+            return f"Question: {earlier[-1]}\nAnswer: 1"
+        level = int(re.findall(r"of level (\d+)", text)[-1])
+        form = re.findall(r"exactly this form: (.*)", text)
+        if not form:
+            return " ".join(" ".join(words) + "." for words in compose(random.Random(text), 4))
+        knob = re.findall(r"the level is: (.*)\.\n", text)[-1]
+        family = next(
+            FAMILIES[name] for name, one in CONTENTS.items() if one.form == form[-1] and FAMILIES[name].knob == knob
+        )
+        drawn = family.draw(random.Random(text), level)
+        claim = "4444444444444" if chance("wrong", text) < wrong else drawn.answer
+        return f"Sure!\nQuestion: {drawn.prompt}\nAnswer: {claim}"
+
+    return write

@@ -1,0 +1,85 @@
+"""Drawn networks: well-formed whatever the names are, with all nodes and edges."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_adaptive_eval.reports.networks import network_lines, network_picture
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def node(name: str, after: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    area = {"estimate": 2.1, "low": 1.4, "high": 3.8, "confidence": 0.95, "method": "by levels"}
+    plain = {
+        "name": name,
+        "task": "addition",
+        "after": list(after),
+        "area": area,
+        "last": 3,
+        "levels": 5,
+        "weight": 0.5,
+    }
+    return {**plain, "interviewer": "", "questions": "code", "opened": True, "panel": [], **more}
+
+
+def network(*nodes: dict[str, Any], **more: Any) -> dict[str, Any]:
+    energy = {"estimate": 0.42, "low": 0.31, "high": 0.57, "confidence": 0.95, "method": "by levels and routes"}
+    return {
+        "topology": "hybrid",
+        "interviewee": "sue",
+        "supervisor": "",
+        "nodes": list(nodes),
+        "energy": energy,
+        **more,
+    }
+
+
+def test_all_nodes_edges_and_results_are_there() -> None:
+    panel = [{"name": name} for name in ("sue", "pal", "the most")]
+    data = network(
+        node("c", ("a", "b"), area=None, opened=False),
+        node("a", interviewer="ann", questions="written"),
+        node("b", ("a",), panel=panel),
+    )
+    root = ET.fromstring(network_picture(data))
+    assert len(root.findall(f".//{SVG}g[@class='node']")) == 3
+    assert len(root.findall(f".//{SVG}g[@class='edge']")) == 4
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    assert "2.1/3 of 5 (1.4 to 3.8)" in texts
+    assert "closed" in texts
+    assert "written by ann" in texts
+    assert "with pal" in texts
+    lines = network_lines(data)
+    assert lines[0] == "sue: energy 0.420 (0.310 to 0.570), hybrid of 3"
+    assert lines[1].startswith("  a: 2.1/3 of 5 (1.4 to 3.8), weight 0.50, written by ann")
+    assert lines[2].startswith("    b: ")
+    assert lines[3].startswith("      c: closed")
+    assert lines[3].endswith("after a, b")
+
+
+@given(st.text(max_size=60), st.text(min_size=1, max_size=60))
+def test_names_cannot_break_it(name: str, other: str) -> None:
+    if name == other:
+        return
+    data = network(node(name, interviewer=other), node(other, (name,), task=name), interviewee=other, supervisor=name)
+    picture = network_picture(data)
+    root = ET.fromstring(picture)
+    assert {element.tag for element in root.iter()} <= {
+        f"{SVG}{tag}" for tag in ("svg", "g", "rect", "path", "text", "title")
+    }
+    for line in network_lines(data):
+        assert "\n" not in line
+        assert "\x1b" not in line
+        assert "::" not in line
+
+
+def test_a_name_of_markup_is_text() -> None:
+    evil = "</text><script>alert(1)</script>"
+    picture = network_picture(network(node(evil), interviewee=evil, supervisor=evil))
+    assert "<script" not in picture
+    assert "&lt;script" in picture
