@@ -156,7 +156,7 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
         ("[other]\n", "unknown table 'other'"),
         ("[[eval]]\nname = 'x'", ":1: bank is missing"),
         ("[[eval]]\nbank = 'a'\nspeed = 3", ":1: unknown setting 'speed'"),
-        ("[[eval]]\nbank = 'a'\nkind = 'network'", ":1: kind 'network' is not known"),
+        ("[[eval]]\nbank = 'a'\nkind = 'crowd'", ":1: kind 'crowd' is not known"),
         ("[[eval]]\nbank = 'a'\nname = 'a[b]'", "cannot name a test"),
         ("[[eval]]\nbank = 'a'\nname = 'a::b'", "cannot name a test"),
         ("[[eval]]\nbank = 'a'\n[[eval]]\nbank = 'b/a'", ":3: two evaluations of the name 'a'"),

@@ -2,15 +2,19 @@
 
 from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec, Evaluation, Settings, bank_notes
 from pytest_adaptive_eval.config.sources import CodeRunner, TaskGraders, load_model, recorded_banks
+from pytest_adaptive_eval.config.study import Around, StudyPlan, StudySpec
 from pytest_adaptive_eval.config.toml import GateSpec, TomlEval, read_toml
 
 __all__ = [
     "EVAL_KEYS",
+    "Around",
     "CodeRunner",
     "EvalSpec",
     "Evaluation",
     "GateSpec",
     "Settings",
+    "StudyPlan",
+    "StudySpec",
     "TaskGraders",
     "TomlEval",
     "bank_notes",

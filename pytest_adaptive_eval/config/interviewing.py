@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_adaptive_eval.config.kept import KeptTexts
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interview.autojudger import AutoJudger
 from pytest_adaptive_eval.interview.embeddings import Embedder, best_embedder
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.item import Item
     from pytest_adaptive_eval.interview.agent import AgentInterviewer
     from pytest_adaptive_eval.interview.memory import MemoryTable
-    from pytest_adaptive_eval.store.journal import Journal
 
 __all__ = ["INTERVIEW_KEYS", "interviewed"]
 
@@ -104,7 +104,7 @@ def interviewed(
     if spec:
         form = {"memory": data.get("memory", True), "difficulty": data.get("difficulty", "irt")}
         form |= {"images": data.get("visual", True), "sort_candidates": data.get("sort_candidates", False)}
-        more["interviewer"] = _Agent(spec, mode, form, data.get("options", {}), cache, _Decisions(decisions, fresh))
+        more["interviewer"] = _Agent(spec, mode, form, data.get("options", {}), cache, KeptTexts(decisions, fresh))
     embedder = _Embedder(encoder, data.get("part"), cache)
     try:
         made = AutoJudger(embedder, seed=seed, **passed, **more)
@@ -172,7 +172,7 @@ class _Agent:
         form: Mapping[str, Any],
         options: Mapping[str, Any],
         cache: Path,
-        decisions: _Decisions,
+        decisions: KeptTexts,
     ) -> None:
         self._spec, self._mode, self._form, self._options = spec, mode, form, options
         self._cache, self._decisions = cache, decisions
@@ -216,43 +216,3 @@ class _Agent:
             self._made = AgentInterviewer(agent, mode=mode, decisions=self._decisions, **self._form)
             self._name = self._made.name
         return self._made
-
-
-class _Decisions(MutableMapping[str, str]):
-    """Decisions by a hash of agent and prompt, in a file that is opened when the first is looked up."""
-
-    def __init__(self, path: Path, fresh: bool) -> None:
-        self._path, self._fresh = path, fresh
-        self._journal: Journal | None = None
-
-    def _open(self) -> Journal:
-        if self._journal is None:
-            from pytest_adaptive_eval.store.journal import Journal
-
-            self._journal = Journal(self._path, fresh=self._fresh)
-            self._fresh = False
-        return self._journal
-
-    def __getitem__(self, key: str) -> str:
-        found = self._open().get(key)
-        if found is None:
-            raise KeyError(key)
-        return str(found["decision"])
-
-    def __setitem__(self, key: str, value: str) -> None:
-        self._open().append(key, {"decision": value})
-
-    def __delitem__(self, key: str) -> None:
-        raise TypeError(f"{key}: decisions are kept")
-
-    def __iter__(self) -> Iterator[str]:
-        raise TypeError("decisions are looked up, not listed")
-
-    def __len__(self) -> int:
-        return len(self._open())
-
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._journal is not None:
-            self._journal.close()
-        self._journal = None

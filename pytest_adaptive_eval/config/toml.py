@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec, check_keys
+from pytest_adaptive_eval.config.study import STUDIES, StudySpec, study_gate
 from pytest_adaptive_eval.core.conditions import KINDS, Condition
+from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = ["GateSpec", "TomlEval", "read_toml"]
@@ -35,12 +37,12 @@ class GateSpec:
 
     Parameters
     ----------
-    condition : Condition
+    condition : Condition or StudyCondition
     line : int
         In the file, from 1.
     """
 
-    condition: Condition
+    condition: Condition | StudyCondition
     line: int = 0
 
     @property
@@ -53,7 +55,7 @@ class GateSpec:
 class TomlEval:
     """One ``[[eval]]`` of a TOML file, with its gates."""
 
-    spec: EvalSpec
+    spec: EvalSpec | StudySpec
     model: str | None
     gates: tuple[GateSpec, ...] = field(default=())
     line: int = 0
@@ -97,14 +99,18 @@ def read_toml(path: Path) -> list[TomlEval]:
     for number, table in enumerate(tables):
         line = eval_lines[number] if number < len(eval_lines) else 0
         where = f"{path}:{line}"
-        check_keys(table, _TOML_KEYS, where)
         kind = table.get("kind", "ladder" if "task" in table else "bank")
-        if kind not in ("bank", "ladder"):
-            raise ConfigError(f"{where}: kind {kind!r} is not known; use 'bank' or 'ladder'")
-        if (kind == "ladder") != ("task" in table):
-            raise ConfigError(f'{where}: kind = "ladder" goes with a task, and kind = "bank" with a bank')
-        gates = tuple(_gate(gate, path, next(gate_lines, line)) for gate in table.get("gate", []))
-        spec = EvalSpec({k: v for k, v in table.items() if k in EVAL_KEYS}, where, path.parent)
+        if kind not in (known := ("bank", "ladder", *STUDIES)):
+            raise ConfigError(f"{where}: kind {kind!r} is not known; use {', '.join(map(repr, known))}")
+        spec: EvalSpec | StudySpec
+        if kind in STUDIES:
+            spec = StudySpec(table, where, path.parent)
+        else:
+            check_keys(table, _TOML_KEYS, where)
+            if (kind == "ladder") != ("task" in table):
+                raise ConfigError(f'{where}: kind = "ladder" goes with a task, and kind = "bank" with a bank')
+            spec = EvalSpec({k: v for k, v in table.items() if k in EVAL_KEYS}, where, path.parent)
+        gates = tuple(_gate(gate, path, next(gate_lines, line), spec) for gate in table.get("gate", []))
         if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
             raise ConfigError(f"{where}: name {spec.name!r} cannot name a test: leave out '::' and square brackets")
         if any(other.spec.name == spec.name for other in out):
@@ -118,8 +124,10 @@ def read_toml(path: Path) -> list[TomlEval]:
     return out
 
 
-def _gate(data: Any, path: Path, line: int) -> GateSpec:
+def _gate(data: Any, path: Path, line: int, spec: EvalSpec | StudySpec) -> GateSpec:
     where = f"{path}:{line}"
+    if isinstance(spec, StudySpec):
+        return GateSpec(study_gate(data, where, spec.kind.metrics), line)
     if not isinstance(data, dict):
         raise ConfigError(f"{where}: a gate is written [[eval.gate]] with metric and at_least")
     check_keys(data, _GATE_KEYS, where)

@@ -28,12 +28,21 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["Predictive", "RankDistribution", "above_probability", "rank_distribution", "rank_probability"]
+__all__ = [
+    "Predictive",
+    "RankDistribution",
+    "above_probability",
+    "joint_ranks",
+    "rank_distribution",
+    "rank_probability",
+]
 
 Array = NDArray[np.float64]
 
 #: Draws of a predictive distribution, at the middles of as many equal shares of its probability.
 DRAWS = 2000
+#: Random draws of several values at once.
+JOINT = 4000
 #: Accuracies nearer than this are tied: a sum over a bank in another order differs by less.
 TIE = 1e-9
 #: Share of the errors, the largest of either side, whose mean excess gives the length of that side's tail.
@@ -312,3 +321,29 @@ def rank_distribution(predictive: Predictive, accuracies: ArrayLike) -> RankDist
     k = np.arange(1.0, np.size(accuracies) + 2.0)[:, None]
     first_k = (np.clip(k - better, 0.0, tied + 1.0) / (tied + 1.0)).mean(axis=1)
     return RankDistribution(np.diff(first_k, prepend=0.0))
+
+
+def joint_ranks(
+    values: ArrayLike, covariance: ArrayLike, *, draws: int = JOINT, seed: int = 0
+) -> tuple[RankDistribution, ...]:
+    """Probabilities of the ranks of n subjects, 1 the highest, whose values are all uncertain.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        NaN where nothing is known: such a subject has no probabilities, and the others are ranked among themselves.
+    covariance : array_like, shape (n, n)
+        NaN likewise.
+    draws : int
+        Joint draws of the normal distribution that they make up.
+    seed : int
+    """
+    means, spread = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+    known = np.flatnonzero(np.isfinite(means) & np.isfinite(np.diag(spread)))
+    squares, vectors = np.linalg.eigh(spread[np.ix_(known, known)])
+    root = vectors * np.sqrt(np.maximum(squares, 0.0))
+    drawn = means[known] + np.random.default_rng(seed).standard_normal((draws, len(known))) @ root.T
+    places = np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1)
+    found = dict(zip(known.tolist(), places.T, strict=True))
+    shares = {j: np.bincount(place, minlength=len(known)) / draws for j, place in found.items()}
+    return tuple(RankDistribution(shares.get(j, np.zeros(0))) for j in range(len(means)))

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
 
-__all__ = ["SCHEMA_VERSION", "Administration", "GateRecord", "InterviewRecord", "RunRecord", "plain"]
+__all__ = ["SCHEMA_VERSION", "Administration", "GateRecord", "InterviewRecord", "RunRecord", "StudyRecord", "plain"]
 
 SCHEMA_VERSION = 1
 
@@ -32,6 +32,9 @@ _COLUMNS = {
     "down": "down",
     "up": "up",
 }
+#: Said where nothing but peers' opinion promotes.
+_OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
+_ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -241,6 +244,54 @@ class InterviewRecord(_Json):
 
 
 @dataclass(slots=True)
+class StudyRecord(_Json):
+    """An evaluation that is no interview of one subject, such as a panel of models that judge each other.
+
+    Parameters
+    ----------
+    name, nodeid : str
+    kind : str
+        ``peers``.
+    candidate : str
+        The subject that gates are about when they name no other.
+    members : list of dict
+        `SubjectIdentity.to_json` of all subjects.
+    metrics : dict
+        By quantity, the leading one first, a dict a subject: ``subject``, ``estimate``, ``low``, ``high``,
+        ``confidence``, ``error`` and ``rank``, as far as they are known.
+    asked, size : int
+        Units that counted, and those that were held.
+    unit : str
+        Such as ``rounds``.
+    account : dict
+        Everything that was found, by kind; of ``peers`` see `pytest_adaptive_eval.peers.result.Assessment.to_json`,
+        with ``truth`` besides, where members have accuracies.
+    costs : dict
+        ``total`` calls, tokens, seconds and FLOPs, and how often each model was loaded as ``loads``.
+    seconds : float
+    error : str
+        Why it is void.
+    notes : list of str
+    """
+
+    name: str
+    nodeid: str
+    kind: str
+    candidate: str
+    members: list[dict[str, Any]] = field(default_factory=list)
+    metrics: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    asked: int = 0
+    size: int = 0
+    unit: str = "rounds"
+    account: dict[str, Any] = field(default_factory=dict)
+    costs: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str = ""
+    notes: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class GateRecord(_Json):
     """One gate's verdict.
 
@@ -296,7 +347,9 @@ class RunRecord(_Json):
         Of python, pytest, this package, and what the subject used.
     exit_status : int or None
         Of the run as far as known when written.
-    interviews, gates : list
+    interviews, studies, gates : list
+    warnings : list of str
+        What whoever promotes must know.
     """
 
     run: str
@@ -305,7 +358,9 @@ class RunRecord(_Json):
     versions: dict[str, str] = field(default_factory=dict)
     exit_status: int | None = None
     interviews: list[InterviewRecord] = field(default_factory=list)
+    studies: list[StudyRecord] = field(default_factory=list)
     gates: list[GateRecord] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     schema_version: int = SCHEMA_VERSION
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -315,6 +370,16 @@ class RunRecord(_Json):
         outcomes = {gate.verdict.get("outcome") for gate in self.gates}
         refused = outcomes - {Outcome.PASS, Outcome.INCONCLUSIVE} or any(g.verdict.get("notice") for g in self.gates)
         return self.exit_status == 0 and Outcome.PASS in outcomes and not refused
+
+    def warn(self) -> None:
+        """Set `warnings`, once everything else is known."""
+        opinions = {name for study in self.studies if study.kind == "peers" for name in (study.name, study.nodeid)}
+        passed = [gate for gate in self.gates if gate.verdict.get("outcome") == Outcome.PASS]
+        if self.promote and all(gate.interview in opinions for gate in passed):
+            names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
+            self.warnings = [f"{_OPINION} ({names}); {_ADVICE}"]
+        else:
+            self.warnings = []
 
     @classmethod
     def merged(cls, records: Sequence[RunRecord], run: str) -> RunRecord:
@@ -341,12 +406,21 @@ class RunRecord(_Json):
                 names.add(name)
                 renamed |= {interview.name: name, interview.nodeid: name}
                 out.interviews.append(replace(interview, name=name))
+            for study in record.studies:
+                name = study.name
+                for more in (study.candidate, record.run):
+                    if name in names:
+                        name = f"{study.name} ({more})"
+                names.add(name)
+                renamed |= {study.name: name, study.nodeid: name}
+                out.studies.append(replace(study, name=name))
             out.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
             out.seconds += record.seconds
             out.versions |= record.versions
         statuses = [1 if record.exit_status is None else record.exit_status for record in records]
         out.exit_status = max(statuses)
         out.extra["merged"] = [record.run for record in records]
+        out.warn()
         return out
 
     @classmethod
@@ -365,6 +439,7 @@ class RunRecord(_Json):
             )
         more = {
             "interviews": [InterviewRecord.from_json(i) for i in data.get("interviews", [])],
+            "studies": [StudyRecord.from_json(s) for s in data.get("studies", [])],
             "gates": [GateRecord.from_json(g) for g in data.get("gates", [])],
         }
         return super(RunRecord, cls).from_json({**data, **more})

@@ -55,6 +55,8 @@ class Verdict:
     notice : bool
         The gate has nothing to judge against yet, as a first run has no
         baseline: it is let through, and promotes nothing.
+    unit : str
+        What `asked` and `size` count.
     """
 
     outcome: Outcome
@@ -69,6 +71,7 @@ class Verdict:
     stated: str = ""
     condition: Mapping[str, Any] = field(default_factory=dict)
     notice: bool = False
+    unit: str = "items"
 
     def __bool__(self) -> bool:
         return self.outcome is Outcome.PASS or self.allowed
@@ -92,7 +95,7 @@ class Verdict:
         parts = [f"{self.outcome.value} {claim}"]
         if not self.stated:
             parts.append(f"{100 * self.confidence:.4g} %")
-        parts.append(f"{self.asked} of {self.size} items")
+        parts.append(f"{self.asked} of {self.size} {self.unit}")
         if self.interval is not None:
             parts.append(self.interval.method)
         if self.allowed and not self.notice:

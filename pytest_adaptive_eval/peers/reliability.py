@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.core.interval import Interval
-from pytest_adaptive_eval.core.ranks import RankDistribution
+from pytest_adaptive_eval.core.ranks import RankDistribution, joint_ranks
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.peers.honesty import Flags, flags
 
@@ -71,8 +71,9 @@ class Reliability:
         NaN for a contestant that no trusted judge compared with another.
     covariance : array, shape (n, n)
         Of the qualities less their mean; NaN likewise.
-    level : float
-        What the trusted judges give an average contestant.
+    level, level_error : float
+        What the trusted judges give an average contestant, and the standard error of that over rounds, of which there
+        could have been others; NaN with a single round.  Errors of the qualities are without it.
     biases, scales, scale_errors, noises, likings : array, shape (n,)
         Of each judge: its level over that of the trusted judges, NaN where it is not known; its points for each of
         theirs, with its standard error; the standard deviations of its noise and of its lasting likings.
@@ -90,6 +91,7 @@ class Reliability:
     qualities: Array
     covariance: Array
     level: float
+    level_error: float
     biases: Array
     scales: Array
     scale_errors: Array
@@ -131,14 +133,7 @@ class Reliability:
 
         Qualities are drawn jointly, since all are uncertain; a contestant of unknown quality has no probabilities.
         """
-        known = np.flatnonzero(np.isfinite(self.qualities))
-        values, vectors = np.linalg.eigh(self.covariance[np.ix_(known, known)])
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        drawn = self.qualities[known] + np.random.default_rng(seed).standard_normal((draws, len(known))) @ root.T
-        places = np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1)
-        found = dict(zip(known.tolist(), places.T, strict=True))
-        shares = {j: np.bincount(place, minlength=len(known)) / draws for j, place in found.items()}
-        return tuple(RankDistribution(shares.get(j, np.zeros(0))) for j in range(len(self.qualities)))
+        return joint_ranks(self.qualities, self.covariance, draws=draws, seed=seed)
 
 
 @dataclass(slots=True, eq=False)
@@ -206,6 +201,12 @@ class _Data:
         count = self.m.sum(axis=(0, 2))
         rest = (self.m * (self.scores - expected)).sum(axis=(0, 2))
         return np.asarray(np.where(count > 0, rest / np.maximum(count, 1.0), np.nan))
+
+    def by_rounds(self, expected: Array, judges: Mask) -> Array:
+        """Likewise what some judges give in each round where they gave anything, shape (at most T,)."""
+        m = self.m[:, judges]
+        count, rest = m.sum(axis=(1, 2)), (m * (self.scores - expected)[:, judges]).sum(axis=(1, 2))
+        return np.asarray(rest[count > 0] / count[count > 0])
 
 
 def _centring(m: Array, share: Array) -> Array:
@@ -384,12 +385,14 @@ def _told(data: _Data, f: _Fit, sweeps: int, converged: bool) -> Reliability:
     rows = np.maximum(data.freedom, 1.0) / max(data.n - 2, 1)  # full rounds that a judge's scores amount to
     power = f.a**2 / (f.noise / rows + f.liking) * (data.freedom > 0)
     power = power if power.sum() > 0 else np.ones(data.n)
-    levels = data.levels(f.v + f.a[:, None] * (known + f.u)[:, None, :])
+    expected = f.v + f.a[:, None] * (known + f.u)[:, None, :]
+    levels = data.levels(expected)
     level = _mean(levels[trusted])
     return Reliability(
         q * unit + level,
         covariance * unit**2,
         level,
+        _error(data.by_rounds(expected, trusted)),
         levels - level,
         f.a / unit,
         np.sqrt(f.doubt) / unit,
@@ -412,6 +415,11 @@ def _trusted(found: Flags, scales: Array) -> Mask:
 def _mean(values: Array) -> float:
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")
+
+
+def _error(values: Array) -> float:
+    """Standard error of the mean."""
+    return float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else float("nan")
 
 
 def part_qualities(judgments: ArrayLike, fit: Reliability) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.plugin.question import PROPERTY
@@ -87,6 +87,9 @@ class Account:
             if self._session is not None:  # questions that will not come, so that progress ends at 100 %
                 budgets = {planned.nodeid: planned.budget for planned in self.state.exchange.planned()}
                 self._session.testscollected += interview.asked - budgets.get(report.nodeid, interview.asked)
+        if study := attached.get("study"):
+            self.run.studies.append(study if isinstance(study, StudyRecord) else StudyRecord.from_json(study))
+            self._reported.add(report.nodeid)
         if "gates" in attached:
             self.run.gates += [GateRecord.from_json(gate) for gate in attached["gates"]]
             self._reported.add(report.nodeid)
@@ -130,11 +133,12 @@ class Account:
         if any(gate.verdict.get("notice") for gate in self.run.gates) and Outcome.PASS not in outcomes:
             self._complaints.append("no gate gave PASS, and a gate without a baseline promotes nothing")
             status = status or int(pytest.ExitCode.TESTS_FAILED)
-        if status == pytest.ExitCode.TESTS_FAILED and any(i.extra.get("usage_error") for i in self.run.interviews):
+        if status == pytest.ExitCode.TESTS_FAILED and any(one.extra.get("usage_error") for one in self._held):
             status = int(pytest.ExitCode.USAGE_ERROR)  # nothing was measured: there is something to mend first
         self.run.seconds = round(time.monotonic() - self._clock, 3)
         self.run.exit_status = status
         self.run.interviews.sort(key=lambda interview: place.get(interview.nodeid, -1))
+        self.run.studies.sort(key=lambda study: place.get(study.nodeid, -1))
         self.run.gates.sort(key=lambda gate: place.get(gate.nodeid, -1))
         try:
             self._write()
@@ -149,6 +153,10 @@ class Account:
         self._remember_failures()
         self.state.exchange.close()
 
+    @property
+    def _held(self) -> list[InterviewRecord | StudyRecord]:
+        return [*self.run.interviews, *self.run.studies]
+
     def _write(self) -> None:
         # what only the end needs is loaded at the end: collecting stays cheap
         import platform
@@ -159,6 +167,12 @@ class Account:
         python = platform.python_version()
         self.run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
         self.run.run = new_run_id(self._started, os.urandom(4))
+        self.run.warn()
+        if self.run.studies:
+            from pytest_adaptive_eval.config.truth import agree_with_truth
+            from pytest_adaptive_eval.store.history import History
+
+            agree_with_truth(self.run, History(self.state.folder).runs)
         self._written["record"] = write_run(self.state.folder, self.run)
         if self.settings.record is not None:
             write_record(self.settings.record, self.run)
@@ -192,7 +206,7 @@ class Account:
             gate.verdict.get("outcome") in bad and not gate.verdict.get("notice") for gate in self.run.gates
         ):
             return None
-        if any(interview.error for interview in self.run.interviews):
+        if any(one.error for one in self._held):
             return None
         path = self.config.invocation_params.dir / settings.baseline
         if path.exists():
@@ -210,9 +224,10 @@ class Account:
             self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
 
     def _forget_answers(self) -> None:
-        """Drop the journals of a finished run: the record has it all.  A void interview may go on later."""
-        for interview in self.run.interviews:
-            if not interview.error and (name := interview.extra.get("journal")):
+        """Drop the journals of a finished run: the record has it all.  What is void may go on later."""
+        for one in self._held:
+            over = not one.error or isinstance(one, StudyRecord)  # which names its journal when it is of no more use
+            if over and (name := one.extra.get("journal")):
                 (self.state.folder / "journal" / name).unlink(missing_ok=True)
 
     def _remember_failures(self) -> None:
@@ -230,7 +245,7 @@ class Account:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table of interviews and verdicts."""
-        if not (self.run.interviews or self.run.gates or self._complaints):
+        if not (self.run.interviews or self.run.studies or self.run.gates or self._complaints):
             return
         from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
         from pytest_adaptive_eval.reports.text import guard

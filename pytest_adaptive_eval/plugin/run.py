@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from pytest_adaptive_eval.config import GateSpec, Settings
 from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.record import GateRecord
+from pytest_adaptive_eval.core.study import StudyResult
 from pytest_adaptive_eval.core.verdict import Outcome, Verdict
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
@@ -24,6 +26,7 @@ from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import STATE
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
+from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, guard
 
 __all__ = ["AdaptiveEval", "activate"]
@@ -123,26 +126,37 @@ class AdaptiveEval:
         self.worker = hasattr(config, "workerinput")
         #: Every interview that collection met, selected or not.
         self.interviews: list[Interview] = []
-        #: The interviews that each gate waits for, and those of their baselines that interviews wait for.
-        self.wants: dict[pytest.Item, list[Interview]] = {}
-        #: Number of conditions that draws decide, in all gates of the run.
+        #: And every study.
+        self.studies: list[Study] = []
+        #: What each gate waits for, and the interviews of baselines that interviews wait for.
+        self.wants: dict[pytest.Item, list[gate_rules.Held]] = {}
+        #: Number of conditions that draws decide, in all gates of the run, and of thresholds of studies.
         self.family = 0
         self.exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
         #: Verdicts that each gate has asked for, with whom they judge.
         self._verdicts: dict[str, list[tuple[str, Verdict]]] = {}
 
-    def lookup(self, name: str) -> tuple[Interview, SessionResult]:
-        """The interview that a gate asks for by name, and its result."""
-        interview = gate_rules.resolve(name, self.interviews)
-        if interview.result is None:
-            data = self.exchange.result(interview.nodeid)
-            if data:
-                interview.result = SessionResult.from_json(data, interview.evaluation.bank, **interview.plan())
-        if interview.result is None:
-            raise ConfigError(f"adaptive_eval[{name!r}]: the interview {interview.nodeid} gave no result in this run")
-        return interview, interview.result
+    @property
+    def held(self) -> list[gate_rules.Held]:
+        """Everything that gates may judge."""
+        return [*self.interviews, *self.studies]
 
-    def note(self, gate: pytest.Item, interview: Interview, verdict: Verdict) -> Verdict:
+    def lookup(self, name: str) -> tuple[gate_rules.Held, SessionResult | StudyResult]:
+        """The interview or study that a gate asks for by name, and its result."""
+        held = gate_rules.resolve(name, self.held)
+        data = self.exchange.result(held.nodeid) if held.result is None else None
+        if data and isinstance(held, Study):
+            held.result = held.evaluation.restore(data)
+        elif data and isinstance(held, Interview):
+            held.result = SessionResult.from_json(data, held.evaluation.bank, **held.plan())
+        if held.result is None:
+            what = "study" if isinstance(held, Study) else "interview"
+            raise ConfigError(f"adaptive_eval[{name!r}]: the {what} {held.nodeid} gave no result in this run")
+        if isinstance(held.result, StudyResult):
+            return held, replace(held.result, family=self.family)
+        return held, held.result
+
+    def note(self, gate: pytest.Item, interview: gate_rules.Held, verdict: Verdict) -> Verdict:
         """Keep a verdict for the record, as other plugins leave it."""
         changed = self.config.hook.pytest_adaptive_eval_verdict(verdict=verdict, nodeid=gate.nodeid, config=self.config)
         if changed is not None and not isinstance(changed, Verdict):
@@ -153,10 +167,10 @@ class AdaptiveEval:
         self._verdicts.setdefault(gate.nodeid, []).append((self._name(interview), final))
         return final
 
-    def _name(self, interview: Interview) -> str:
+    def _name(self, interview: gate_rules.Held) -> str:
         """An evaluation's name, or the node id where several have that name."""
         name = interview.evaluation.name
-        return name if sum(i.evaluation.name == name for i in self.interviews) == 1 else interview.nodeid
+        return name if sum(i.evaluation.name == name for i in self.held) == 1 else interview.nodeid
 
     def pytest_report_header(self) -> list[str]:
         """One line, only when active."""
@@ -176,7 +190,7 @@ class AdaptiveEval:
         """Hold the interview, then let pytest run its placeholder."""
         if item in self.wants and self.worker:
             self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
-        if isinstance(item, Interview):
+        if isinstance(item, Interview | Study):
             item.administer()
             if item.result is not None and self.worker:
                 self.exchange.publish(item.nodeid, item.result.to_json())
@@ -195,11 +209,13 @@ class AdaptiveEval:
             if isinstance(item, Interview) and item.record is not None:
                 # plain data where it travels between processes
                 setattr(report, ATTACHED, {"interview": item.record.to_json() if self.worker else item.record})
+            elif isinstance(item, Study) and item.record is not None:
+                setattr(report, ATTACHED, {"study": item.record.to_json() if self.worker else item.record})
             elif item in self.wants:
                 setattr(report, ATTACHED, {"gates": [gate.to_json() for gate in self._judged(item, report)]})
         if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
-        if isinstance(item, Question | Interview) or item in self.wants:
+        if isinstance(item, Question | Interview | Study) or item in self.wants:
             _guard(report)
         return report
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.config import EvalSpec, GateSpec, Settings, TomlEval, read_toml
+from pytest_adaptive_eval.config import GateSpec, Settings, StudySpec, TomlEval, read_toml
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
@@ -49,6 +49,17 @@ def _interview(model: str) -> types.FunctionType:
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # pytest reads the arguments from it
         [inspect.Parameter("item", kind), inspect.Parameter(model, kind)]
     )
+    return run
+
+
+def _study(spec: StudySpec) -> types.FunctionType:
+    """A function that stands for a study, without which it does nothing."""
+
+    @_function
+    def run() -> None:
+        raise AssertionError("a study is held by the plugin")
+
+    run.adaptive_eval_study = spec  # type: ignore[attr-defined]  # read when it is collected
     return run
 
 
@@ -92,7 +103,11 @@ class EvalFile(pytest.Module):
         return module
 
     def _add(self, module: types.ModuleType, evaluation: TomlEval) -> None:
-        spec: EvalSpec = evaluation.spec
+        spec = evaluation.spec
+        if isinstance(spec, StudySpec):
+            self._put(module, spec.name, _study(spec), evaluation.line)
+            self._judge(module, evaluation, f"{self.nodeid}::{spec.name}")
+            return
         fixture = "model"
         if evaluation.model is not None and self.settings.model is None:
             fixture = f"_model_{len(self.lines)}"
@@ -100,14 +115,17 @@ class EvalFile(pytest.Module):
         run = pytest.mark.adaptive_eval(**spec.data)(_interview(fixture))
         run.adaptive_eval_where = spec.where
         self._put(module, spec.name, run, evaluation.line)
+        self._judge(module, evaluation, f"{self.nodeid}::{spec.name}[{spec.parameter_id}]")
+
+    def _judge(self, module: types.ModuleType, evaluation: TomlEval, nodeid: str) -> None:
+        """The gates of an evaluation, a function a metric."""
         for metric in dict.fromkeys(gate.condition.metric for gate in evaluation.gates):
             gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
-            nodeid = f"{self.nodeid}::{spec.name}[{spec.parameter_id}]"
             judge = _gates(nodeid)
             judge.adaptive_eval_names = [nodeid]  # type: ignore[attr-defined]  # read by the gates' ordering
             ids = [gate.name.removeprefix(f"{metric}-") for gate in gates]
             pytest.mark.parametrize("gate", gates, ids=ids)(judge)
-            self._put(module, f"{spec.name}-{metric}", judge, gates[0].line)
+            self._put(module, f"{evaluation.spec.name}-{metric}", judge, gates[0].line)
 
     def _put(self, module: types.ModuleType, name: str, function: types.FunctionType, line: int) -> None:
         if name in self.lines:

@@ -58,6 +58,7 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
         lines += [_annotation(kind, gate, folder, workspace) for gate in gates[:shown]]
         if more := len(gates) - shown:
             lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
+    lines += [_command("warning", clean_terminal(text, _MESSAGE), title="promotion") for text in record.warnings]
     return lines
 
 
@@ -105,7 +106,8 @@ def outputs(record: RunRecord) -> dict[str, str]:
         not come to its end; ``asked`` counts questions.
     """
     outcomes = [words.outcome(gate) for gate in record.gates]
-    found = {*outcomes, *(Outcome.ERROR for interview in record.interviews if words.void(interview))}
+    void = [*map(words.void, record.interviews), *(study.error for study in record.studies)]
+    found = {*outcomes, *(Outcome.ERROR for error in void if error)}
     return {
         "promote": "true" if record.promote else "false",
         "verdict": next((outcome.value for outcome in WORST_FIRST if outcome in found), "NONE"),

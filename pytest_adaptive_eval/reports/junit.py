@@ -1,7 +1,7 @@
 """The gate report: JUnit XML that the strictest reader, Jenkins, accepts.
 
-A suite is an interview (a subject on a bank), a test case a gate, and one more
-test case tells whether the interview itself can be used.
+A suite is an interview (a subject on a bank) or a study, a test case a gate, and one
+more test case tells whether the interview or study itself can be used.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.files import write_whole
@@ -21,6 +21,8 @@ __all__ = ["gate_report", "write_gate_report"]
 
 #: Longest name, message and body, in characters: what readers show, and far from their limits on files.
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000
+#: What is told of a quantity of a study.
+_OF_QUANTITIES = ("estimate", "low", "high", "error")
 #: Attributes that Jenkins' schema knows, of those that the package writes.
 _ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
@@ -59,6 +61,11 @@ def gate_report(record: RunRecord) -> bytes:
         cases = [_interview_case(interview, name), *_gate_cases(gates, name)]
         properties = {key: clean_xml(value, _MESSAGE) for key, value in _properties(record, interview).items()}
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
+    for study, gates in zip(record.studies, words.gates_by_study(record), strict=True):
+        name = names.unique(_one_line(f"{study.candidate} in {words.study_name(study)}", _NAME))
+        cases = [_study_case(study, name), *_gate_cases(gates, name)]
+        facts = {key: clean_xml(value, _MESSAGE) for key, value in _study_properties(record, study).items()}
+        suites.append(TestSuite(name, cases, timestamp=started, properties=facts))
     if alone:
         name = names.unique("gates without an interview")
         suites.append(TestSuite(name, _gate_cases(alone, name), timestamp=started))
@@ -102,10 +109,42 @@ def _interview_case(interview: InterviewRecord, suite: str) -> Any:
     return case
 
 
+def _study_case(study: StudyRecord, suite: str) -> Any:
+    from junit_xml import TestCase
+
+    facts = [words.study_line(study), words.study_cost(study), *study.notes, study.nodeid]
+    text = clean_xml("\n".join(filter(None, facts)), _BODY)
+    case = TestCase("study", _class(suite), elapsed_sec=study.seconds or None, stdout=text)
+    if study.error:
+        message = _one_line(f"ERROR {study.error}")
+        case.add_error_info(message, message, "void")
+    return case
+
+
+def _study_properties(record: RunRecord, study: StudyRecord) -> dict[str, str]:
+    """What was held, and the candidate's quantities."""
+    facts: dict[str, Any] = {
+        "run": record.run,
+        "evaluation": study.name,
+        "kind": study.kind,
+        "candidate": study.candidate,
+        "members": ", ".join(str(member.get("name")) for member in study.members),
+        study.unit: study.size,
+        f"{study.unit}_that_count": study.asked,
+    }
+    for metric, rows in words.quantities(study).items():
+        for row in rows:
+            if row.get("subject") == study.candidate:
+                facts |= {metric if n == "estimate" else f"{metric}_{n}": row.get(n) for n in _OF_QUANTITIES}
+                rank = row.get("rank")
+                facts |= {f"{metric}_rank": rank.get("mean") if isinstance(rank, dict) else None}
+    return {clean_xml(name, _NAME): _fact(value) for name, value in facts.items() if value not in (None, "")}
+
+
 def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
     from junit_xml import TestCase
 
-    cases, names = [], _Names("interview")
+    cases, names = [], _Names("interview", "study")
     for gate in gates:
         outcome, verdict = words.outcome(gate), gate.verdict
         claim = f"{verdict.get('metric', '')} {verdict.get('requirement', '')}".strip()

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.reports import words
@@ -76,6 +76,7 @@ def summary_markdown(record: RunRecord, *, alarms: Sequence[Alarm] = (), limit: 
         ("gates", _gates(record.gates, notes)),
         ("drift", _listed("Drift", [alarm.sentence for alarm in alarms])),
         ("interviews", _interviews(record.interviews)),
+        ("studies", "\n".join(filter(None, map(_study, record.studies[:_ROWS])))),
         ("notes", _listed("Notes", notes)),
         ("accuracy by category", "\n".join(filter(None, map(_categories, record.interviews[:_ROWS])))),
         ("wrong answers", _wrong(record.interviews)),
@@ -103,7 +104,8 @@ def _headline(record: RunRecord) -> str:
     about = [f"run {_inline(record.run, _NAME)}", f"started {_inline(record.started, _NAME)}"]
     if record.seconds:
         about.append(f"{record.seconds:.0f} s")
-    return f"## {sign} {title}\n\n{_why(record)}\n\n<sub>{', '.join(about)}</sub>\n"
+    warned = "".join(f"> {_LET_THROUGH} {_inline(text, _SENTENCE)}\n\n" for text in record.warnings)
+    return f"## {sign} {title}\n\n{_why(record)}\n\n{warned}<sub>{', '.join(about)}</sub>\n"
 
 
 def _why(record: RunRecord) -> str:
@@ -118,6 +120,7 @@ def _why(record: RunRecord) -> str:
         o is Outcome.INCONCLUSIVE and not g.let_through for o, g in zip(outcomes, record.gates, strict=True)
     )
     void = sum(bool(words.void(interview)) for interview in record.interviews)
+    held = sum(bool(study.error) for study in record.studies)
     why = [
         f"{counted(n, what)} {did}"
         for n, what, did in (
@@ -126,6 +129,7 @@ def _why(record: RunRecord) -> str:
             (outcomes.count(Outcome.ERROR), "gate", "could not be judged"),
             (notices, "gate", "had nothing to compare with yet"),
             (void, "interview", "gave no result"),
+            (held, "study", "gave no result"),
         )
         if n
     ]
@@ -180,9 +184,27 @@ def _interviews(interviews: Sequence[InterviewRecord]) -> str:
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(interviews))
     percents = sorted({f"{200 * words.confidence(interview) - 100:.4g} %" for interview in interviews})
     text = f"intervals are two-sided at {' and '.join(percents)}"
-    if any(interview.theta for interview in interviews):
-        text = f"ability is in logits on the bank's own scale; {text}"
+    if unit := words.ability_unit(interviews):
+        text = f"{unit}; {text}"
     return f"{table}\n<sub>{text}</sub>\n"
+
+
+def _study(study: StudyRecord) -> str:
+    """What a study found: a table of its subjects, best first."""
+    told = "; ".join(filter(None, (words.study_line(study), words.study_cost(study))))
+    text = f"### {_inline(words.study_name(study), _NAME)}\n\n{_inline(told, _SENTENCE)}\n\n"
+    if study.error:
+        text += f"**void**: {_inline(study.error, _SENTENCE)}\n\n"
+    for metric, given in words.quantities(study).items():
+        ranked = any("rank" in row or "error" in row for row in given)
+        heads = ("subject", f"{_inline(metric, _NAME)}, {words.sure(given)}", "standard error", "rank")
+        rows = []
+        for row in words.ranked(given):
+            mark = "**" if row.get("subject") == study.candidate else ""
+            cells = (f"{mark}{_inline(row.get('subject'), _NAME)}{mark}", *map(_inline, words.quantity(row)))
+            rows.append(cells if ranked else cells[:2])
+        text += _table(heads if ranked else heads[:2], rows[:_ROWS], len(rows)) + "\n"
+    return text
 
 
 def _categories(interview: InterviewRecord) -> str:

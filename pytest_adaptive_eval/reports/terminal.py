@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.text import clean_terminal, columns, wrap
@@ -74,8 +74,13 @@ def summary_lines(
     lines: list[Line] = []
     if record.interviews:
         lines += _interviews(record.interviews, width)
+    if record.studies:
+        lines += [*([()] if lines else []), *_studies(record.studies, width)]
     if record.gates:
         lines += [*([()] if lines else []), *verdict_lines(record, width, brief=True)]
+    for warning in record.warnings:
+        text = wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: ")
+        lines += [*([()] if lines else []), *(((line, _MARKUP[Outcome.INCONCLUSIVE]),) for line in text)]
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
     files = [wrap(clean_terminal(str(path)), width, "  ", f"{name}: ") for name, path in (written or {}).items()]
     for block in (notes, files):
@@ -95,7 +100,7 @@ def verdict_lines(record: RunRecord, width: int, *, brief: bool = False) -> list
         Leave out what the summary's notes say already.
     """
     told = words.standing_notes(record) if brief else []
-    name_it = len(record.interviews) > 1
+    name_it = len(record.interviews) + len(record.studies) > 1
     head = max((len(words.outcome(gate).value) for gate in record.gates), default=0)
     lines: list[Line] = []
     for gate in record.gates:
@@ -143,6 +148,20 @@ def _interviews(interviews: Sequence[InterviewRecord], width: int) -> list[Line]
     return [*lines, *_legend(interviews, width)]
 
 
+def _studies(studies: Sequence[StudyRecord], width: int) -> list[Line]:
+    """What each study is, what it found of the candidate, what it cost, and why it is void."""
+    lines: list[Line] = []
+    for study in studies:
+        name = clean_terminal(words.study_name(study), _NAME)
+        told = "; ".join(filter(None, (words.study_line(study), words.study_cost(study))))
+        first, *more = wrap(clean_terminal(told, _SENTENCE), width, "    ", f"{name}: ")
+        lines += [((first[: len(name)], _BOLD), (first[len(name) :], _PLAIN)), *(((line, _PLAIN),) for line in more)]
+        if study.error:
+            text = wrap(f"void: {clean_terminal(study.error, _SENTENCE)}", width, "    ")
+            lines += (((line, _MARKUP[Outcome.ERROR]),) for line in text)
+    return lines
+
+
 def _cells(interview: InterviewRecord) -> dict[str, str]:
     return {
         "subject": clean_terminal(interview.subject.get("name") or "-", _NAME, keep_end=True),
@@ -182,8 +201,8 @@ def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
 def _legend(interviews: Sequence[InterviewRecord], width: int) -> list[Line]:
     percents = sorted({f"{200 * words.confidence(interview) - 100:.4g}%" for interview in interviews})
     text = f"intervals are two-sided at {' and '.join(percents)}"
-    if any(interview.theta for interview in interviews):
-        text = f"ability is in logits on the bank's own scale; {text}"
+    if unit := words.ability_unit(interviews):
+        text = f"{unit}; {text}"
     return [((line, {"light": True}),) for line in wrap(text, width)]
 
 

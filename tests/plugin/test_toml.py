@@ -104,7 +104,7 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
             '[[eval]]\nbank = "toy.jsonl"\nbudget = 0.5',
             'adaptive-eval.toml:1: budget is 0.5, expected int or str (*"15%")',
         ),
-        ('[[eval]]\nbank = "toy.jsonl"\nkind = "network"', "adaptive-eval.toml:1: kind 'network' is not known*"),
+        ('[[eval]]\nbank = "toy.jsonl"\nkind = "crowd"', "adaptive-eval.toml:1: kind 'crowd' is not known*"),
         ('[[eval]]\nbank = "toy.jsonl"\nname = "a::b"', "adaptive-eval.toml:1: name 'a::b' cannot name a test*"),
         ('[[eval]]\nbank = "toy.jsonl"\n[[eval]]\nbank = "toy.jsonl"', "adaptive-eval.toml:3: two evaluations of *"),
         (

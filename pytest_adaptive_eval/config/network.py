@@ -1,0 +1,236 @@
+"""``kind = "network"``: one model is interviewed at the nodes of a network, by code or by other models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.config.evaluation import Settings
+from pytest_adaptive_eval.config.study import Around, Member, Progress, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.study import Bounded, StudyCondition, StudyResult
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.network.declare import read_network
+from pytest_adaptive_eval.network.energy import energy
+from pytest_adaptive_eval.network.hold import hold_network
+from pytest_adaptive_eval.network.result import NetworkResult
+from pytest_adaptive_eval.network.topology import Network
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.bank import ItemBank
+
+__all__ = ["NETWORK", "NetworkPlan"]
+
+#: The first is of the interviewee, the others are of nodes.
+_METRICS = ("energy", "auc", "last_level")
+#: Share of the answers above which faults of the run void it.
+_FAULTS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlan:
+    """A network that is ready to be held; see `StudyPlan`.
+
+    Parameters
+    ----------
+    name : str
+    network : Network
+    models : tuple of Member
+        The interviewee first.
+    written : mapping
+        The network as it was written.
+    memory : int or None
+        Models in memory at once.
+    folder : Path
+        Of hashes of checkpoints, and of pictures.
+    """
+
+    name: str
+    network: Network
+    models: tuple[Member, ...]
+    written: Mapping[str, Any]
+    memory: int | None
+    folder: Path
+
+    @property
+    def candidate(self) -> str:
+        """The interviewee."""
+        return self.network.interviewee
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The interviewee and the nodes."""
+        return (self.candidate, *(node.name for node in self.network.nodes))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Energy of the interviewee, area and last level of a node."""
+        return _METRICS
+
+    @property
+    def _most(self) -> int:
+        """Replies at most: a level is answered at once, and each of its questions is written by itself."""
+        network = self.network
+        times = 1 + network.retries
+        return network.rounds * sum(
+            node.levels * (1 + len(node.panel) + (node.queries * times if node.interviewer else 0))
+            for node in network.nodes
+        )
+
+    @property
+    def outlook(self) -> str:
+        """The shape, who takes part, and how many questions there are at most."""
+        network = self.network
+        most = sum(node.levels * node.queries for node in network.nodes) * network.rounds
+        others = [member.name for member in self.models[1:]]
+        who = f", with {', '.join(others)}" if others else ""
+        nodes = counted(len(network.nodes), "node")
+        return f"{self.candidate} in a {network.topology} of {nodes}{who}, at most {counted(most, 'question')}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The network as it was written, and the names."""
+        return {"network": dict(self.written), "seed": self.network.seed, "subjects": list(self.subjects)}
+
+    def check(self, condition: StudyCondition) -> None:
+        """Refuse what is not measured, or not of that."""
+        condition.check(self.metrics, self.subjects, self.candidate)
+        if condition.kind != "at_least":
+            raise ConfigError(f"a network interviews one model: {condition.kind} has nobody to compare it with")
+        of_node = condition.subject in self.subjects[1:]
+        if of_node != (condition.metric != _METRICS[0]):
+            raise ConfigError(
+                f"{_METRICS[0]} is of the interviewee, {' and '.join(_METRICS[1:])} are of a node: write subject = "
+                f'"NODE", one of {", ".join(self.subjects[1:])}'
+            )
+
+    def void(self, error: str) -> StudyResult:
+        """The result of a network that could not be held."""
+        who = tuple(SubjectIdentity(member.name).to_json() for member in self.models)
+        return StudyResult(
+            self.name, "network", self.candidate, self.subjects, self.metrics, size=len(self.network.nodes),
+            unit="nodes", error=error, members=who, seed=self.network.seed,
+        )  # fmt: skip
+
+    def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
+        """Hold all nodes."""
+        network = self.network
+        interviewed = set(network.subjects)
+        loaders = {one.name: loader(one, self.folder / "cache", one.name in interviewed) for one in self.models}
+        pool = AgentPool(loaders, self.memory, remote=[one.name for one in self.models if one.remote])
+        try:
+            found = hold_network(
+                network,
+                pool,
+                replies=_Counting(kept, partial(_tell, progress, self._most)),
+                pictures=self.folder / "pictures",
+            )
+        finally:
+            pool.close()
+        error = ""
+        if found.fault_share > _FAULTS:
+            error = f"{found.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
+        return replace(
+            self._result(found),
+            error=error,
+            broken=bool(error),
+            account=found.to_json(),
+            costs={"total": found.total.to_json(), "loads": dict(found.loads)},
+            members=tuple({**one, "name": name} for name, one in found.models.items()),
+        )
+
+    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+        """A result that another process found."""
+        plain = StudyResult.from_json(data)
+        if not plain.account:
+            return plain
+        return replace(plain, quantities=self._result(NetworkResult.from_json(plain.account)).quantities)
+
+    def _result(self, found: NetworkResult) -> StudyResult:
+        opened = sum(node.opened for node in found.nodes)
+        nodes = [node if node.opened else None for node in found.nodes]
+        none: tuple[None, ...] = (None,) * len(nodes)
+        areas = [None if node is None else partial(_known, node.interval) for node in nodes]
+        last = [None if node is None else partial(_known, node.last) for node in nodes]
+        return replace(
+            self.void(""),
+            quantities={
+                "energy": Bounded((lambda confidence: energy(found.nodes, confidence), *none)),
+                "auc": Bounded((None, *areas)),
+                "last_level": Bounded((None, *last)),
+            },
+            asked=opened,
+        )
+
+
+def _known(of: Callable[[float], Any], confidence: float) -> Any:
+    return of(confidence)
+
+
+def _tell(progress: Progress, most: int, done: int) -> None:
+    progress(done, most, f"reply {done}")
+
+
+class _Counting(MutableMapping[str, str]):
+    """Replies that are kept, counted as they come."""
+
+    def __init__(self, kept: MutableMapping[str, str], tell: Callable[[int], None]) -> None:
+        self._kept, self._tell, self._done = kept, tell, 0
+
+    def __getitem__(self, key: str) -> str:
+        return self._kept[key]
+
+    def __setitem__(self, key: str, value: str) -> None:
+        self._kept[key] = value
+        self._done += 1
+        self._tell(self._done)
+
+    def __delitem__(self, key: str) -> None:
+        del self._kept[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def _build(spec: StudySpec, settings: Settings, around: Around) -> NetworkPlan:
+    data = spec.data
+    if not data.get("network"):
+        raise ConfigError("there is no network: write [eval.network] with a topology, and [[eval.network.node]]")
+    others = []
+    for name, entry in data.get("models", {}).items():
+        given: Any = {"model": entry} if isinstance(entry, str) else entry
+        others.append({**given, "name": name} if isinstance(given, Mapping) else given)
+    found = members(spec, settings, others, around.folders)
+    written = dict(data["network"])
+    if settings.seed is not None or "seed" in data:
+        written["seed"] = data.get("seed", 0) if settings.seed is None else settings.seed
+
+    def bank(path: str) -> ItemBank:
+        place = next((folder / path for folder in around.folders if (folder / path).exists()), None)
+        if place is None:
+            raise ConfigError(f"there is no bank at {around.folders[0] / path}: give a folder or a JSONL file of items")
+        return around.read(place)
+
+    network = read_network(written, found[0].name, where=spec.where, families=around.tasks(), banks=bank)
+    named = {member.name for member in found}
+    for name in (*network.subjects, *network.agents):
+        if name not in named:
+            raise ConfigError(f'{name!r} is no model here: add it under models = {{ {name} = "FOLDER" }}')
+    if unused := named - {*network.subjects, *network.agents}:
+        raise ConfigError(f"the model {min(unused)!r} has no part in the network: remove it")
+    if network.interviewee in {node.name for node in network.nodes}:
+        raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
+    memory = data.get("memory")
+    if memory is not None and memory < 1:
+        raise ConfigError(f"memory is {memory}, expected a number of at least 1: models in memory at once")
+    return NetworkPlan(spec.name, network, tuple(found), written, memory, settings.folder)
+
+
+NETWORK = StudyKind({"network": (dict,), "models": (dict,)}, _METRICS, _build)

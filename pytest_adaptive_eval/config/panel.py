@@ -1,0 +1,331 @@
+"""``kind = "peers"``: a panel of models that set each other tasks, answer them, and judge all answers."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from pytest_adaptive_eval.config.evaluation import Settings, check_keys
+from pytest_adaptive_eval.config.study import Around, Member, Progress, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.core.study import Measured, StudyCondition, StudyResult
+from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.models.agent import Agent, Message, Reply
+from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.peers.assessment import FIRST_ROUNDS, Call, assess
+from pytest_adaptive_eval.peers.reliability import LEAST
+from pytest_adaptive_eval.peers.result import Assessment
+from pytest_adaptive_eval.peers.settings import Difficulty, PeerSettings
+
+__all__ = ["PEERS", "PanelPlan"]
+
+_NUMBER = (int, float)
+_KEYS: Mapping[str, tuple[type, ...]] = {"peers": (list,), "panel": (dict,)}
+_PANEL_KEYS: Mapping[str, tuple[type, ...]] = {
+    "mode": (str,),
+    "topics": (list,),
+    "difficulties": (list, dict),
+    "criteria": (list,),
+    "rounds": (int,),
+    "retries": (int,),
+    "mean": _NUMBER,
+    "median": _NUMBER,
+    "judge": (str,),
+    "task_tokens": (int,),
+    "answer_tokens": (int,),
+    "rank_tokens": (int,),
+}
+_METRICS = ("score",)
+#: An assessment ends with an error after so many replies of one model in a row that could not be had ...
+_IN_A_ROW = 3
+#: ... or when they exceed this share of the calls that the rounds take.
+_SHARE = 0.05
+#: Requests to servers that are under way at once.
+_AT_ONCE = 8
+#: From this share of missing judgments on, a note tells.
+_MISSING = 0.05
+#: Each verdict says so.
+_OPINION = "scores are a panel's opinion: no answer was checked against a truth"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPlan:
+    """A peer assessment that is ready to be held; see `StudyPlan`.
+
+    Parameters
+    ----------
+    name : str
+    models : tuple of Member
+        The candidate first.
+    settings : PeerSettings
+    memory : int or None
+        Models in memory at once.
+    cache : Path
+        Where hashes of checkpoints are kept.
+    """
+
+    name: str
+    models: tuple[Member, ...]
+    settings: PeerSettings
+    memory: int | None
+    cache: Path
+
+    @property
+    def candidate(self) -> str:
+        """The first."""
+        return self.models[0].name
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """Names of the panel."""
+        return tuple(member.name for member in self.models)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The score alone; mode ``paper`` tells no errors, so that no gate can be set on it."""
+        return _METRICS if self.settings.mode == "reliability" else ()
+
+    @property
+    def calls(self) -> int:
+        """That the rounds take when each task is accepted at once."""
+        n = len(self.models)
+        return self.settings.rounds * (1 + 2 * n + n * n)
+
+    @property
+    def outlook(self) -> str:
+        """The panel, and what its rounds cost."""
+        here = sum(not member.remote for member in self.models)
+        few = self.memory is not None and self.memory < here
+        memory = f", {self.memory} of {here} in memory at once" if few else ""
+        return (
+            f"{self.candidate} and {counted(len(self.models) - 1, 'peer')} ({', '.join(self.subjects[1:])}), "
+            f"{counted(self.settings.rounds, 'round')} of about {self.calls // self.settings.rounds} calls{memory}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings and the names."""
+        return {"settings": self.settings.to_json(), "subjects": list(self.subjects)}
+
+    def void(self, error: str) -> StudyResult:
+        """The result of an assessment that could not be held."""
+        who = tuple(SubjectIdentity(name).to_json() for name in self.subjects)
+        size, seed = self.settings.rounds, self.settings.seed
+        return StudyResult(
+            self.name, "peers", self.candidate, self.subjects, self.metrics, size=size, error=error, members=who,
+            seed=seed,
+        )  # fmt: skip
+
+    def check(self, condition: StudyCondition) -> None:
+        """Refuse what is not measured."""
+        condition.check(self.metrics, self.subjects, self.candidate)
+
+    def restore(self, data: Mapping[str, Any]) -> StudyResult:
+        """A result that another process found."""
+        return StudyResult.from_json(data)
+
+    def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
+        """Hold all rounds."""
+        loaders = {one.name: loader(one, self.cache) for one in self.models}
+        pool = AgentPool(loaders, self.memory, remote=[one.name for one in self.models if one.remote])
+        try:
+            agents = [_Named(pool.agent(name), name) for name in self.subjects]
+            asking = _Asking(self, pool, progress)
+            found = assess(agents, self.settings, replies=kept, asking=asking)
+        finally:
+            pool.close()
+        return self._result(found, pool)
+
+    def _result(self, found: Assessment, pool: AgentPool) -> StudyResult:
+        fit, error = found.reliability, found.fault
+        if error:
+            error += _reasons(found)
+        quantities, unsure = {}, ""
+        if not error and fit is not None and self.metrics:
+            # a threshold is not compared with the panel's mean, but with a number
+            quantities["score"] = Measured(fit.qualities, fit.covariance + fit.level_error**2)
+            if found.accepted < FIRST_ROUNDS:
+                unsure = f"it takes {FIRST_ROUNDS} rounds with a task to tell how sure a score is"
+            elif not fit.converged:
+                unsure = f"the fit did not settle in {fit.sweeps} sweeps"
+        elif not error:
+            quantities["score"] = Measured(found.scores, [[float("nan")] * len(found.models)] * len(found.models))
+        return replace(
+            self.void(error),
+            quantities=quantities,
+            asked=found.accepted,
+            unsure=unsure,
+            notes=(_OPINION, *_notes(found)),
+            account=found.to_json(),
+            costs={"total": found.total.to_json(), "loads": dict(pool.loads)},
+            members=tuple(identity.to_json() for identity in found.models),
+        )
+
+
+def _build(spec: StudySpec, settings: Settings, around: Around) -> PanelPlan:
+    data = spec.data
+    given = dict(data.get("panel", {}))
+    check_keys(given, _PANEL_KEYS, f"{spec.where}: panel")
+    if "difficulties" in given:
+        given["difficulties"] = _difficulties(given["difficulties"])
+    seed = data.get("seed", 0) if settings.seed is None else settings.seed
+    found = members(spec, settings, data.get("peers", []), around.folders)
+    names = [member.name for member in found]
+    if len(found) < LEAST:
+        raise ConfigError(
+            f"a panel of {counted(len(found), 'model')}, expected at least {LEAST}: name more under peers = [...]"
+        )
+    memory = data.get("memory")
+    if memory is not None and memory < 1:
+        raise ConfigError(f"memory is {memory}, expected a number of at least 1: models in memory at once")
+    plan = PanelPlan(spec.name, tuple(found), PeerSettings(**given, seed=seed), memory, settings.folder / "cache")
+    if plan.settings.judge is not None and plan.settings.judge not in names:
+        raise ConfigError(f"the judge {plan.settings.judge!r} is none of the panel: {', '.join(names)}")
+    if data.get("gate") and not plan.metrics:
+        raise ConfigError(
+            "mode 'paper' does not tell how sure its scores are, so no gate can be set on them: leave "
+            'the gates out, or use mode = "reliability"'
+        )
+    return plan
+
+
+def _difficulties(given: Any) -> list[Difficulty]:
+    """Names, or a table of names and shares."""
+    pairs = given.items() if isinstance(given, Mapping) else [(name, 1.0) for name in given]
+    out = []
+    for name, share in pairs:
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise ConfigError(f"panel.difficulties: the share of {name!r} is {share!r}, expected a number above 0")
+        out.append(Difficulty(name, float(share)))
+    return out
+
+
+PEERS = StudyKind(_KEYS, _METRICS, _build)
+
+
+class _Named:
+    """An agent under the name that it has in the panel, which is unique."""
+
+    def __init__(self, agent: Agent, name: str) -> None:
+        self._agent, self._name = agent, name
+        self._identity: SubjectIdentity | None = None
+
+    @property
+    def identity(self) -> SubjectIdentity:
+        if self._identity is None:
+            self._identity = replace(self._agent.identity, name=self._name)
+        return self._identity
+
+    @property
+    def rates(self) -> bool:
+        return False
+
+    def ask(
+        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+    ) -> Reply:
+        return self._agent.ask(messages, max_tokens=max_tokens, schema=schema)
+
+    def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Any:
+        return self._agent.prefer(messages, candidates, label)
+
+    def close(self) -> None:
+        """Nothing: the pool's business."""
+
+
+class _Asking:
+    """Asks model by model, those that are in memory first, while servers work on theirs; ends a hopeless run."""
+
+    def __init__(self, plan: PanelPlan, pool: AgentPool, progress: Progress) -> None:
+        self._plan, self._pool, self._progress = plan, pool, progress
+        self._in_a_row: Counter[str] = Counter()
+        self._faults = 0
+
+    def __call__(self, calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
+        names = self._plan.subjects
+        now, rounds = calls[0].place[0] + 1, self._plan.settings.rounds
+        self._progress(now, rounds, f"round {now} of {rounds}")
+        mine: defaultdict[str, list[int]] = defaultdict(list)
+        for place, call in enumerate(calls):
+            mine[names[call.model]].append(place)
+        away = [place for name in mine if name in self._pool.remote for place in mine[name]]
+        executor = ThreadPoolExecutor(_AT_ONCE)
+        try:
+            sent = {executor.submit(_ask, calls[place]): place for place in away}
+            for name in self._pool.first(name for name in mine if name not in self._pool.remote):
+                for place in mine[name]:
+                    yield place, self._checked(name, _ask(calls[place]))
+            for done in as_completed(sent):
+                yield sent[done], self._checked(names[calls[sent[done]].model], done.result())
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)  # closing the pool ends what is under way
+
+    def _checked(self, name: str, reply: Reply) -> Reply:
+        if not reply.status.infrastructure:
+            self._in_a_row[name] = 0
+            return reply
+        self._in_a_row[name] += 1
+        self._faults += 1
+        last = " ".join(reply.detail.split())[:200] or reply.status.value
+        if self._in_a_row[name] >= _IN_A_ROW:
+            raise AdaptiveEvalError(f"{_IN_A_ROW} replies of {name} in a row could not be had; the last: {last}")
+        if self._faults > _SHARE * self._plan.calls:
+            raise AdaptiveEvalError(
+                f"{self._faults} replies could not be had, more than {_SHARE:.0%} of the calls; the last, of {name}: "
+                f"{last}"
+            )
+        return reply
+
+
+def _ask(call: Call) -> Reply:
+    return call.agent.ask(call.messages, max_tokens=call.max_tokens)
+
+
+def _reasons(found: Assessment) -> str:
+    """What came in place of tasks that are accepted, and what was of no use."""
+    told = ""
+    attempts = [attempt for one in found.rounds for attempt in one.attempts]
+    votes = [vote for attempt in attempts for vote in attempt.votes if vote is not None]
+    if not found.accepted:
+        came = sum(bool(attempt.task) for attempt in attempts)
+        told = f": {came} of {counted(len(attempts), 'attempt')} gave a task"
+        if came:
+            vote = f"a mean of {number(fmean(votes), 1)}" if votes else "none"
+            told += f", and the votes were {vote} where {number(found.settings.mean, 1)} is needed"
+    if useless := _useless(found):
+        told += f"; of no use were {useless}"
+    return told
+
+
+def _useless(found: Assessment, most: int = 4) -> str:
+    """Who gave most replies that were of no use, and of what kind."""
+    counts = [
+        (n, name, role, kind)
+        for name, roles in found.missing.items()
+        for role, kinds in roles.items()
+        for kind, n in kinds.items()
+    ]
+    counts.sort(key=lambda one: (-one[0], one[1:]))
+    shown = [f"{counted(n, role)} of {name} ({kind})" for n, name, role, kind in counts[:most]]
+    more = sum(one[0] for one in counts[most:])
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _notes(found: Assessment) -> list[str]:
+    notes = []
+    if found.missing_share > _MISSING:
+        notes.append(f"{found.missing_share:.0%} of the judgments are missing: of no use were {_useless(found)}")
+    fit = found.reliability
+    if fit is not None and not found.fault and found.settings.mode == "reliability":
+        flagged = {name: fit.flags.words(i) for i, name in enumerate(found.names)}
+        for name, words in flagged.items():
+            if words:
+                silent = {"constant", "reversed"} & set(words)
+                more = ": its scores do not count" if silent else ""
+                notes.append(f"the judge {name} is {' and '.join(words)}{more}")
+    return notes

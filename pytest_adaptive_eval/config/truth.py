@@ -1,0 +1,82 @@
+"""How a panel's opinion agrees with coded truth, where its members were interviewed on one bank or task too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytest_adaptive_eval.core.correlation import measures
+from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.peers.scoring import agreement
+
+__all__ = ["LEAST", "agree_with_truth"]
+
+#: Members with an accuracy below which nothing is told.
+LEAST = 3
+
+
+def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
+    """Add to each peer assessment of a run how it agrees with interviews of its members, found by their checkpoints.
+
+    Parameters
+    ----------
+    run : RunRecord
+        Its studies' accounts get ``truth``: by bank or task the accuracies, and rank correlations with the scores and
+        with each judge's mean judgments of others.
+    earlier : iterable of RunRecord
+        Runs whose interviews count where this run has none of a member, oldest first.
+    """
+    panels = [study for study in run.studies if study.kind == "peers" and study.account and not study.error]
+    if panels:
+        interviews = [interview for record in (*earlier, run) for interview in record.interviews]
+        for study in panels:
+            study.account["truth"] = _truth(study, interviews)
+
+
+def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[dict[str, Any]]:
+    names = {str(member["checkpoint"]): str(member["name"]) for member in study.members if member.get("checkpoint")}
+    own = [  # by bank: each member may have been interviewed in an evaluation of its own
+        replace(
+            interview,
+            name=str(interview.bank.get("name") or interview.name),
+            subject={**interview.subject, "name": names[str(interview.subject["checkpoint"])]},
+        )
+        for interview in interviews
+        if str(interview.subject.get("checkpoint")) in names and not interview.error
+    ]
+    order = [str(member["name"]) for member in study.members]
+    account = study.account
+    rows = [
+        [None if i == j else value for j, value in enumerate(row)] for i, row in enumerate(account["judgments"]["mean"])
+    ]
+    found = []
+    for measure in measures(own):
+        if measure.metric == "last level" or len(measure.values) < LEAST:
+            continue
+        truth = dict(measure.values)
+        found.append(
+            {
+                "evaluation": measure.name,
+                "metric": measure.metric,
+                "accuracies": truth,
+                "scores": _agreement(account["scores"], order, truth),
+                "judges": [_agreement(row, order, truth) for row in rows],
+            }
+        )
+    return found
+
+
+def _agreement(
+    scores: Sequence[float | None], names: Sequence[str], truth: Mapping[str, float]
+) -> dict[str, float | None]:
+    """Rank correlations over those that have both; None where there is none."""
+    both = [
+        (score, truth[name]) for score, name in zip(scores, names, strict=True) if score is not None and name in truth
+    ]
+    if len(both) < LEAST:
+        return {"subjects": len(both), "spearman": None, "kendall": None}
+    one = agreement([score for score, _ in both], [accuracy for _, accuracy in both])
+    told = {"spearman": one.spearman, "kendall": one.kendall}
+    return {"subjects": len(both), **{name: value if math.isfinite(value) else None for name, value in told.items()}}

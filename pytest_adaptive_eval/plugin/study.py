@@ -1,0 +1,149 @@
+"""A study as one pytest item, held when its turn comes; it fails only when it is void."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_adaptive_eval.config import StudyPlan
+from pytest_adaptive_eval.core.record import StudyRecord, plain
+from pytest_adaptive_eval.core.study import StudyResult
+from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+
+__all__ = ["Study"]
+
+#: Lines of progress on a terminal that cannot rewrite one.
+LINES = 10
+
+
+class Study(pytest.Function):
+    """A study, and what it found."""
+
+    evaluation: StudyPlan
+    state: AdaptiveEval
+    kind = ""
+    record: StudyRecord | None = None
+    result: StudyResult | None = None
+
+    @property
+    def aliases(self) -> set[str]:
+        """Names by which a gate may ask for this study."""
+        return {self.evaluation.name, self.nodeid}
+
+    def setup(self) -> None:
+        """Nothing: it has no fixtures."""
+
+    def administer(self) -> None:
+        """Hold the study, with the replies that an earlier run left."""
+        if self.config.getoption("setuponly", False):
+            return
+        plan, state = self.evaluation, self.state
+        from pytest_adaptive_eval.config.kept import KeptTexts
+        from pytest_adaptive_eval.store.journal import interview_key
+
+        key = interview_key(
+            name=f"{self.nodeid} {plan.name}",
+            bank=self.kind,
+            scale="",
+            policy=plan.to_json(),
+            seed=0,  # in the plan
+            checkpoint="",  # each reply is kept under a hash of who gave it
+            decoding="",
+        )
+        kept = KeptTexts(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
+        begun, usage = time.monotonic(), False
+        progress = _Progress(self)
+        try:
+            result = plan.hold(kept, progress)
+        except AdaptiveEvalError as error:
+            result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
+        finally:
+            progress.end()
+            kept.close()
+        self.result = result
+        self.record = StudyRecord(
+            name=plan.name,
+            nodeid=self.nodeid,
+            kind=self.kind,
+            candidate=result.candidate,
+            members=plain(result.members),
+            metrics=plain(result.findings()),
+            asked=result.asked,
+            size=result.size,
+            unit=result.unit,
+            account=plain(result.account),
+            costs=plain(result.costs),
+            seconds=round(time.monotonic() - begun, 3),
+            error=plain(result.error),
+            notes=plain(list(result.notes)),
+            extra={
+                **({} if result.broken else {"journal": kept.path.name}),
+                **({"usage_error": True} if usage else {}),
+            },
+        )
+
+    def runtest(self) -> None:
+        """Fail when the study is void."""
+        if self.record is None:
+            pytest.fail("the study did not take place", pytrace=False)
+        record = self.record
+        self.user_properties += [(name, clean_xml(str(value), 200)) for name, value in _properties(record)]
+        if record.error:
+            pytest.fail(f"ERROR {record.name}: {record.error}", pytrace=False)
+
+
+def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
+    """For pytest's own report: what was held, and the candidate's quantities."""
+    found: list[tuple[str, Any]] = [
+        ("kind", record.kind), ("candidate", record.candidate), (f"{record.unit}_that_count", record.asked),
+        (record.unit, record.size),
+    ]  # fmt: skip
+    for metric, rows in record.metrics.items():
+        for row in rows:
+            if row["subject"] == record.candidate:
+                for name in ("estimate", "low", "high", "error"):
+                    if (value := row.get(name)) is not None:
+                        found.append((metric if name == "estimate" else f"{metric}_{name}", number(value)))
+                if rank := row.get("rank"):
+                    found.append((f"{metric}_rank", number(rank["mean"], 1)))
+    return found
+
+
+class _Progress:
+    """Tells the terminal how far a study is: a line that is rewritten, or a few lines where that cannot be."""
+
+    def __init__(self, study: Study) -> None:
+        self._name = clean_terminal(study.evaluation.name, 60)
+        config = study.config
+        quiet = study.state.worker or config.get_verbosity() < 0
+        self._reporter: Any = None if quiet else config.pluginmanager.getplugin("terminalreporter")
+        self._last = ""
+        self._open = False
+
+    def __call__(self, done: int, whole: int, doing: str) -> None:
+        line = f"adaptive-eval: {self._name}: {clean_terminal(doing, 60)}"
+        if self._reporter is None or line == self._last:
+            return
+        if self._reporter.isatty:
+            if not self._open:
+                self._reporter.ensure_newline()
+            self._open = True
+            self._reporter.rewrite(line, erase=True)
+        elif (done - 1) % max(1, math.ceil(whole / LINES)) == 0 or done == whole:
+            self._reporter.ensure_newline()
+            self._reporter.write_line(line)
+        self._last = line
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._open:
+            self._reporter.write_line("")

@@ -1,0 +1,173 @@
+"""``kind = "network"``: gates on energy and areas over a server on loopback, reports, processes, mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+# loaded once: an in-process run forgets the modules that it loads
+from peer_server import PeerServer
+
+import pytest_adaptive_eval.config.network
+import pytest_adaptive_eval.config.panel
+import pytest_adaptive_eval.models.endpoint
+import pytest_adaptive_eval.reports.page  # noqa: F401
+
+NETWORK = """
+[[eval]]
+kind = "network"
+name = "web"
+model = "{url}#pupil"
+models = {{ judge = "{url}#judge" }}
+[eval.network]
+topology = "line"
+queries = 8
+supervisor = {{ model = "judge", exchanges = 1 }}
+[[eval.network.node]]
+task = "addition"
+name = "first"
+levels = 2
+[[eval.network.node]]
+task = "addition"
+name = "second"
+levels = 4
+"""
+GATES = """
+[[eval.gate]]
+at_least = 0.3
+[[eval.gate]]
+at_least = 0.95
+[[eval.gate]]
+metric = "auc"
+subject = "first"
+at_least = 1.5
+[[eval.gate]]
+metric = "last_level"
+subject = "second"
+at_least = 4
+"""
+
+
+def reply(model: str, text: str) -> str:
+    """A pupil that adds numbers below 100, and a judge that finds no fault."""
+    if model == "judge":
+        return "no"
+    numbers = [int(number) for number in re.findall(r"\d+", text.splitlines()[-1])]
+    return str(sum(numbers)) if numbers and max(numbers) < 100 else "0"
+
+
+@pytest.fixture
+def server() -> Iterator[PeerServer]:
+    with PeerServer({"pupil": 0.0, "judge": 0.0}, reply) as running:
+        yield running
+
+
+def write(lab: Any, server: PeerServer, more: str = GATES, **changes: str) -> None:
+    text = NETWORK.format(url=server.url) + more
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    (lab.path / "adaptive-eval.toml").write_text(text)
+
+
+def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
+    write(lab, server)
+    result = lab.run("-v", "--adaptive-eval-html=page.html", "--adaptive-eval-junit=gates.xml")
+    assert result.ret == 1
+    assert lab.outcomes() == [
+        ("web-energy[at-least-0.3]", "PASS"),
+        ("web-energy[at-least-0.95]", "FAIL"),
+        ("web-auc[at-least-1.5-of-first]", "PASS"),
+        ("web-last_level[at-least-4-of-second]", "INCONCLUSIVE"),
+    ]
+    (study,) = lab.record["studies"]
+    assert (study["kind"], study["candidate"], study["asked"], study["unit"]) == ("network", "pupil", 2, "nodes")
+    assert [row["subject"] for row in study["metrics"]["auc"]] == ["first", "second"]
+    assert [row["subject"] for row in study["metrics"]["energy"]] == ["pupil"]
+    assert study["costs"]["loads"] == {"judge": 1, "pupil": 1}
+    text = " ".join(result.stdout.str().split())
+    assert "web: pupil in a line of 2 nodes, with judge, at most 48 questions" in text
+    assert "web (network): energy of pupil ." in text
+    page = (lab.path / "page.html").read_text()
+    for part in ("The network", "Nodes", "area under the accuracies", "From the interviewee to the last nodes"):
+        assert part in page
+    assert "pupil in web (network)" in (lab.path / "gates.xml").read_text()
+    assert not lab.journals
+
+
+def test_a_promotion_by_coded_truth_does_not_warn(lab: Any, server: PeerServer) -> None:
+    write(lab, server, "[[eval.gate]]\nat_least = 0.3\n")
+    assert lab.run().ret == 0
+    assert lab.record["warnings"] == []
+
+
+def test_two_workers_find_the_same(lab: Any, server: PeerServer) -> None:
+    write(lab, server)
+    lab.run()
+    alone = [gate["verdict"]["sentence"] for gate in lab.record["gates"]]
+    assert lab.spawn("-n2").ret == 1
+    assert [gate["verdict"]["sentence"] for gate in lab.record["gates"]] == alone
+
+
+def test_gates_in_python(lab: Any, server: PeerServer) -> None:
+    write(lab, server, "")
+    lab.tests(
+        """
+        import pytest
+        from pytest_adaptive_eval.errors import ConfigError
+
+        def test_web(adaptive_eval):
+            web = adaptive_eval["web"]
+            assert web.energy.at_least(0.3)
+            assert web.auc.at_least(1.0, subject="first")
+            with pytest.raises(ConfigError, match="ranks nobody"):
+                web.auc.above("second", subject="first")
+        """
+    )
+    assert lab.run().ret == 0
+
+
+def test_faults_of_the_run_void_it(lab: Any) -> None:
+    with PeerServer({"pupil": 0.0, "judge": 0.0}, lambda m, t: None if "+" in t and m == "pupil" else "no") as server:
+        write(
+            lab,
+            server,
+            **{f'"{server.url}#pupil"': f'"{server.url}#pupil"\nmodel_options = {{ retries = 0 }}'},
+        )
+        lab.run()
+    assert {outcome for _, outcome in lab.outcomes()} == {"ERROR"}
+    assert "of the answers could not be had" in json.dumps(lab.record["studies"][0]["error"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('task = "addition"\nname = "first"', 'task = "sums"', ":2: node 1: task 'sums' is not known"),
+        ('topology = "line"', 'topology = "ring"', "topology is 'ring', expected line, star, tree or hybrid"),
+        ("queries = 8", "questions = 8", ":2: "),
+        ("models = {", 'models = { spare = "http://127.0.0.1:1/v1#x",', "the model 'spare' has no part in the network"),
+        ("models = {", "memory = 0\nmodels = {", "memory is 0, expected a number of at least 1"),
+        ('model = "judge", ', 'model = "owl", ', "'owl' is no model here: add it under models"),
+        ('name = "first"', 'name = "pupil"', "a node is called 'pupil', as the candidate is"),
+        ('subject = "first"', 'subject = "third"', "'third' is none of the study: pupil, first, second"),
+        ('subject = "first"\n', "", "energy is of the interviewee, auc and last_level are of a node"),
+        ("at_least = 0.3", 'subject = "first"\nat_least = 0.3', "energy is of the interviewee"),
+        ("at_least = 0.3", "rank_within = 1", "a network interviews one model: rank_within has nobody"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_asked(
+    lab: Any, server: PeerServer, old: str, new: str, message: str
+) -> None:
+    write(lab, server)
+    text = (lab.path / "adaptive-eval.toml").read_text()
+    assert old in text
+    (lab.path / "adaptive-eval.toml").write_text(text.replace(old, new, 1))
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in " ".join(result.stderr.str().split())
+    assert not server.asked

@@ -1,0 +1,417 @@
+"""``kind = "peers"``: a panel over a server on loopback, its gates, reports, processes and interruptions."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+# loaded once: an in-process run forgets the modules that it loads
+from peer_server import SKILLS, PeerServer, said
+
+import pytest_adaptive_eval.config.network
+import pytest_adaptive_eval.config.panel
+import pytest_adaptive_eval.models.endpoint
+import pytest_adaptive_eval.reports.page  # noqa: F401
+
+TOPICS = [f"topic {n}" for n in range(60)]
+
+
+@pytest.fixture
+def server() -> Iterator[PeerServer]:
+    with PeerServer() as running:
+        yield running
+
+
+def council(server: PeerServer, more: str = "", *, panel: str = "rounds = 8", model: str = "dog") -> str:
+    """A study of all models of the server."""
+    others = ", ".join(f'"{server.url}#{name}"' for name in SKILLS if name != model)
+    return f"""
+[[eval]]
+kind = "peers"
+name = "council"
+model = "{server.url}#{model}"
+peers = [{others}]
+[eval.panel]
+topics = {TOPICS}
+{panel}
+{more}
+"""
+
+
+def gate(text: str) -> str:
+    return f"[[eval.gate]]\n{text}\n"
+
+
+GATES = "".join(
+    map(
+        gate,
+        [
+            "at_least = 3.5",
+            'metric = "rank"\nrank_within = 2\nprobability = 0.9',
+            'above = "elk"',
+            'subject = "ant"\nat_least = 3.8',
+            'at_least = 4.15\non_inconclusive = "warn"',
+        ],
+    )
+)
+NAMES = [
+    "council-score[at-least-3.5]",
+    "council-score[rank-within-2]",
+    "council-score[above-elk]",
+    "council-score[at-least-3.8-of-ant]",
+    "council-score[at-least-4.15]",
+]
+FOUND = list(zip(NAMES, ["PASS", "PASS", "FAIL", "FAIL", "INCONCLUSIVE"], strict=True))
+
+
+def write(lab: Any, text: str) -> None:
+    lab.ini("    ignore::pytest_adaptive_eval.errors.AdaptiveEvalWarning\n")
+    (lab.path / "adaptive-eval.toml").write_text(text)
+
+
+def told(record: dict[str, Any]) -> dict[str, Any]:
+    """A study without what differs between two runs that found the same."""
+    (study,) = record["studies"]
+    account = {key: value for key, value in study["account"].items() if key not in ("recalled", "usage")}
+    return {"metrics": study["metrics"], "account": account, "notes": study["notes"]}
+
+
+def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, GATES))
+    files = [f"--adaptive-eval-{kind}={kind}" for kind in ("junit", "html")]
+    result = lab.run("-v", "-rA", "--junitxml=pytest.xml", *files)
+    assert result.ret == 1
+    assert lab.outcomes() == FOUND
+    (study,) = lab.record["studies"]
+    assert (study["kind"], study["candidate"], study["asked"], study["size"]) == ("peers", "dog", 8, 8)
+    assert [row["subject"] for row in study["metrics"]["score"]] == ["dog", "ant", "bee", "cat", "elk"]
+    assert [member["name"] for member in study["members"]] == ["dog", "ant", "bee", "cat", "elk"]
+    assert study["costs"]["total"]["calls"] == sum(server.asked.values()) - 15  # three a model at its opening
+    assert set(study["costs"]["loads"].values()) == {1}
+    assert lab.record["warnings"] == []
+    assert not lab.journals
+    text = result.stdout.str()
+    assert "council: dog and 4 peers (ant, bee, cat, elk), 8 rounds of about 36 calls" in text
+    assert "adaptive-eval: council: round 1 of 8\n" in text
+    assert "adaptive-eval: council: round 8 of 8\n" in text
+    result.stdout.fnmatch_lines(
+        [
+            "adaptive-eval.toml::council PASSED*",
+            "adaptive-eval.toml::council-score?at-least-3.5? PASSED*",
+            "FAIL score of dog (*) above elk (*) with probability .0*, .95 required, 8 of 8 rounds*",
+            "council (peers): score of dog 4.* rank 2.0 ?2, 2? of 5, 8 of*",
+        ]
+    )
+    own = ElementTree.parse(lab.path / "junit").getroot()
+    (suite,) = own
+    assert suite.get("name") == "dog in council (peers)"
+    assert next(case.get("name") for case in suite.iter("testcase")) == "study"
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("6", "3", "0")
+    rank = {p.get("name"): p.get("value") for p in suite.iter("property")}["score_rank"]
+    assert float(rank) == pytest.approx(2.0, abs=0.05)
+    cases = {case.get("name"): case for case in ElementTree.parse(lab.path / "pytest.xml").iter("testcase")}
+    properties = {p.get("name"): p.get("value") for p in cases["council"].iter("property")}
+    assert properties["candidate"] == "dog"
+    assert properties["rounds"] == "8"
+    assert float(properties["score"]) == pytest.approx(study["metrics"]["score"][0]["estimate"], abs=1e-3)
+    page = (lab.path / "html").read_text()
+    for part in ("Ranking by score", "2 dog (candidate)", "Score by topic", "Who judged whom", "Convergence", "Judges"):
+        assert part in page
+
+
+def test_a_promotion_by_opinion_alone_warns(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, gate("at_least = 3.5"), panel="rounds = 6"))
+    result = lab.run("--adaptive-eval-html=page.html")
+    assert result.ret == 0
+    (warning,) = lab.record["warnings"]
+    assert "only models' opinion of each other speaks for this promotion" in warning
+    assert "WARNING: only models' opinion of each other speaks for this promotion" in result.stdout.str()
+    assert "only models&#39; opinion of each other" in (lab.path / "page.html").read_text()
+    lab.bank()
+    lab.toy()
+    lab.tests()
+    assert lab.run().ret == 0  # another gate, on a truth
+    assert lab.record["warnings"] == []
+
+
+def test_selection_and_collection(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, GATES, panel="rounds = 6"))
+    lines = lab.run("--collect-only", "-q").stdout.lines
+    assert [line for line in lines if "::" in line] == [f"adaptive-eval.toml::{n}" for n in ("council", *NAMES)]
+    assert not server.asked
+    lab.run("-k", "rank-within")
+    assert [name for name, _ in lab.outcomes()] == ["council-score[rank-within-2]"]
+    assert len(lab.record["studies"]) == 1  # brought back, since the gate needs it
+    lab.run("adaptive-eval.toml::council-score[above-elk]")
+    assert lab.outcomes() == [("council-score[above-elk]", "FAIL")]
+    lab.run("adaptive-eval.toml::council")
+    assert lab.outcomes() == []
+    assert len(lab.record["studies"]) == 1
+    asked = sum(server.asked.values())
+    assert lab.run("--setup-plan").ret == 0
+    assert sum(server.asked.values()) == asked
+
+
+def test_gates_in_python(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, panel="rounds = 6"))
+    lab.tests(
+        """
+        import pytest
+        from pytest_adaptive_eval.errors import ConfigError
+
+        def test_panel(adaptive_eval):
+            result = adaptive_eval["council"]
+            assert result.score.at_least(3.5)
+            assert result.score.rank_within(2, probability=0.9)
+            assert result.score.above("cat")
+            assert not result.score.above("elk", on_inconclusive="warn")
+            assert result.account["mode"] == "reliability"
+
+        def test_mistake(adaptive_eval):
+            with pytest.raises(ConfigError, match="'owl' is none of the study"):
+                adaptive_eval["council"].score.above("owl")
+            adaptive_eval["council"].score.at_least(9.0)
+        """
+    )
+    assert lab.run().ret == 0
+    assert lab.outcomes() == [
+        *[("test_panel", outcome) for outcome in ("PASS", "PASS", "PASS", "FAIL")],
+        ("test_mistake", "FAIL"),
+    ]
+
+
+def test_two_workers_find_the_same(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, GATES, panel="rounds = 6"))
+    lab.run()
+    alone, outcomes = told(lab.record), lab.outcomes()
+    result = lab.spawn("-n2")
+    assert result.ret == 1
+    assert lab.outcomes() == outcomes
+    assert told(lab.record) == alone
+    assert "council: dog and 4 peers" in result.stdout.str()
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_was_ended_goes_on_to_the_same_result(lab: Any, end: signal.Signals) -> None:
+    process: subprocess.Popen[bytes] | None = None
+    asked = 0
+
+    def reply(model: str, text: str) -> str:
+        nonlocal asked
+        asked += 1
+        if asked == 100 and process is not None:
+            process.send_signal(end)
+        return said(model, text, SKILLS)
+
+    with PeerServer(reply=reply) as server:
+        write(lab, council(server, GATES, panel="rounds = 6"))
+        lab.run()
+        whole, outcomes, needed = told(lab.record), lab.outcomes(), asked
+        asked = 0
+        command = [sys.executable, "-m", "pytest", "--adaptive-eval", "-p", "no:cacheprovider"]
+        process = subprocess.Popen(command, cwd=lab.path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        status = process.wait(60)
+        assert status == (-signal.SIGKILL if end is signal.SIGKILL else pytest.ExitCode.INTERRUPTED)
+        process = None
+        assert len(lab.journals) == 1
+        before = asked
+        assert before < needed
+        lab.run()
+        assert told(lab.record) == whole
+        assert lab.outcomes() == outcomes
+        recalled = lab.record["studies"][0]["account"]["recalled"]
+        assert recalled > 50
+        assert asked - before <= needed - recalled + 15  # to open the connections
+        assert not lab.journals
+
+
+def test_a_server_that_fails_ends_the_study_soon(lab: Any) -> None:
+    def reply(model: str, text: str) -> str | None:
+        return None if model == "bee" and not text.startswith("Write") and len(text) > 50 else said(model, text, SKILLS)
+
+    with PeerServer(reply=reply) as server:
+        bee = f'{{ model = "{server.url}#bee", options = {{ retries = 0 }} }}'
+        text = council(server, gate("at_least = 3.5")).replace(f'"{server.url}#bee"', bee)
+        write(lab, text)
+        result = lab.run()
+        assert result.ret == 1
+        assert lab.outcomes() == [("council-score[at-least-3.5]", "ERROR")]
+        (study,) = lab.record["studies"]
+        assert "3 replies of bee in a row could not be had; the last: " in study["error"]
+        assert "void: 3 replies of bee in a row" in result.stdout.str()
+        assert len(lab.journals) == 1  # it may go on later
+
+
+def test_a_model_that_is_not_there_is_a_mistake(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, gate("at_least = 3.5")).replace("#bee", "#wasp"))
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "wasp" in lab.record["studies"][0]["error"]
+    assert lab.outcomes() == [("council-score[at-least-3.5]", "ERROR")]
+
+
+def test_useless_replies_are_an_error_that_says_why(lab: Any) -> None:
+    with PeerServer(reply=lambda *_: "I would rather not say") as server:
+        write(lab, council(server, gate('at_least = 3.5\non_inconclusive = "pass"'), panel="rounds = 2"))
+        assert lab.run().ret == 1
+    (study,) = lab.record["studies"]
+    assert study["error"] == (
+        "no task was accepted in 2 rounds: 6 of 6 attempts gave a task, and the votes were none where 3.5 is needed; "
+        "of no use were 6 votes of ant (no-rank), 6 votes of bee (no-rank), 6 votes of cat (no-rank), 6 votes of dog "
+        "(no-rank) and 6 more"
+    )
+    assert lab.outcomes() == [("council-score[at-least-3.5]", "ERROR")]
+    assert not lab.journals  # it would say the same again
+
+
+def test_too_few_rounds_are_inconclusive(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, gate("at_least = 1.5") + gate('above = "ant"'), panel="rounds = 2"))
+    assert lab.run().ret == 1
+    assert {outcome for _, outcome in lab.outcomes()} == {"INCONCLUSIVE"}
+    assert "it takes 3 rounds with a task to tell how sure a score is" in json.dumps(lab.record["gates"])
+
+
+def test_the_paper_s_mode_is_told_and_takes_no_gate(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, panel='rounds = 4\nmode = "paper"'))
+    assert lab.run("--adaptive-eval-html=page.html").ret == 0
+    row = lab.record["studies"][0]["metrics"]["score"][0]
+    assert set(row) == {"subject", "estimate"}
+    assert "Ranking by score" in (lab.path / "page.html").read_text()
+    write(lab, council(server, gate("at_least = 3.0"), panel='mode = "paper"'))
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "mode 'paper' does not tell how sure its scores are" in result.stderr.str()
+
+
+def test_the_candidate_of_the_command_line(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, gate("at_least = 3.5") + gate('above = "ant"'), panel="rounds = 4", model="cat"))
+    text = (lab.path / "adaptive-eval.toml").read_text().replace(f', "{server.url}#elk"', "")
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    lab.run(f"--adaptive-eval-model={server.url}#elk", "--adaptive-eval-seed=4")
+    (study,) = lab.record["studies"]
+    assert study["candidate"] == "elk"
+    assert [member["name"] for member in study["members"]] == ["elk", "ant", "bee", "dog"]
+    assert study["account"]["settings"]["seed"] == 4
+    result = lab.run(f"--adaptive-eval-model={server.url}#ant")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "2 models are called 'ant'" in result.stderr.str()
+
+
+def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: PeerServer) -> None:
+    """Members are found by their checkpoints, in this run and in earlier ones."""
+    write(lab, council(server, panel="rounds = 6"))
+    lab.run()
+    members = {member["name"]: member["checkpoint"] for member in lab.record["studies"][0]["members"]}
+    assert lab.record["studies"][0]["account"]["truth"] == []
+    lab.bank()
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval(bank="toy.jsonl", budget=60, stop="budget")
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        """
+    )
+    for tenths, name in ((2, "ant"), (4, "bee"), (9, "elk"), (5, "dog")):
+        lab.toy(tenths, identity=f'"{name} by another name", "{members[name]}"')
+        lab.run("test_it.py")
+    lab.toy(7, identity=f'"cat", "{members["cat"]}"')
+    lab.run("--adaptive-eval-html=page.html")
+    (truth,) = lab.record["studies"][0]["account"]["truth"]
+    assert truth["evaluation"] == "toy"
+    assert truth["accuracies"] == pytest.approx({"ant": 0.2, "bee": 0.4, "elk": 0.9, "dog": 0.5, "cat": 0.7})
+    assert truth["scores"] == pytest.approx({"subjects": 5, "spearman": 0.9, "kendall": 0.8})
+    assert [judge["subjects"] for judge in truth["judges"]] == [4] * 5  # its own does not count
+    assert "Agreement with coded truth: toy" in (lab.path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('kind = "peers"', 'kind = "crowd"', ":2: kind 'crowd' is not known; use 'bank', 'ladder', 'peers'"),
+        ("rounds = 8", "rounds = 0", ":2: rounds is 0, expected a number of at least 1"),
+        ("rounds = 8", "round = 8", ":2: panel: unknown setting 'round'; known are mode, topics"),
+        ("rounds = 8", 'rounds = "8"', ":2: panel: rounds is '8', expected int"),
+        ("rounds = 8", "difficulties = { hard = true }", "the share of 'hard' is True"),
+        ("rounds = 8", 'mode = "mean"', "mode is 'mean', expected 'reliability' or 'paper'"),
+        ("rounds = 8", 'mode = "paper"\njudge = "owl"', "the judge 'owl' is none of the panel: dog, ant"),
+        ('name = "council"', 'name = "council"\nbudget = 3', ":2: unknown setting 'budget'"),
+        ('name = "council"', 'name = "council"\nmemory = 0', ":2: memory is 0, expected a number of at least 1"),
+        ('name = "council"', 'name = "council"\nseed = -1', ":2: the seed is -1"),
+        ('name = "council"', 'name = "a::b"', ":2: name 'a::b' cannot name a test"),
+        ("at_least = 3.5", "at_least = 3.5\nmargin = 0.1", ":10: unknown setting 'margin'"),
+        ("at_least = 3.5", "rank_within = 5", "rank_within(5): of 5 subjects that says nothing"),
+        ("at_least = 3.5", 'above = "owl"', "'owl' is none of the study: dog, ant, bee, cat, elk"),
+        (
+            "at_least = 3.5",
+            'metric = "accuracy"\nat_least = 0.5',
+            ":10: metric 'accuracy' is not known; use score or rank",
+        ),
+        ("at_least = 3.5", 'metric = "rank"\nat_least = 2', ":10: a rank has no at_least: write rank_within = 2"),
+        ("at_least = 3.5", "at_least = 3.5\nprobability = 0.9", ":10: probability does not go with at_least"),
+        ("at_least = 3.5", 'at_least = 3.5\nabove = "ant"', ":10: a gate has one condition of"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_asked(
+    lab: Any, server: PeerServer, old: str, new: str, message: str
+) -> None:
+    text = council(server, gate("at_least = 3.5"))
+    assert old in text
+    write(lab, text.replace(old, new, 1))
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in " ".join(result.stderr.str().split())
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("peers", "message"),
+    [
+        ('["nowhere", "{url}#ant"]', "the model 'nowhere' is no folder here"),
+        ('["{url}", "{url}#ant"]', "names no model: write http://HOST:PORT/v1#MODEL"),
+        ('["http://me:secret@127.0.0.1:1/v1", "{url}#ant"]', "'127.0.0.1:1/v1' names no model"),
+        ('["{url}#ant", 3]', "3 is no model"),
+        (
+            '["{url}#ant", {{ model = "{url}#ant", nam = "x" }}]',
+            "unknown setting 'nam'; known are name, model, options",
+        ),
+        ('["{url}#ant", "{url}#ant"]', "2 models are called 'ant': give them names"),
+        ('["{url}#ant"]', "a panel of 2 models, expected at least 3"),
+    ],
+)
+def test_mistakes_of_members(lab: Any, server: PeerServer, peers: str, message: str) -> None:
+    text = f'[[eval]]\nkind = "peers"\nmodel = "{server.url}#dog"\npeers = {peers.format(url=server.url)}\n'
+    write(lab, text)
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert message in " ".join(result.stderr.str().split())
+    assert "secret" not in result.stderr.str() + result.stdout.str()
+
+
+def test_without_a_candidate(lab: Any, server: PeerServer) -> None:
+    write(lab, f'[[eval]]\nkind = "peers"\npeers = ["{server.url}#ant", "{server.url}#bee", "{server.url}#cat"]\n')
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "there is no candidate: name one with --adaptive-eval-model" in " ".join(result.stderr.str().split())
+
+
+def test_a_gate_that_asks_another_evaluation_s_words(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, panel="rounds = 4"))
+    lab.tests(
+        """
+        def test_gate(adaptive_eval):
+            assert adaptive_eval["council"].accuracy.at_least(0.5)
+        """
+    )
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "'council' measures no accuracy" in " ".join(result.stderr.str().split())
