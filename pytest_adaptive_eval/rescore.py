@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.baseline import baseline_of, read_baseline
-from pytest_adaptive_eval.config import TomlEval, bank_notes
+from pytest_adaptive_eval.config import StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.climb import levelled
 from pytest_adaptive_eval.core.conditions import Condition
@@ -85,24 +85,30 @@ def rescore(
         A baseline does not compare.
     """
     work = {interview.nodeid: _graded(interview, banks) for interview in record.interviews}
-    asked = _conditions(record, list(work.values()), gates)
-    family = sum(condition.by_draws or condition.by_level for _, _, condition in asked)
+    studied = {name for study in record.studies for name in (study.name, study.nodeid)}
+    kept = [gate for gate in record.gates if gate.interview in studied]
+    asked = _conditions(record, list(work.values()), gates, kept)
+    family = sum(condition.denials(again.bank) for _, again, condition in asked)
     for again in work.values():
         _compare_with(again, list(work.values()), baseline, folders)
     for again in work.values():
         again.result = _result(again, family)
-    verdicts = [_judged(gate, again, condition) for gate, again, condition in asked]
-    passed = all(gate.holds for gate in verdicts) and not any(again.old.error for again in work.values())
+    verdicts = [*(_judged(gate, again, condition) for gate, again, condition in asked), *kept]
+    void = [*(again.old.error for again in work.values()), *(study.error for study in record.studies)]
+    passed = all(gate.holds for gate in verdicts) and not any(void)
     passed = passed and any(gate.outcome is Outcome.PASS for gate in verdicts)
-    return RunRecord(
+    made = RunRecord(
         run,
         now.astimezone(UTC).isoformat(timespec="seconds"),
         versions=dict(record.versions),
         exit_status=0 if passed else 1,
         interviews=[_new_record(again) for again in work.values()],
+        studies=record.studies,
         gates=verdicts,
         extra={"rescored_from": record.run},
     )
+    made.warn()
+    return made
 
 
 def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Again:
@@ -149,20 +155,25 @@ def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Again:
 
 
 def _conditions(
-    record: RunRecord, work: Sequence[_Again], gates: Sequence[TomlEval]
+    record: RunRecord, work: Sequence[_Again], gates: Sequence[TomlEval], kept: Sequence[GateRecord]
 ) -> list[tuple[GateRecord, _Again, Condition]]:
     """What is to be judged, each with the gate as it stands in the new record."""
     found: list[tuple[GateRecord, _Again, Condition]] = []
     if gates:
         for evaluation in gates:
+            if isinstance(evaluation.spec, StudySpec):  # its gates stand as they were judged
+                continue
             again = _named(work, evaluation.spec.name, evaluation.spec.where)
             for spec in evaluation.gates:
                 where, _, line = evaluation.spec.where.rpartition(":")
                 name = f"{evaluation.spec.name}-{spec.name}"
                 gate = GateRecord(name, f"{where}::{name}", again.old.name, {}, where, spec.line or int(line or 0))
+                assert isinstance(spec.condition, Condition)
                 found.append((gate, again, spec.condition))
     else:
         for gate in record.gates:
+            if gate in kept:
+                continue
             data = gate.verdict.get("condition")
             if not data:
                 raise ConfigError(
@@ -170,7 +181,7 @@ def _conditions(
                     "record is of an older version): give gates with --gates FILE.toml"
                 )
             found.append((gate, _named(work, gate.interview, gate.nodeid), Condition(**data)))
-    if not found:
+    if not found and not kept:
         raise ConfigError("the run has no gates to judge again: give some with --gates FILE.toml")
     for _, again, condition in found:
         condition.check(again.bank)

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import EXPRESSION, GRADERS, MARKED, Grader, Item, unmarked
-from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
+from pytest_adaptive_eval.errors import BankError, EstimationError
 
 __all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "content_hash", "file_hash", "parse_item", "read_bank"]
 
@@ -334,6 +335,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         accuracies=_accuracies(path / "bank.json", about.get("accuracies", [])),
         report=MappingProxyType(about.get("report", {})),
         conformal=_conformal(path / "bank.json", about.get("conformal", [])),
+        in_formats=_in_formats(path, about["in_formats"], len(ids)) if "in_formats" in about else None,
     )
     if (scale := scale_id(bank.discrimination, bank.intercept, bank.guess)) != bank.scale:
         raise BankError(
@@ -361,15 +363,41 @@ def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:
     return MappingProxyType({table.policy: table for table in tables})
 
 
+def _in_formats(path: Path, about: Any, size: int) -> FormatScale:
+    """Parameters of the items in formats: numbers in formats.npz, names and what they mean in bank.json."""
+    columns = _arrays(path / "formats.npz")
+    try:
+        items = MultimodalItems(
+            Modalities(tuple(about["modalities"]), tuple(about["formats"])),
+            about["form"],
+            float(about["bound"]),
+            columns["discrimination"],
+            columns["difficulty"],
+        )
+        population = Population(columns["mean"], columns["covariance"], items.bound)
+        scale = FormatScale(items, population, columns["standings"], MappingProxyType(about.get("report", {})))
+        if len(items) != size or scale.unit.shape != columns["standings"].shape[1:]:
+            raise ValueError(f"{len(items)} items of {size}, standings of shape {columns['standings'].shape}")
+    except (KeyError, TypeError, ValueError, EstimationError) as error:
+        raise BankError(
+            f"{path / 'formats.npz'}: malformed parameters in formats ({error!r}); calibrate again"
+        ) from None
+    return scale
+
+
 _COLUMNS = {"ids": "S", "discrimination": "f", "intercept": "f", "guess": "f", "category": "i", "offset": "i"}
 
 
-def _read_columns(path: Path) -> dict[str, NDArray[Any]]:
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as file:
-            columns = {name: file[name] for name in file.files}
+            return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise BankError(f"{path}: not a readable npz of plain arrays ({error}); write the bank again") from None
+
+
+def _read_columns(path: Path) -> dict[str, NDArray[Any]]:
+    columns = _arrays(path)
     for name, kind in _COLUMNS.items():
         if name not in columns or columns[name].dtype.kind != kind:
             raise BankError(f"{path}: the column {name!r} is missing or not of kind {kind!r}; write the bank again")

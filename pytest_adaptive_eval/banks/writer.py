@@ -16,6 +16,7 @@ from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.core.multimodal import FormatScale
 from pytest_adaptive_eval.errors import BankError
 
 __all__ = ["write_bank"]
@@ -33,6 +34,7 @@ def write_bank(
     accuracies: Sequence[float] = (),
     report: Mapping[str, Any] | None = None,
     conformal: Iterable[Conformal] = (),
+    in_formats: FormatScale | None = None,
     replace: bool = False,
 ) -> ItemBank:
     """Write ``NAME.bank/`` and read it back.
@@ -58,6 +60,8 @@ def write_bank(
         The calibration report, JSON data.
     conformal : iterable of Conformal
         Replayed errors, one a policy and budget.
+    in_formats : FormatScale, optional
+        Parameters of the items in formats.
     replace : bool
         Whether a folder in place may be replaced.
 
@@ -122,6 +126,8 @@ def write_bank(
             "report": dict(report or {}),
             "conformal": [table.to_json() for table in conformal],
         }
+        if in_formats is not None:
+            about["in_formats"] = _in_formats(staged / "formats.npz", in_formats)
         (staged / "bank.json").write_text(json.dumps(about, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
         _ = read_bank(staged).items[0]
         if path.exists():
@@ -130,3 +136,24 @@ def write_bank(
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return read_bank(path)
+
+
+def _in_formats(path: Path, scale: FormatScale) -> dict[str, Any]:
+    """Write the numbers, and return the words."""
+    items = scale.items
+    np.savez(
+        path,
+        discrimination=items.discrimination,
+        difficulty=items.difficulty,
+        mean=scale.population.mean,
+        covariance=scale.population.covariance,
+        standings=scale.standings,
+    )
+    modalities = items.modalities
+    return {
+        "modalities": list(modalities.names),
+        "formats": list(modalities.formats),
+        "form": items.form,
+        "bound": items.bound,
+        "report": dict(scale.report),
+    }

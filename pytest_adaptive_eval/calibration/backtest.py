@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines import Engine, Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
+from pytest_adaptive_eval.calibration.subsets import evolved, item_total
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.clusters import clusters, response_factors
 from pytest_adaptive_eval.core.conformal import Conformal, combined, conformal_scale, subjects_needed
@@ -97,6 +98,16 @@ def _clusters(train: Array, embeddings: Array | None, count: int, seed: int) -> 
     return Policy(FixedForm((*chosen.tolist(), *rest.tolist())), 0.0)
 
 
+def _item_total(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
+    """A form of the items that correlate most with the subjects' means."""
+    return Policy(FixedForm(tuple(np.argsort(-item_total(train), kind="stable")[:count].tolist())), 0.0)
+
+
+def _evolved(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
+    """A form by FlashEval's evolutionary search."""
+    return Policy(FixedForm(tuple(evolved(train, count, np.random.default_rng(seed)).tolist())), 0.0)
+
+
 #: Everything a backtest can compare, by name.
 CONTENDERS: Mapping[str, Contender] = {
     contender.name: contender
@@ -121,6 +132,8 @@ CONTENDERS: Mapping[str, Contender] = {
         ),
         Contender("stratified", "none", _selector(Stratified()), "mean", "equal numbers a category, mean score"),
         Contender("cluster", "none", _clusters, "mean", "an item a cluster of response patterns, mean score"),
+        Contender("item-total", "none", _item_total, "mean", "items that go with the total, mean score"),
+        Contender("flasheval", "none", _evolved, "mean", "evolutionary search (FlashEval), mean score"),
         Contender(
             "nearest-difficulty",
             "1pl",

@@ -16,8 +16,10 @@ from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted,
 from pytest_adaptive_eval.calibration.replay import conformal_tables, grouped
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import Conformal, subjects_needed
+from pytest_adaptive_eval.core.contamination import LOW_QUALITY
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.responses import Responses, counted
+from pytest_adaptive_eval.core.multimodal import Form, FormatScale
+from pytest_adaptive_eval.core.responses import FormatResponses, Responses, counted
 from pytest_adaptive_eval.core.session import Policy
 from pytest_adaptive_eval.errors import ResponsesError
 
@@ -45,6 +47,8 @@ class Built:
     accuracies : tuple of float, length S
         Of the subjects over the whole bank: their scores, and predictions at
         their abilities where there is none.
+    in_formats : FormatScale, optional
+        Of responses in formats.
     """
 
     responses: Responses
@@ -53,6 +57,7 @@ class Built:
     quality: Quality
     conformal: list[Conformal]
     accuracies: tuple[float, ...]
+    in_formats: FormatScale | None = None
 
     def write(self, write_bank: Callable[..., ItemBank], path: Path, *, replace: bool = False) -> ItemBank:
         """Write the folder by the writer of `banks`."""
@@ -69,6 +74,7 @@ class Built:
             accuracies=self.accuracies,
             report=report,
             conformal=self.conformal,
+            in_formats=self.in_formats,
             replace=replace,
         )
 
@@ -133,6 +139,7 @@ def calibrate(
     items: Sequence[Item] | None = None,
     given: Calibration | None = None,
     policies: Sequence[Policy] = (),
+    formats: tuple[FormatResponses, Form] | None = None,
     seed: int = 0,
     force: bool = False,
     note: Callable[[str], None] = lambda _: None,
@@ -152,6 +159,9 @@ def calibrate(
         nothing is replayed for them, since nobody knows whose responses they are from.
     policies : sequence of Policy
         What conformal tables are made for.
+    formats : FormatResponses and {"m2", "m3"}, optional
+        The responses in all formats, whose fullest one is `responses`, and the
+        model to fit to them.
     seed : int
         Of folds and replayed draws.
     force : bool
@@ -208,7 +218,28 @@ def calibrate(
         by_id = {item.id: item for item in items}
         texts = [by_id[name] for name in together.items]
     known = _completed(together.scores, fit, given is not None).mean(axis=1)
-    return Built(together, texts, fit, quality, tables, tuple(known.tolist()))
+    scale = None
+    if formats is not None and not fit.interrupted:
+        low = np.array([LOW_QUALITY in item.meta for item in texts])
+        scale = _scale(*formats, together, low, seed, progress)
+    return Built(together, texts, fit, quality, tables, tuple(known.tolist()), scale)
+
+
+def _scale(
+    formats: FormatResponses,
+    form: Form,
+    kept: Responses,
+    low: NDArray[np.bool_],
+    seed: int,
+    progress: Callable[[str], None],
+) -> FormatScale:
+    """The scale in formats of the subjects and items that were kept."""
+    from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
+
+    rows = [formats.subjects.index(name) for name in kept.subjects]
+    place = {name: n for n, name in enumerate(formats.items)}
+    scores = formats.scores[np.ix_(rows, [place[name] for name in kept.items])]
+    return format_scale(scores, formats.modalities, form, low=low, seed=seed, progress=progress)
 
 
 def _completed(scores: Array, fit: Calibration, given: bool) -> Array:

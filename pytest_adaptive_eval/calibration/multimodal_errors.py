@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.multimodal import Abilities, MultimodalItems
 
-__all__ = ["Standing", "item_covariance", "standing", "with_item_errors"]
+__all__ = ["Standing", "gain_error", "item_covariance", "standing", "with_item_errors"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -109,6 +109,29 @@ def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: A
         middle += ((cross @ covariance[block]) @ cross.swapaxes(2, 3)).sum(axis=1)
     spread = abilities.spread + abilities.spread @ middle @ abilities.spread
     return replace(abilities, spread=spread, covariance=spread * turn[:, :, None] * turn[:, None, :])
+
+
+def gain_error(items: MultimodalItems, theta: Array, covariance: Array) -> Array:
+    """Standard error of `MultimodalItems.cross_gain`, the abilities taken as known, shape (n,).
+
+    Parameters
+    ----------
+    items : MultimodalItems
+    theta : array, shape (S, K)
+    covariance : array, shape (n, 2 K, 2 K)
+        See `item_covariance`.
+    """
+    full = items.modalities.fullest
+    mean = items.probability(theta).mean(axis=0)
+    mean[:, full] = -1.0
+    best = mean.argmax(axis=1)
+    out = np.empty(len(items))
+    for block in _blocks(items, len(theta)):
+        by, weight = _by_item(items, theta, block)
+        slope = (by * weight[..., None]).mean(axis=0)  # of mean probabilities by format, (m, F, 2 K)
+        along = slope[:, full] - np.take_along_axis(slope, best[block][:, None, None], axis=1)[:, 0]
+        out[block] = np.sqrt(np.einsum("mx,mxy,my->m", along, covariance[block], along))
+    return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)

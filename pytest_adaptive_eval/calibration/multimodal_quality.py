@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 
 #: Numbers of latent classes, over which quality is averaged.
 CLASSES = (8, 12, 16, 20)
+#: Items to a class, at least: with fewer, every item is its own like.
+MEMBERS = 8
 #: Relative change of the log-likelihood at which EM ends, and its most iterations.
 TOLERANCE, LIMIT = 3e-5, 200
 #: Share of the wrong answers with everything given that a genuine item's gain is at least.  An item that nearly all get
@@ -46,11 +48,14 @@ class ItemQuality:
         The same of the item's own responses.
     right : array, shape (n,)
         Share right in the fullest format.
+    member : array, shape (n, C)
+        Membership in the classes of all solutions together; a solution's sum to 1.
     """
 
     gain: Array
     raw: Array
     right: Array
+    member: Array
 
     @property
     def value(self) -> Array:
@@ -61,6 +66,12 @@ class ItemQuality:
     def genuine(self) -> NDArray[np.bool_]:
         """Which items have a `value` of at least 0, shape (n,)."""
         return np.asarray(self.value >= 0)
+
+    def pooled(self, values: Array) -> Array:
+        """Any quantity of items (n,), averaged over each item's classes as `gain` is."""
+        size = self.member.sum(axis=0)
+        means = (self.member.T @ values) / np.maximum(size, 1e-12)
+        return np.asarray(self.member @ means / self.member.sum(axis=1))
 
     def worth(self, needed: int = 0) -> Array:
         """1 for every genuine item, and for the best where fewer than `needed` are genuine; else 0; shape (n,)."""
@@ -90,16 +101,18 @@ def item_quality(scores: Array, modalities: Modalities | None = None, *, starts:
     full = modalities.fullest
     flat = array.transpose(1, 0, 2).reshape(n, -1)
     right, wrong = np.nan_to_num(flat), np.nan_to_num(1.0 - flat)
-    gain = np.zeros(n)
+    gain, members = np.zeros(n), list[Array]()
     for classes in CLASSES:
         for start in range(starts):
-            member, share = _classes(right, wrong, min(classes, n), np.random.default_rng([seed, classes, start]))
+            rng = np.random.default_rng([seed, classes, start])
+            member, share = _classes(right, wrong, min(classes, max(1, n // MEMBERS)), rng)
             by_format = share.reshape(-1, subjects, formats).mean(axis=1)
             gain += member @ _gain(by_format, full)
+            members.append(member)
     seen = ~np.isnan(array)
     overall = np.nansum(array, axis=(0, 1)) / seen.sum(axis=(0, 1))
     own = (np.nansum(array, axis=0) + overall) / (seen.sum(axis=0) + 1.0)
-    return ItemQuality(gain / (len(CLASSES) * starts), _gain(own, full), own[:, full])
+    return ItemQuality(gain / len(members), _gain(own, full), own[:, full], np.concatenate(members, axis=1))
 
 
 def _gain(shares: Array, full: int) -> Array:

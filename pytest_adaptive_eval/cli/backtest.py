@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_adaptive_eval.cli.formats import format_backtest_command
 from pytest_adaptive_eval.cli.options import (
     PASSED,
     budgets_of,
@@ -22,6 +22,7 @@ from pytest_adaptive_eval.cli.options import (
     with_dimensions,
     writable,
 )
+from pytest_adaptive_eval.cli.processes import merged_parts
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 
 if TYPE_CHECKING:
@@ -30,7 +31,12 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.item import Item
     from pytest_adaptive_eval.core.responses import Responses
 
-__all__ = ["backtest_command"]
+__all__ = ["BUDGETS", "POLICIES", "SPLITS", "backtest_command"]
+
+#: Unless told otherwise, of subjects x items.
+POLICIES = "estimate,random,maximum-information"
+BUDGETS = "1%,2%,5%"
+SPLITS = 20
 
 
 def _sizes(path: Path, responses: Responses) -> list[float]:
@@ -112,7 +118,8 @@ def _chosen(options: argparse.Namespace, bank: ItemBank | None, categories: Sequ
     if not categories:
         lacking["stratified"] = "the items have no categories; give --items with texts that have some"
     if bank is not None:
-        lacking["cluster"] = "clusters are made of the calibration subjects' responses, which a bank does not hold"
+        for name in ("cluster", "item-total", "flasheval"):
+            lacking[name] = "it is made of the calibration subjects' responses, which a bank does not hold"
         if bank.dimensions > 1:
             lacking["nearest-difficulty"] = f"the bank has {bank.dimensions} dimensions, and it needs one"
     if options.policy == "all":
@@ -132,6 +139,7 @@ def backtest_command(options: argparse.Namespace) -> int:
     """Interview subjects that are held out, print the tables; returns the exit code."""
     import numpy as np
 
+    from pytest_adaptive_eval.banks.responses import in_formats
     from pytest_adaptive_eval.calibration.backtest import Split, conformal_possible, splits
     from pytest_adaptive_eval.calibration.build import matched
     from pytest_adaptive_eval.calibration.replay import grouped
@@ -139,6 +147,11 @@ def backtest_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.core.responses import counted
     from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg
 
+    if in_formats(options.source):
+        return format_backtest_command(options)
+    if options.low_quality:
+        raise ConfigError(f"--low-quality goes with responses in formats, and {options.source} holds none")
+    options.policy, options.budget = options.policy or POLICIES, options.budget or BUDGETS
     if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(ALL)):
         raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(ALL)}, and all")
     if not 0.5 < options.confidence < 1:
@@ -164,7 +177,7 @@ def backtest_command(options: argparse.Namespace) -> int:
             screen.note(f"near-duplicates: {counted(merged, 'subject')} on the same side as another")
         test = options.test if options.test is not None else max(2, round(len(responses.subjects) / 5))
         strata = None if options.stratify is None else _sizes(options.stratify, responses)
-        work = list(splits(responses, options.splits, test=test, seed=options.seed, strata=strata))
+        work = list(splits(responses, options.splits or SPLITS, test=test, seed=options.seed, strata=strata))
         if options.intervals and not conformal_possible(responses.of(work[0].train), options.confidence):
             screen.note(f"left out: conformal intervals, for which {len(work[0].train)} subjects are too few")
     budgets = budgets_of(options, len(responses.items))
@@ -180,7 +193,7 @@ def backtest_command(options: argparse.Namespace) -> int:
         "bank": bank,
         "categories": categories,
     }
-    result = _spread_out(responses, work, settings, options.jobs).to_json()
+    result = merged_parts(_one_split, (responses, settings), list(enumerate(work)), options.jobs, "split").to_json()
     sys.stdout.write("\n".join(backtest_lines(result, width())) + "\n")
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
@@ -189,76 +202,11 @@ def backtest_command(options: argparse.Namespace) -> int:
     return PASSED
 
 
-def _spread_out(responses: Responses, work: Sequence[Split], settings: dict[str, Any], jobs: int) -> Backtest:
-    """Run the splits on several processes; the same whatever their number."""
-    total: Backtest | None = None
-    parts = _in_processes if min(jobs, len(work)) > 1 else _in_place
-    screen.progress(f"interviewing, split 1 of {len(work)}")
-    for number, part in enumerate(parts(responses, work, settings, min(jobs, len(work))), 2):
-        screen.progress(f"interviewing, split {min(number, len(work))} of {len(work)}")
-        if total is None:
-            total = part
-        else:
-            total.merge(part)
-    screen.progress("")
-    assert total is not None  # there is at least one split
-    return total
-
-
-def _in_place(
-    responses: Responses,
-    work: Sequence[Split],
-    settings: dict[str, Any],
-    jobs: int,  # noqa: ARG001
-) -> Iterator[Backtest]:
-    return (_one_split(responses, settings, numbered) for numbered in enumerate(work))
-
-
-def _in_processes(
-    responses: Responses, work: Sequence[Split], settings: dict[str, Any], jobs: int
-) -> Iterator[Backtest]:
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import active_children, get_context
-
-    before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    others = set(active_children())
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start, (responses, settings))
-    try:
-        for name in before:
-            os.environ.setdefault(name, "1")  # of the processes to come: one thread each
-        yield from pool.map(_shared_split, enumerate(work))
-    except BrokenProcessPool:
-        raise ConfigError(f"--jobs {jobs}: a process died, of too little memory perhaps: use fewer") from None
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-        for child in set(active_children()) - others:  # after Ctrl-C, or an error in one, they would go on
-            child.terminate()
-        pool.shutdown(cancel_futures=True)
-
-
-_shared: list[Any] = []
-
-
-def _start(responses: Responses, settings: dict[str, Any]) -> None:
-    """In a process of the pool: Ctrl-C is for the main one, which ends the others."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _shared[:] = responses, settings
-
-
-def _shared_split(numbered: tuple[int, Split]) -> Backtest:
-    responses, settings = _shared
-    return _one_split(responses, settings, numbered)
-
-
-def _one_split(responses: Responses, settings: dict[str, Any], numbered: tuple[int, Split]) -> Backtest:
+def _one_split(shared: tuple[Responses, dict[str, Any]], numbered: tuple[int, Split]) -> Backtest:
     from pytest_adaptive_eval.calibration.backtest import backtest
     from pytest_adaptive_eval.cli.contenders import ALL
 
+    responses, settings = shared
     number, split = numbered
     given = {**settings, "seed": 1000 * settings["seed"] + number}
     contenders = [ALL[name] for name in given.pop("contenders")]

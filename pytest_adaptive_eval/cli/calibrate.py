@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_adaptive_eval.cli.formats import read_in_formats
 from pytest_adaptive_eval.cli.options import (
     INTERRUPTED,
     NOT_PASSED,
@@ -38,7 +39,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.calibration.engines import read_parameters
     from pytest_adaptive_eval.core.session import LADDER, POLICIES
     from pytest_adaptive_eval.core.stopping import resolve_budget
-    from pytest_adaptive_eval.reports.calibration import calibration_lines
+    from pytest_adaptive_eval.reports.calibration import calibration_lines, format_lines
 
     output: Path | None = options.output
     if output is not None:
@@ -53,7 +54,10 @@ def calibrate_command(options: argparse.Namespace) -> int:
         raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(known)}, and none")
     recipe = recipe_of(options)
     items = None if options.items is None else list(read_bank(options.items).items)
-    responses = matched(read(options, options.source), items, screen.note)
+    formats = None
+    if options.formats is not None:
+        formats = read_in_formats([options.source])
+    responses = matched(read(options, options.source) if formats is None else formats.whole, items, screen.note)
     n = len(responses.items)
     counts = {resolve_budget(budget, n): budget for budget in budgets_of(options, n)}
     if output is None:
@@ -69,6 +73,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
         items=items,
         given=given,
         policies=[replace(POLICIES[name], budget=budget) for name in names for budget in counts.values()],
+        formats=None if formats is None else (formats, options.formats),
         seed=options.seed,
         force=options.force,
         note=screen.note,
@@ -77,6 +82,8 @@ def calibrate_command(options: argparse.Namespace) -> int:
     screen.progress("")
     quality, interrupted = built.quality, built.fit.interrupted
     lines = calibration_lines(quality.to_json(), len(built.conformal), width())
+    if built.in_formats is not None:
+        lines += format_lines(built.in_formats.items.modalities.parts, built.in_formats.report, width())
     # what was left half-way is kept, but takes nobody's place
     wanted = quality.trusted or options.force or (interrupted and output is not None and not output.exists())
     if output is not None and wanted:

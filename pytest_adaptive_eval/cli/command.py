@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.cli.backtest import backtest_command
+from pytest_adaptive_eval.cli.backtest import BUDGETS as DEFAULT_BUDGETS
+from pytest_adaptive_eval.cli.backtest import POLICIES, SPLITS, backtest_command
 from pytest_adaptive_eval.cli.calibrate import calibrate_command
+from pytest_adaptive_eval.cli.formats import FORMAT_BUDGETS
 from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, PASSED, USAGE, screen
 from pytest_adaptive_eval.cli.plan import plan_command
 from pytest_adaptive_eval.cli.records import add_record_verbs
+from pytest_adaptive_eval.cli.refine import refine_command
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 
 __all__ = ["main"]
@@ -83,6 +86,8 @@ def _parser() -> argparse.ArgumentParser:
     add = calibrate.add_argument
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; only fit and check when omitted")
     add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; without it the bank cannot be asked")
+    text = "the responses are in formats, with and without image or text: fit M2- or M3-IRT as well"
+    add("--formats", choices=("m2", "m3"), help=text)
     add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
     add("--replace", action="store_true", help="replace a bank that is in place")
     add("--parameters", metavar="FILE", type=Path, help="check these published parameters (JSONL) instead of a fit")
@@ -106,10 +111,12 @@ def _parser() -> argparse.ArgumentParser:
     add = backtest.add_argument
     add("--responses", metavar="FILE", type=Path, help="responses of held-out subjects, where the first is a bank")
     add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts, whose categories stratified needs")
-    text = "policies to compare, or all (%(default)s)"
-    add("--policy", metavar="NAMES", default="estimate,random,maximum-information", help=text)
-    add("--budget", metavar="BUDGETS", default="1%,2%,5%", help="budgets (%(default)s)")
-    add("--splits", metavar="N", type=_count, default=20, help="random splits of the subjects (%(default)s)")
+    text = f"policies to compare, or all ({POLICIES}; in formats, all)"
+    add("--policy", metavar="NAMES", help=text)
+    text = f"budgets ({DEFAULT_BUDGETS}; in formats, of calls, {FORMAT_BUDGETS})".replace("%", "%%")
+    add("--budget", metavar="BUDGETS", help=text)
+    text = f"random splits of the subjects ({SPLITS}); in formats, subjects to leave out, one at a time (all)"
+    add("--splits", metavar="N", type=_count, help=text)
     add("--test", metavar="N", type=_count, help="subjects to interview in each split (a fifth of them)")
     text = "split evenly by model size: a CSV with models, params and unit"
     add("--stratify", metavar="CSV", type=Path, help=text)
@@ -120,9 +127,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", metavar="FILE", type=Path, help="write the table as JSON")
     add("--plot", metavar="FILE.svg", type=Path, help="draw ranking accuracy by budget")
     add("--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
+    _low_quality_argument(backtest)
+    text = "in formats, interviews a subject of policies that draw (%(default)s)"
+    add("--repeats", metavar="N", type=_count, default=10, help=text)
     _recipe_arguments(backtest)
     backtest.set_defaults(run_command=backtest_command)
 
+    _add_refine(verbs)
     plan = verbs.add_parser(
         "plan",
         help="how many questions a gate will take on a bank",
@@ -141,12 +152,51 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_refine(verbs: Any) -> None:
+    refine = verbs.add_parser(
+        "refine",
+        help="find items that need no image, or no text, and write a bank without them",
+        description="From responses to items with and without image and text: which items need both, which are "
+        "shortcuts, why each was dropped, and how far that moves the ranking of the subjects. With --twin, first make "
+        "a bank to be asked whose low-quality items are known.",
+    )
+    text = "responses in formats: a CSV with subject, item, format, score; a matrix; runs. With --twin, a bank"
+    refine.add_argument("source", metavar="RESPONSES", type=Path, nargs="+", help=text)
+    add = refine.add_argument
+    add("-o", "--output", metavar="FILE.jsonl", type=Path, help="write the items that are kept, or the twin")
+    add("--items", metavar="BANK", type=Path, help="the items' texts: a bank, its JSONL, or its twin")
+    _low_quality_argument(refine)
+    add("--form", choices=("m2", "m3"), default="m2", help="the model that judges (%(default)s)")
+    text = "keep at most so many, a count or a share of the originals; all that need every modality when omitted"
+    add("--size", metavar="N|N%", help=text.replace("%", "%%"))
+    add("--reasons", metavar="FILE", type=Path, help="every item with its figures: .csv, or with all else .json")
+    add("--filter", metavar="NAME", help="of recorded runs, the bank")
+    add("--twin", action="store_true", help="write the bank with low-quality items, image, text or all swapped")
+    text = "of low-quality items in the twin, in percent, up to 50 (%(default)s)"
+    add("--share", metavar="PERCENT", type=float, default=50.0, help=text)
+    add("--seed", metavar="N", type=_seed, default=0, help="of swaps and fits (%(default)s)")
+    refine.set_defaults(run_command=refine_command)
+
+
 def _contenders_text() -> str:
     from pytest_adaptive_eval.calibration.backtest import CONTENDERS
+    from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS
     from pytest_adaptive_eval.cli.contenders import autojudger_text
 
     lines = [f"  {name:20} {c.says}" for name, c in CONTENDERS.items()]
-    return "\n".join(["policies:", *lines, autojudger_text()])
+    more = [f"  {name:20} {c.says}" for name, c in FORMAT_CONTENDERS.items()]
+    return "\n".join(["policies:", *lines, autojudger_text(), "with responses in formats:", *more])
+
+
+def _low_quality_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--low-quality",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="responses in formats to items all known to be of low quality, beside those that --items marks",
+    )
 
 
 def _responses_arguments(parser: argparse.ArgumentParser, text: str) -> None:

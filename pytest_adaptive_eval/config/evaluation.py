@@ -88,6 +88,7 @@ EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
     "scale": (str,),
     "category": (str,),
     "values": (str,),
+    "formats": (str, list, tuple),
     "name": (str,),
     "policy": (str,),
     "selector": (str,),
@@ -183,7 +184,9 @@ class EvalSpec:
                 f'{self.where}: bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task '
                 'that is generated: task="addition"'
             )
-        if own := [key for key in ("bank", "category", "values") if key in self.data and "task" in self.data]:
+        if own := [
+            key for key in ("bank", "category", "values", "formats") if key in self.data and "task" in self.data
+        ]:
             raise ConfigError(f"{self.where}: {own[0]} and task exclude each other: remove one of them")
         if own := [key for key in _TASK_KEYS if key in self.data and "task" not in self.data]:
             raise ConfigError(f"{self.where}: {own[0]} goes with a task, and there is none")
@@ -249,6 +252,10 @@ class EvalSpec:
                 from pytest_adaptive_eval.tasks.twin import twin_bank
 
                 bank = twin_bank(bank, self.data["values"], seed if settings.seed is None else settings.seed)
+            if "formats" in self.data:
+                from pytest_adaptive_eval.core.formats import asked_in_formats
+
+                bank = asked_in_formats(bank, self.data["formats"])
             lead = ""
             if self.data.get("selector") == AUTOJUDGER:
                 led, lead = self._interviewer(settings, bank)
@@ -358,6 +365,8 @@ class EvalSpec:
             raise ConfigError(f"{self.where}: {own[0]} goes with the policy 'ladder'")
         if not bank.calibrated and "selector" not in data:
             policy = replace(policy, selector=SELECTORS["random"])
+        elif bank.parts and "selector" not in data and name != FIXED_FORM:
+            policy = replace(policy, selector=SELECTORS["information"])  # which tells more of every part
         changes: dict[str, Any] = {
             k: data[k] for k in ("floor", "standard_error", "batch", "budget", "stop") if k in data
         }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.formats import asked_in_formats
 from pytest_adaptive_eval.core.item import Grader
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
@@ -163,8 +164,9 @@ def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
     if category := interview.bank.get("category"):
         bank = bank.only(str(category))
     twins = interview.bank.get("twins")
-    if not isinstance(twins, dict):
-        return bank
-    from pytest_adaptive_eval.tasks.twin import twin_bank
+    if isinstance(twins, dict):
+        from pytest_adaptive_eval.tasks.twin import twin_bank
 
-    return twin_bank(bank, str(twins.get("values")), int(twins.get("seed", 0)))
+        bank = twin_bank(bank, str(twins.get("values")), int(twins.get("seed", 0)))
+    formats = interview.bank.get("formats")
+    return asked_in_formats(bank, [str(name) for name in formats]) if isinstance(formats, list) else bank

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.core.multimodal import FormatScale
 from pytest_adaptive_eval.errors import BankError
 
 __all__ = ["ItemBank", "scale_id"]
@@ -86,6 +87,9 @@ class ItemBank:
         The calibration report; ``trusted`` is False for a bank written by force.
     conformal : mapping of str to Conformal
         Replayed errors by the policy's key, see `Policy.key`.
+    in_formats : FormatScale, optional
+        Parameters of the items with and without their image or text, see
+        `formats.asked_in_formats`.
 
     Raises
     ------
@@ -109,6 +113,7 @@ class ItemBank:
     accuracies: tuple[float, ...] = ()
     report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     conformal: Mapping[str, Conformal] = field(default_factory=lambda: MappingProxyType({}))
+    in_formats: FormatScale | None = None
     #: The guess floors, or None where no item has one, which spares two passes over the bank.
     asymptote: Array | None = field(init=False, default=None)
     #: ``|A|^2``, shape (n,): what Fisher information needs of the slopes at every step.
@@ -176,6 +181,11 @@ class ItemBank:
         return int(self.discrimination.shape[1])
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """What its dimensions are, where they are parts of ability; see `formats.asked_in_formats`."""
+        return tuple(self.report.get("parts", ()))
+
+    @property
     def difficulty(self) -> Array:
         """Difficulty b = -d / a, shape (n,), in logits; -d / |A| for D > 1, NaN where nothing discriminates."""
         return self.difficulty_of(slice(None))
@@ -239,6 +249,7 @@ class ItemBank:
             content_hash=hashlib.sha256(f"{self.content_hash} {what}".encode()).hexdigest()[:16],
             accuracies=(),
             conformal=MappingProxyType({}),
+            in_formats=None if self.in_formats is None else self.in_formats.some(places),
         )
 
     def comparable(self, other: ItemBank) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
+from pytest_adaptive_eval.core.gap import gap_claims
 from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
 from pytest_adaptive_eval.core.projection import accuracy_at
 from pytest_adaptive_eval.core.verdict import number
@@ -16,7 +17,9 @@ from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = ["KINDS", "LEVEL_METRICS", "METRICS", "ON_INCONCLUSIVE", "PLANNING_MARGIN", "Condition"]
 
-METRICS = ("accuracy", "ability", "auc", "last_level")
+METRICS = ("accuracy", "ability", "gain", "auc", "last_level")
+#: How the name of a part of ability begins, such as ``ability.cross``.
+PART = "ability."
 #: Those of a climb over the levels of a task.
 LEVEL_METRICS = ("auc", "last_level")
 #: The conditions, and the name of the number or subject that each takes.
@@ -39,7 +42,7 @@ class Condition:
     Parameters
     ----------
     metric : str
-        One of `METRICS`.
+        One of `METRICS`, or ``ability.PART`` on a bank that is asked in formats.
     kind : str
         A key of `KINDS`.
     value : float
@@ -72,14 +75,16 @@ class Condition:
 
     def __post_init__(self) -> None:
         call = f"{self.metric}.{self.kind}({self.value!r})"
-        if self.metric not in METRICS:
-            raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(METRICS)}")
+        if self.metric not in METRICS and not self.part:
+            raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(METRICS)} or {PART}PART")
         if self.kind not in KINDS:
             raise ConfigError(f"condition {self.kind!r} is not known; use {', '.join(KINDS)}")
         if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
             raise ConfigError(f"{call}: expected a number")
         if self.kind == "at_least" and self.metric == "accuracy" and not 0 <= self.value <= 1:
             raise ConfigError(f"{call}: an accuracy lies in [0, 1]")
+        if self.metric == "gain" and not -1 < self.value < 1:
+            raise ConfigError(f"{call}: a gain is a difference of accuracies, in (-1, 1)")
         paired = (self.metric, self.kind) == ("auc", "not_worse_than")
         if self.kind != "at_least" and self.metric != "accuracy" and not paired:
             raise ConfigError(f"{self.metric}.{self.kind}: only accuracy has this condition")
@@ -128,13 +133,19 @@ class Condition:
     @property
     def quantity(self) -> str:
         """What is measured, as verdicts name it."""
-        metric = self.metric.replace("_", " ")
+        metric = f"{self.part} ability" if self.part else self.metric.replace("_", " ")
         return f"{metric} less that of {self.name}" if self.kind == "not_worse_than" else metric
+
+    @property
+    def part(self) -> str:
+        """The part of ability, such as ``cross``; empty for other metrics."""
+        return self.metric.removeprefix(PART) if self.metric.startswith(PART) else ""
 
     @property
     def by_draws(self) -> bool:
         """Whether bets on the draws decide it."""
-        return self.kind in ("at_least", "not_worse_than") and self.method == "draws" and not self.by_level
+        decided = self.kind in ("at_least", "not_worse_than") and self.method == "draws"
+        return decided and not self.by_level and not self.part
 
     @property
     def by_level(self) -> bool:
@@ -143,8 +154,19 @@ class Condition:
 
     @property
     def by_rank(self) -> bool:
-        """Whether it asks for a probability of ranks, which no interview stops for."""
+        """Whether it asks for a probability of ranks."""
         return self.kind in ("rank_within", "above")
+
+    @property
+    def whole(self) -> bool:
+        """Whether no interview stops for it, so that the whole budget is asked."""
+        return self.by_rank or bool(self.part)
+
+    def denials(self, bank: ItemBank) -> int:
+        """Claims whose denial is corrected for all those of the run."""
+        if self.by_rank or self.method != "draws":
+            return 0
+        return len(gap_claims(bank, self.value, self.confidence)) if self.metric == "gain" else 1
 
     def check(self, bank: ItemBank) -> None:
         """Refuse a bank on which the condition means nothing.
@@ -154,6 +176,14 @@ class Condition:
         ConfigError
             No ability scale, or no such reference subject.
         """
+        if self.part and self.part not in bank.parts:
+            known = ", ".join(bank.parts) or "none: set formats, on a bank that was calibrated with answers in formats"
+            raise ConfigError(f"the bank {bank.name!r} has no part of ability {self.part!r}; it has {known}")
+        if self.metric == "gain":
+            gap_claims(bank, self.value, self.confidence)
+        if self.metric == "ability" and bank.parts:
+            parts = ", ".join(f"{PART}{part}" for part in bank.parts)
+            raise ConfigError(f"the bank {bank.name!r} is asked in formats, and has abilities in parts: use {parts}")
         if self.metric == "ability" and not bank.calibrated:
             raise ConfigError(f"the bank {bank.name!r} has no ability scale: gate on accuracy or calibrate it")
         if self.by_rank and not bank.accuracies:
@@ -170,11 +200,13 @@ class Condition:
         """Accuracy that ``at_least`` asks for."""
         return accuracy_at(bank, self.value) if self.metric == "ability" else self.value
 
-    def claim(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> Claim:
-        """What the draws must show; not for ranks."""
+    def claims(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
+        """What the draws must show, all of it; not for ranks."""
+        if self.metric == "gain":
+            return gap_claims(bank, self.value, self.confidence)
         if self.kind == "not_worse_than":
-            return PairedClaim.of(baselines[self.name], self.value, self.confidence)
-        return Claim(self.target(bank) * len(bank), self.confidence)
+            return (PairedClaim.of(baselines[self.name], self.value, self.confidence),)
+        return (Claim(self.target(bank) * len(bank), self.confidence),)
 
     def to_json(self) -> dict[str, Any]:
         """For the record; fields at their default are left out."""

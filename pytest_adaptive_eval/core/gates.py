@@ -11,7 +11,7 @@ import numpy as np
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import anytime_valid
 from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb, by_level, levelled
-from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.conditions import PART, Condition
 from pytest_adaptive_eval.core.conformal import Conformal, conformal_scale, subjects_needed
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.inference import hull, mean_of_draws, with_missing_bounded
@@ -22,6 +22,8 @@ from pytest_adaptive_eval.core.projection import model_based, project
 from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.core.verdict import Verdict
+from pytest_adaptive_eval.core.weighted import weighted_ability
+from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.ladder import Ladder
@@ -126,6 +128,12 @@ class Metric:
             )
         )
 
+    def __getitem__(self, part: str) -> Metric:
+        """A part of ability, such as ``ability["cross"]``, on a bank that is asked in formats."""
+        if self.name != "ability":
+            raise ConfigError(f"{self.name} has no part {part!r}: only abilities have parts")
+        return Metric(f"{PART}{part}", self.result)
+
     def __repr__(self) -> str:
         return f"{self.name} of {self.result.name}"
 
@@ -148,6 +156,7 @@ class SessionResult:
         The administrations, in order.
     theta : list of float or None
         Estimated ability, length D, in logits; None on an uncalibrated bank.
+        In parts, by `weighted.weighted_ability`.
     standard_error : list of float or None
         Of `theta`.
     stop : StopReason or None
@@ -217,6 +226,11 @@ class SessionResult:
         """The result of a session's first subject; `more` as in the class."""
         calibrated = session.bank.calibrated
         log = session.log()
+        estimate = session.estimate
+        ability, doubt = estimate.theta[0], estimate.standard_error[0]
+        if session.bank.parts and len(log) > 1 and not session.policy.design_based:
+            weighted = weighted_ability(session.bank, log.with_missing_as(0.5))
+            ability, doubt = weighted.theta, weighted.standard_error
         projected = None
         if calibrated and len(log):
             accuracy, error = project(session)
@@ -225,8 +239,8 @@ class SessionResult:
             name=name,
             bank=session.bank,
             log=log,
-            theta=session.estimate.theta[0].tolist() if calibrated else None,
-            standard_error=session.estimate.standard_error[0].tolist() if calibrated else None,
+            theta=ability.tolist() if calibrated else None,
+            standard_error=doubt.tolist() if calibrated else None,
             stop=session.stop[0],
             statuses=dict(statuses),
             climb=session.policy.levelled,
@@ -276,6 +290,11 @@ class SessionResult:
     def ability(self) -> Metric:
         """Ability on the bank's scale; decided on the accuracy expected at that ability."""
         return Metric("ability", self)
+
+    @property
+    def gain(self) -> Metric:
+        """What accuracy in the fullest format is above that in the smaller ones; of a bank that is asked in formats."""
+        return Metric("gain", self)
 
     @property
     def auc(self) -> Metric:

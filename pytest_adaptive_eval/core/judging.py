@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,7 @@ from pytest_adaptive_eval.core.betting import Claim, decide, log_wealth
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.gap import fullest, gap_claims
 from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
@@ -22,6 +23,7 @@ from pytest_adaptive_eval.core.projection import ability_at
 from pytest_adaptive_eval.core.ranks import Predictive, above_probability, rank_distribution, rank_probability
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome, Verdict, number
+from pytest_adaptive_eval.core.weighted import weighted_ability
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.ladder import Ladder
 
 __all__ = ["doubt", "fit", "judge", "with_doubt"]
+
+#: Answers below which abilities in parts are not judged, by part.
+FEWEST = 10
+#: Standard error of a part of ability, in those of the bank's subjects, from which on it is as good as unknown.
+UNTOLD = 0.9
 
 
 def judge(result: SessionResult, condition: Condition) -> Verdict:
@@ -65,6 +72,7 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
         result.notes,
         condition.on_inconclusive,
         condition=condition.to_json(),
+        unit="items in formats" if result.bank.report.get("formats") else "items",
     )
     if fault := result.fault:
         return replace(verdict, notes=(fault, *result.notes))
@@ -76,6 +84,10 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
         return replace(verdict, outcome=Outcome.INCONCLUSIVE, notice=True, stated=stated, notes=notes)
     if condition.by_level:
         return _by_level(result, condition, verdict)
+    if condition.part:
+        return _by_part(result, condition, verdict)
+    if condition.metric == "gain":
+        return _by_gaps(result, condition, verdict)
     if condition.by_rank:
         return _by_rank(result, condition, verdict)
     if condition.method == "likelihood-ratio":
@@ -155,6 +167,39 @@ def _by_rank(result: SessionResult, condition: Condition, verdict: Verdict) -> V
     return replace(verdict, outcome=outcome, stated=stated)
 
 
+def _by_part(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+    """A part of ability, as all answers would give it, by the draws."""
+    fewest = FEWEST * result.bank.dimensions
+    if result.asked < fewest:
+        why = f"{counted(result.asked, 'answer')} of the {fewest} that abilities in parts take: set a larger budget"
+        return replace(verdict, outcome=Outcome.INCONCLUSIVE, notes=(why, *verdict.notes))
+    place = result.bank.parts.index(condition.part)
+    wrong, right = (weighted_ability(result.bank, result.log.with_missing_as(score)) for score in (0.0, 1.0))
+    assert result.theta is not None
+    assert result.standard_error is not None
+    corrected = 1.0 - (1.0 - condition.confidence) / max(result.family, 1)
+
+    def bounds(confidence: float) -> tuple[float, float]:
+        ends = []
+        for one in (wrong, right):
+            half = student_quantile(float(one.freedom[place]), confidence) * one.standard_error[place]
+            ends += [float(one.theta[place] - half), float(one.theta[place] + half)]
+        return min(ends), max(ends)
+
+    (low, high), far = bounds(condition.confidence), bounds(corrected)[1]
+    outcome = Outcome.INCONCLUSIVE
+    if low >= condition.value:
+        outcome = Outcome.PASS
+    elif far < condition.value:
+        outcome = Outcome.FAIL
+    model = f"{result.bank.model.upper()}-IRT"
+    notes = [f"in standard deviations of the bank's subjects, as {model} has it of all answers", *_unscored(result)]
+    if result.standard_error[place] > UNTOLD:
+        notes.insert(0, "the answers say next to nothing of this part: ask more of the bank, or items that need it")
+    shown = Interval(min(max(result.theta[place], low), high), low, high, condition.confidence, "design-based")
+    return replace(verdict, outcome=outcome, interval=shown, notes=(*notes, *verdict.notes))
+
+
 def _by_level(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
     """A climb's area or last level, by themselves or against those of a baseline that was asked the same."""
     from pytest_adaptive_eval.core.ladder import difference
@@ -209,19 +254,16 @@ def _predictive(result: SessionResult) -> Predictive:
 
 
 def _by_draws(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
-    claim = condition.claim(result.bank, result.baselines)
+    (claim,) = condition.claims(result.bank, result.baselines)
     log = claim.view(result.log)
-    outcome = _decided(result, condition, claim, log)
+    (outcome,) = _decided(result, condition, [claim])
     shown = result.interval_of(log, condition.confidence)
     needed = claim.total / log.size
     if outcome is Outcome.PASS:  # what was decided once stays, though later draws may have moved the interval
         shown = _within(shown, needed, 1.0)
     elif outcome is Outcome.FAIL:
         shown = _within(shown, 0.0, needed)
-    notes = list(verdict.notes)
-    if missing := result.asked - result.scored:
-        have = "answer has no score and is" if missing == 1 else "answers have no score and are"
-        notes.append(f"{missing} {have} counted as wrong in the lower bound and as right in the upper")
+    notes = [*verdict.notes, *_unscored(result)]
     guessing = result.chance
     if outcome is Outcome.PASS and condition.kind == "at_least" and guessing is not None and shown.low <= guessing:
         outcome = Outcome.INCONCLUSIVE
@@ -240,6 +282,34 @@ def _by_draws(result: SessionResult, condition: Condition, verdict: Verdict) -> 
     return replace(verdict, outcome=outcome, interval=shown, notes=tuple(notes))
 
 
+def _unscored(result: SessionResult) -> list[str]:
+    """A note on answers without a score."""
+    missing = result.asked - result.scored
+    have = "answer has no score and is" if missing == 1 else "answers have no score and are"
+    return [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"] if missing else []
+
+
+def _by_gaps(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+    """Accuracy with everything given against accuracy in each smaller format: PASS needs all, FAIL one."""
+    claims = gap_claims(result.bank, condition.value, condition.confidence)
+    outcomes = _decided(result, condition, list(claims))
+    outcome = Outcome.INCONCLUSIVE
+    if Outcome.FAIL in outcomes:
+        outcome = Outcome.FAIL
+    elif set(outcomes) == {Outcome.PASS}:
+        outcome = Outcome.PASS
+    gaps = [claim.gap(result.log, condition.confidence, sequential=result.sequential) for claim in claims]
+    least = min(range(len(gaps)), key=lambda n: (outcomes[n] is not Outcome.FAIL, gaps[n].estimate))
+    told = ", ".join(f"{number(gap.estimate)} over {claim.form}" for claim, gap in zip(claims, gaps, strict=True))
+    notes = (f"accuracy as {fullest(result.bank)} gains {told}", *_unscored(result), *verdict.notes)
+    shown = gaps[least]
+    if outcome is Outcome.PASS:
+        shown = _within(shown, condition.value, 1.0)
+    elif outcome is Outcome.FAIL:
+        shown = _within(shown, -1.0, condition.value)
+    return replace(verdict, outcome=outcome, interval=shown, notes=notes)
+
+
 def _gaps(result: SessionResult, baseline: Baseline) -> str:
     """How far the twins fall behind the items themselves, by category."""
     log = result.log
@@ -253,18 +323,26 @@ def _gaps(result: SessionResult, baseline: Baseline) -> str:
     return f"with other values, on the questions asked of both: {', '.join(found)}"
 
 
-def _decided(result: SessionResult, condition: Condition, claim: Claim, log: DesignLog) -> Outcome:
-    others = [c for c in result.planned if c.by_draws and c != condition]
-    family = max(result.family, 1 + len(others))
+def _decided(result: SessionResult, condition: Condition, own: Sequence[Claim]) -> list[Outcome]:
+    """What the draws say of each of a condition's claims, next to those of all others."""
+    planned = [c for c in result.planned if c.by_draws and c != condition]
+    others = [claim for c in planned for claim in c.claims(result.bank, result.baselines)]
+    family = max(result.family, len(own) + len(others))
     if result.sequential:
-        claims = [claim, *(c.claim(result.bank, result.baselines) for c in others)]
-        sign = int(decide(result.log, claims, family).outcome[0])
-        return {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[sign]
-    needed = claim.total / log.size
-    if with_missing_bounded(log, condition.confidence)[0].low >= needed:
-        return Outcome.PASS
+        signs = decide(result.log, [*own, *others], family).outcome[: len(own)]
+        return [{1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[int(sign)] for sign in signs]
     corrected = 1.0 - (1.0 - condition.confidence) / family
-    return Outcome.FAIL if with_missing_bounded(log, corrected)[1].high < needed else Outcome.INCONCLUSIVE
+    outcomes = []
+    for claim in own:
+        log = claim.view(result.log)
+        needed = claim.total / log.size
+        outcome = Outcome.INCONCLUSIVE
+        if with_missing_bounded(log, condition.confidence)[0].low >= needed:
+            outcome = Outcome.PASS
+        elif with_missing_bounded(log, corrected)[1].high < needed:
+            outcome = Outcome.FAIL
+        outcomes.append(outcome)
+    return outcomes
 
 
 def _forecast(result: SessionResult, claim: Claim, log: DesignLog, estimate: float) -> str:

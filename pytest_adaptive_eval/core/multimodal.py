@@ -25,11 +25,11 @@ difficulty*, tells an item that neither modality alone helps with.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +37,16 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["Abilities", "Form", "Information", "Modalities", "MultimodalItems", "Population", "estimate_abilities"]
+__all__ = [
+    "Abilities",
+    "Form",
+    "FormatScale",
+    "Information",
+    "Modalities",
+    "MultimodalItems",
+    "Population",
+    "estimate_abilities",
+]
 
 Array = NDArray[np.float64]
 Form = Literal["m2", "m3"]
@@ -73,7 +82,7 @@ class Modalities:
     #: combination is called ``cross``.
     parts: tuple[str, ...] = field(init=False, default=())
     #: 1 where a part counts in a format, shape (F, K).
-    design: Array = field(init=False, default_factory=lambda: np.empty(0))
+    design: Array = field(init=False, compare=False, default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         names = tuple(self.names)
@@ -226,6 +235,56 @@ class Population:
         """Inverse covariance of theta about the middle, shape (K, K), to the first order."""
         slope = self.theta * (1.0 - self.theta / self.bound)
         return np.asarray(np.linalg.inv(self.covariance) / np.outer(slope, slope))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormatScale:
+    """What a bank knows of its items in formats.
+
+    Parameters
+    ----------
+    items : MultimodalItems
+    population : Population
+    standings : array, shape (S, K)
+        Of the calibration subjects, as in `standing`.
+    report : mapping
+        How the fit came about: held-out ``auc``, ``at_bound``, ``reliability`` and ``confused`` parts.
+    """
+
+    items: MultimodalItems
+    population: Population
+    standings: Array
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> Array:
+        """Standard deviation of each part of ability in the population, to the first order, shape (K,)."""
+        middle = self.population.theta
+        return np.asarray(
+            middle * (1.0 - middle / self.items.bound) * np.sqrt(self.population.covariance.diagonal()),
+            dtype=np.float64,
+        )
+
+    def standing(self, theta: Array) -> Array:
+        """Abilities (S, K) in standard deviations of the population from its middle."""
+        return np.asarray((theta - self.population.theta) / self.unit)
+
+    def abilities(self, standings: ArrayLike) -> Array:
+        """Parts of ability (S, K) in ``[0, bound]``, to the first order, from standings."""
+        return np.asarray(np.clip(self.population.theta + self.unit * np.asarray(standings), 0.0, self.items.bound))
+
+    def some(self, places: Sequence[int]) -> FormatScale:
+        """The scale of some of the items."""
+        items = self.items
+        own = replace(
+            items, discrimination=items.discrimination[list(places)], difficulty=items.difficulty[list(places)]
+        )
+        return replace(self, items=own)
+
+    def standard(self) -> tuple[Array, Array]:
+        """Slopes (n, F, K) by the standings, and the logit of the population's middle (n, F)."""
+        items = self.items
+        return items.slopes * self.unit, np.asarray(items.intercepts + items.slopes @ self.population.theta)
 
 
 def _bounded(u: Array, bound: float) -> Array:

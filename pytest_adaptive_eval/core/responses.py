@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.core.multimodal import Modalities
 from pytest_adaptive_eval.errors import ResponsesError
 
-__all__ = ["Responses", "counted"]
+__all__ = ["FormatResponses", "Responses", "counted"]
 
 Array = NDArray[np.float64]
 
@@ -102,3 +103,64 @@ class Responses:
             tuple(self.families[s] for s in rows),
             self.source,
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormatResponses:
+    """Scores of S subjects on n items, each asked in up to F formats.
+
+    Parameters
+    ----------
+    subjects : sequence of str, length S
+        Unique names of the models or checkpoints.
+    items : sequence of str, length n
+        Unique item ids.
+    modalities : Modalities
+        With the F formats.
+    scores : array_like, shape (S, n, F)
+        In [0, 1]; NaN where a subject has no score on an item in a format.
+    families : sequence of str, length S, optional
+        As in `Responses`.
+    source : str
+        The file or folder, for messages.
+
+    Raises
+    ------
+    ResponsesError
+        Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].
+    """
+
+    subjects: tuple[str, ...]
+    items: tuple[str, ...]
+    modalities: Modalities
+    scores: Array
+    families: tuple[str, ...] = ()
+    source: str = "responses"
+
+    def __post_init__(self) -> None:
+        formats = self.modalities.formats
+        scores = np.array(self.scores, dtype=np.float64)
+        if scores.shape != (len(self.subjects), len(self.items), len(formats)):
+            raise ResponsesError(
+                f"{self.source}: {len(self.subjects)} subjects, {len(self.items)} items and {len(formats)} formats for "
+                f"scores of shape {scores.shape}"
+            )
+        pairs = tuple(f"{item} in {name}" for item in self.items for name in formats)
+        whole = Responses(self.subjects, pairs, scores.reshape(len(scores), -1), self.families, self.source)
+        scores.setflags(write=False)  # and checked like those in one format
+        for name in ("subjects", "items"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "families", whole.families)
+        object.__setattr__(self, "scores", scores)
+
+    def at(self, items: ArrayLike) -> FormatResponses:
+        """The responses to some items, by position or by truth values, in that order."""
+        places = np.arange(len(self.items))[np.asarray(items)]
+        some = tuple(self.items[i] for i in places)
+        return FormatResponses(self.subjects, some, self.modalities, self.scores[:, places], self.families, self.source)
+
+    @property
+    def whole(self) -> Responses:
+        """The responses to the items in their fullest format."""
+        full = self.modalities.fullest
+        return Responses(self.subjects, self.items, self.scores[:, :, full], self.families, self.source)

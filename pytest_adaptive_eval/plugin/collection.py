@@ -13,8 +13,10 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.baseline import read_baseline
-from pytest_adaptive_eval.config import CodeRunner, EvalSpec, TaskGraders
+from pytest_adaptive_eval.config import Around, CodeRunner, EvalSpec, StudySpec, TaskGraders
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
@@ -22,6 +24,7 @@ from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.exchange import Planned
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, is_placeholder, question
+from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.reports.text import guard
 from pytest_adaptive_eval.store.files import probe
@@ -104,16 +107,29 @@ class Collection:
             return made
         out: list[pytest.Item | pytest.Collector] = []
         for node in made:
-            if not is_placeholder(node):
-                out.append(node)
-                continue
             try:
+                if isinstance(spec := getattr(getattr(node, "obj", None), "adaptive_eval_study", None), StudySpec):
+                    out.append(self._study(node, spec))
+                    continue
+                if not is_placeholder(node):
+                    out.append(node)
+                    continue
                 out.append(interview := self._interview(node))
                 out.extend(self._named(interview))
             except UsageError as error:
                 self.mistake(error)
                 out.append(node)  # or pytest would only say that a test named on the command line is not there
         return out
+
+    def _study(self, node: pytest.Function, spec: StudySpec) -> Study:
+        folders = (self.config.invocation_params.dir, self.config.rootpath)
+        plan = spec.build(self.state.settings, Around(folders, lambda: self._tasks, self._bank))
+        study: Study = Study.from_parent(node.parent, name=node.name, callobj=node.obj, fixtureinfo=node._fixtureinfo)
+        study.evaluation, study.state, study.kind = plan, self.state, spec.data["kind"]
+        if self.config.pluginmanager.hasplugin("timeout"):
+            study.add_marker(pytest.mark.timeout(0), append=False)
+        self.state.studies.append(study)
+        return study
 
     def _interview(self, node: pytest.Function) -> Interview:
         mark = node.get_closest_marker(MARKER)
@@ -194,7 +210,7 @@ class Collection:
             try:
                 self._check(item)
                 if gate_rules.is_gate(item):
-                    state.wants[item] = gate_rules.needed(item, state.interviews)
+                    state.wants[item] = gate_rules.needed(item, state.held)
                     self._plan(item)
             except UsageError as error:
                 self.mistake(error)
@@ -202,7 +218,8 @@ class Collection:
             kept = set(items)
             items[:] = gate_rules.order(items, state.wants)
             self._not_deselected(set(items) - kept)
-            state.exchange.plan([self._planned(i) for i in items if isinstance(i, Interview) or i in state.wants])
+            ours = [i for i in items if isinstance(i, Interview | Study) or i in state.wants]
+            state.exchange.plan([self._planned(item) for item in ours])
             if state.worker:  # whose output nobody sees
                 state.exchange.tell(self.pytest_report_collectionfinish(items))
             if state.exchange.planned() and not self.config.option.collectonly:
@@ -220,23 +237,34 @@ class Collection:
         try:
             conditions = gate_rules.literal_conditions(gate)
             for name, condition in conditions or ():
-                interview = gate_rules.resolve(name, self.state.interviews)
+                interview = gate_rules.resolve(name, self.state.held)
+                if isinstance(condition, StudyCondition) or isinstance(interview, Study):
+                    self._plan_study(condition, interview)
+                    continue
                 condition.check(interview.evaluation.bank)
                 if condition.kind == "not_worse_than" and not self._baseline(interview, condition.name):
                     continue
                 interview.planned.append(condition)
-                self.state.family += condition.by_draws or condition.by_level
+                self.state.family += condition.denials(interview.evaluation.bank)
         except UsageError as error:
             raise type(error)(f"{gate.nodeid}: {error}") from None
         if conditions is None:
             for interview in self.state.wants[gate]:
-                interview.unplanned.append(gate.name)
+                if isinstance(interview, Interview):
+                    interview.unplanned.append(gate.name)
+
+    def _plan_study(self, condition: Condition | StudyCondition, study: gate_rules.Held) -> None:
+        if not isinstance(study, Study) or not isinstance(condition, StudyCondition):
+            raise ConfigError(f"{study.evaluation.name!r} measures no {condition.metric}: gate on what it measures")
+        study.evaluation.check(condition)
+        self.state.family += not condition.by_rank
 
     def _baseline(self, interview: Interview, name: str) -> bool:
         """Find what a paired gate compares with: another interview of this run, or a file; whether there is one yet."""
         others = [other for other in self.state.interviews if other is not interview]
         if any(name in other.aliases for other in others):
             other = gate_rules.resolve(name, others)
+            assert isinstance(other, Interview)
             if not other.evaluation.bank.comparable(interview.evaluation.bank):
                 raise BaselineError(
                     f"the evaluations {interview.evaluation.name!r} and {name!r} ask different banks: a comparison "
@@ -267,12 +295,17 @@ class Collection:
         """An interview and all that it waits for."""
         found = {interview}
         for other in self.state.wants.get(interview, ()):
-            found |= self._before(other)
+            if isinstance(other, Interview):
+                found |= self._before(other)
         return found
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """What each gate may expect of its budget, before the first question is asked."""
-        lines = []
+        lines = [
+            f"adaptive-eval: {item.evaluation.name}: {item.evaluation.outlook}"
+            for item in items
+            if isinstance(item, Study)
+        ]
         for interview in (item for item in items if isinstance(item, Interview)):
             lines += [
                 f"adaptive-eval: WARNING: {interview.evaluation.name}: {why}" for why in interview.absent.values()
@@ -280,7 +313,7 @@ class Collection:
             if lead := interview.evaluation.lead:
                 lines.append(f"adaptive-eval: {interview.evaluation.name}: {lead}")
             for condition in interview.planned:
-                if condition.by_draws and interview.evaluation.policy.stop == "decision":
+                if condition.by_draws and condition.metric != "gain" and interview.evaluation.policy.stop == "decision":
                     lines.append(f"adaptive-eval: {interview.outlook(condition)}")
         return [guard(line) for line in lines if self.config.get_verbosity() >= 0 or "WARNING" in line]
 
@@ -313,7 +346,7 @@ class Collection:
     def _planned(self, item: pytest.Item) -> Planned:
         if isinstance(item, Interview):
             return Planned(item.nodeid, item.evaluation.budget, [i.nodeid for i in self.state.wants.get(item, ())])
-        return Planned(item.nodeid, 0, [interview.nodeid for interview in self.state.wants[item]])
+        return Planned(item.nodeid, 0, [held.nodeid for held in self.state.wants.get(item, ())])
 
     def _not_deselected(self, restored: set[pytest.Item]) -> None:
         """Take interviews that a gate brought back out of the count of deselected tests."""

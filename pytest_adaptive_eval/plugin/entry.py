@@ -109,8 +109,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and the plugin proper if it is wanted."""
     config.addinivalue_line(
         "markers",
-        f'{MARKER}(bank, *, category, values, name, policy="decide", selector, interview, floor, budget="20%", '
-        'stop="decision", standard_error, batch, estimator, seed), or with task, levels, queries, stop_at, settle, '
+        f'{MARKER}(bank, *, category, values, formats, name, policy="decide", selector, interview, floor, '
+        'budget="20%", stop="decision", standard_error, batch, estimator, seed), or with task, levels, queries, '
+        "stop_at, settle, "
         "width, scale in place of a bank: ask its items adaptively, one test a question; needs --adaptive-eval",
     )
     if config.getoption("adaptive_eval"):

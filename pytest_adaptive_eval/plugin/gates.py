@@ -7,22 +7,26 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
 from pytest_adaptive_eval.config import GateSpec
 from pytest_adaptive_eval.core.conditions import KINDS, METRICS, Condition
 from pytest_adaptive_eval.core.gates import Metric, SessionResult
+from pytest_adaptive_eval.core.study import StudyCondition, StudyResult
 from pytest_adaptive_eval.core.verdict import Verdict
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
+    from pytest_adaptive_eval.plugin.study import Study
 
-__all__ = ["Results", "is_gate", "literal_conditions", "literal_names", "needed", "order", "resolve"]
+__all__ = ["Held", "Results", "is_gate", "literal_conditions", "literal_names", "needed", "order", "resolve"]
 
 FIXTURE = "adaptive_eval"
+#: What gates judge.
+Held: TypeAlias = "Interview | Study"
 
 
 def is_gate(item: pytest.Item) -> bool:
@@ -61,7 +65,7 @@ def _source(function: Callable[..., object]) -> ast.Module | None:
         return None
 
 
-def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition]] | None:
+def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCondition]] | None:
     """What a gate's source asks for, such as ``result.accuracy.at_least(0.6)``, with the evaluation's name.
 
     Arguments may be numbers and words as written, constants of the module, and
@@ -78,12 +82,14 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition]] | None:
         return None
     known = {**getattr(item.obj, "__globals__", {}), **params, **dict.fromkeys(_local(tree, params))}
     results = _assigned(tree)
-    found: list[tuple[str, Condition]] = []
+    found: list[tuple[str, Condition | StudyCondition]] = []
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Attribute) and node.attr in KINDS):
             continue
         call = next((c for c in ast.walk(tree) if isinstance(c, ast.Call) and c.func is node), None)
-        metric = node.value
+        metric, part = node.value, ""
+        if isinstance(metric, ast.Subscript) and isinstance(index := metric.slice, ast.Constant):
+            metric, part = metric.value, "." + str(index.value)
         if call is None or not (isinstance(metric, ast.Attribute) and metric.attr in METRICS):
             return None
         source = metric.value
@@ -93,7 +99,7 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition]] | None:
         try:
             values = [_plain(argument, known) for argument in call.args]
             keywords = {k.arg: _plain(k.value, known) for k in call.keywords if k.arg}
-            condition = _recorded(metric.attr, node.attr, values, keywords)
+            condition = _recorded(metric.attr + part, node.attr, values, keywords)
         except (LookupError, TypeError):
             return None
         if name is None or len(keywords) != len(call.keywords):
@@ -152,8 +158,8 @@ def _recorded(metric: str, kind: str, values: list[Any], keywords: dict[str, Any
     return noted[0]
 
 
-def resolve(name: str, interviews: Iterable[Interview]) -> Interview:
-    """The one interview that `name` stands for.
+def resolve(name: str, interviews: Iterable[Held]) -> Held:
+    """The one interview or study that `name` stands for.
 
     Raises
     ------
@@ -177,8 +183,8 @@ def resolve(name: str, interviews: Iterable[Interview]) -> Interview:
     )
 
 
-def needed(item: pytest.Item, interviews: Sequence[Interview]) -> list[Interview]:
-    """Interviews that a gate waits for.
+def needed(item: pytest.Item, interviews: Sequence[Held]) -> list[Held]:
+    """Interviews and studies that a gate waits for.
 
     Raises
     ------
@@ -199,11 +205,12 @@ def needed(item: pytest.Item, interviews: Sequence[Interview]) -> list[Interview
         raise ConfigError(f"{item.nodeid}: {error}") from None
 
 
-def order(items: list[pytest.Item], wants: Mapping[pytest.Item, Sequence[Interview]]) -> list[pytest.Item]:
+def order(items: list[pytest.Item], wants: Mapping[pytest.Item, Sequence[Held]]) -> list[pytest.Item]:
     """The items with everything right after the last interview it needs, and missing interviews added before it."""
     from pytest_adaptive_eval.plugin.interview import Interview
+    from pytest_adaptive_eval.plugin.study import Study
 
-    placed: set[pytest.Item] = {i for i in items if isinstance(i, Interview)}
+    placed: set[pytest.Item] = {i for i in items if isinstance(i, Interview | Study)}
     out: list[pytest.Item] = []
     done: set[pytest.Item] = set()
     waiting: list[pytest.Item] = []
@@ -213,7 +220,7 @@ def order(items: list[pytest.Item], wants: Mapping[pytest.Item, Sequence[Intervi
             waiting.append(item)
             return
         out.append(item)
-        if isinstance(item, Interview):
+        if isinstance(item, Interview | Study):
             done.add(item)
             for other in [other for other in waiting if done.issuperset(wants[other])]:
                 if other in waiting:
@@ -233,21 +240,23 @@ def order(items: list[pytest.Item], wants: Mapping[pytest.Item, Sequence[Intervi
 
 
 class Results:
-    """The fixture ``adaptive_eval``: results of interviews by name.
+    """The fixture ``adaptive_eval``: results of interviews and studies by name.
 
     Parameters
     ----------
     lookup : callable
-        Gives the interview of a name, with its result.
+        Gives the interview or study of a name, with its result.
     note : callable
         Told of each verdict asked for, and of whom; gives the one to use.
     """
 
     def __init__(
-        self, lookup: Callable[[str], tuple[Interview, SessionResult]], note: Callable[[Interview, Verdict], Verdict]
+        self,
+        lookup: Callable[[str], tuple[Held, SessionResult | StudyResult]],
+        note: Callable[[Held, Verdict], Verdict],
     ) -> None:
         self._lookup, self._note = lookup, note
 
-    def __getitem__(self, name: str) -> SessionResult:
-        interview, result = self._lookup(name)
-        return replace(result, on_verdict=lambda verdict: self._note(interview, verdict))
+    def __getitem__(self, name: str) -> Any:
+        held, result = self._lookup(name)
+        return replace(result, on_verdict=lambda verdict: self._note(held, verdict))

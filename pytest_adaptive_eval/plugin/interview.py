@@ -53,6 +53,8 @@ __all__ = ["WIDE_SCOPES", "Interview"]
 
 #: Fixture scopes that outlive a question.
 WIDE_SCOPES = ("session", "package", "module", "class")
+#: What a record says of its bank from the bank's report.
+KEPT = ("task", "category", "twins", "formats", "parts")
 _sorted = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -95,6 +97,7 @@ class Interview(pytest.Function):
         if isinstance(source, BaselineFile):
             return source
         _, result = self.state.lookup(source.nodeid)
+        assert isinstance(result, SessionResult)
         if result.fault:
             raise BaselineError(f"the baseline {name!r} gave no answers to compare with: {result.fault}")
         scores = np.full(len(result.bank), np.nan)
@@ -171,9 +174,9 @@ class Interview(pytest.Function):
         """The session, which knows the gates whose conditions could be read."""
         evaluation, bank = self.evaluation, self.evaluation.bank
         baselines: dict[str, Baseline] = self.plan()["baselines"]
-        claims = [c.claim(bank, baselines) for c in self.planned if c.by_draws]
+        claims = [claim for c in self.planned if c.by_draws for claim in c.claims(bank, baselines)]
         cuts = [Cut(bank, c.value, c.confidence) for c in self.planned if c.method == "likelihood-ratio"]
-        stops = not self.unplanned and not self.absent and not any(c.by_rank for c in self.planned)
+        stops = not self.unplanned and not self.absent and not any(c.whole for c in self.planned)
         drawn = [b for b in baselines.values() if not b.climbed]
         complete = [b for b in drawn if b.complete]
         partial = [b for b in drawn if not b.complete]
@@ -448,7 +451,7 @@ class Interview(pytest.Function):
                 "model": bank.model,
                 "trusted": bank.report.get("trusted") is not False,
                 "calibration_subject": calibrated_on,
-                **{name: bank.report[name] for name in ("task", "category", "twins") if name in bank.report},
+                **{name: bank.report[name] for name in KEPT if name in bank.report},
             },
             policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
             conditions=[condition.to_json() for condition in self.planned],

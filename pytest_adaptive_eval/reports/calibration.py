@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -10,7 +10,7 @@ from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, wrap
 
-__all__ = ["backtest_lines", "backtest_svg", "calibration_lines"]
+__all__ = ["backtest_lines", "backtest_svg", "calibration_lines", "format_lines"]
 
 
 def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -> list[str]:
@@ -48,6 +48,28 @@ def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -
     lines += [f"REFUSED: {text}" for text in report["problems"]]
     if report["trusted"]:
         lines.append("the bank passed its checks")
+    return [part for line in lines for part in wrap(clean_terminal(line), width, "  ", first="")]
+
+
+#: Share of the abilities' variance that must not be error for a part to tell subjects apart.
+_RELIABLE = 0.5
+
+
+def format_lines(parts: Sequence[str], report: Mapping[str, Any], width: int = 80) -> list[str]:
+    """What was fitted to responses in formats, see `multimodal.FormatScale`."""
+    told = ", ".join(f"{part} {number(value, 2)}" for part, value in zip(parts, report["reliability"], strict=True))
+    lines = [
+        f"in formats: {report['form'].upper()}-IRT, held-out ROC-AUC {number(report['auc'])}, "
+        + ("converged" if report["converged"] else "NOT converged"),
+        f"share of the abilities' variance that is not error: {told}",
+    ]
+    weak = [part for part, value in zip(parts, report["reliability"], strict=True) if value < _RELIABLE]
+    if weak:
+        lines.append(
+            f"warning: these responses hardly tell subjects apart by {' and '.join(weak)}: gates on that part will "
+            "be INCONCLUSIVE; add items that need it"
+        )
+    lines += [f"warning: only the sum of {a} and {b} is known" for a, b in report["confused"]]
     return [part for line in lines for part in wrap(clean_terminal(line), width, "  ", first="")]
 
 

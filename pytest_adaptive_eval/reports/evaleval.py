@@ -172,13 +172,13 @@ def _results(interview: InterviewRecord, name: str, about: str) -> list[dict[str
     error = interview.accuracy_error if interview.accuracy else None
     found = [_accuracy(name, interval, error, interview.size, interview.scored)]
     theta, errors = as_numbers(interview.theta) or [], as_numbers(interview.standard_error) or []
-    for n, value in enumerate(theta):
-        title = "ability" if len(theta) == 1 else f"ability_{n + 1}"
+    for n, (which, value) in enumerate(zip(words.dimensions(interview), theta, strict=False)):
+        title = "ability" if len(theta) == 1 else f"ability_{which}"
         metric = {
-            "evaluation_description": "ability in logits on the bank's own scale",
+            "evaluation_description": words.ability_unit([interview]),
             "metric_id": f"pytest-adaptive-eval.{title}",
             "metric_name": title,
-            "metric_unit": "logits",
+            "metric_unit": "standard deviations" if words.in_parts(interview) else "logits",
             "min_score": "-Infinity",
             "max_score": "Infinity",
         }

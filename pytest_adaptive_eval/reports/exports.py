@@ -231,8 +231,10 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
                 "accuracy_projected",
             )
         for title, values in (("ability", interview.theta), ("ability_standard_error", interview.standard_error)):
-            for n, value in enumerate(as_numbers(values) or []):
-                add(value, name, title if n == 0 else f"{title}_{n + 1}")
+            for n, (which, value) in enumerate(
+                zip(words.dimensions(interview), as_numbers(values) or [], strict=False)
+            ):
+                add(value, name, title if n == 0 and not words.in_parts(interview) else f"{title}_{which}")
         add(interview.asked, name, "asked")
         add(interview.scored, name, "scored")
         for part in interview.categories:

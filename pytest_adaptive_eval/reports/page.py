@@ -20,12 +20,14 @@ from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.reports import plots, words
+from pytest_adaptive_eval.reports.abilities import parted
 from pytest_adaptive_eval.reports.curves import Kind, real
 from pytest_adaptive_eval.reports.figures import KINDS, PANELS, history_legend, history_panels, interview_figures, sure
 from pytest_adaptive_eval.reports.files import write_whole
 from pytest_adaptive_eval.reports.interviewing import led
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
 from pytest_adaptive_eval.reports.questions import question_lists
+from pytest_adaptive_eval.reports.studies import study_view
 from pytest_adaptive_eval.reports.text import clean_terminal
 
 if TYPE_CHECKING:
@@ -109,8 +111,9 @@ def html_page(
         policy=_policy(style, script),
         record=record,
         verdict=_verdict(record),
-        gates=[_gate(gate) for group in (*groups, alone) for gate in group],
+        gates=[_gate(gate) for group in (*groups, *words.gates_by_study(record), alone) for gate in group],
         interviews=interviews,
+        studies=[study_view(f"s{n}", study) for n, study in enumerate(record.studies, 1)],
         panels=history_panels(record.run, series, alarms),
         panels_left=max(len(series) - PANELS, 0),
         lists=lists,
@@ -179,6 +182,7 @@ def _verdict(record: RunRecord) -> dict[str, Any]:
     if promote:
         why.insert(0, "Every gate that must pass did.")
     names = [str(interview.subject.get("name") or "unnamed subject") for interview in record.interviews]
+    names += [study.candidate for study in record.studies]
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in dict.fromkeys(names)]
     return {
         "class": "pass" if promote else "fail" if {Outcome.FAIL, Outcome.ERROR} & set(found) else "open",
@@ -248,6 +252,7 @@ def _interview(
         ],
         "made": _made(interview),
         "led": led(interview),
+        "parted": parted(key, interview, bank),
         "figures": figures,
         "absent": absent,
         "categories": _categories(interview),
@@ -275,7 +280,7 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
             (
                 "Ability",
                 words.ability(interview).replace("-", "−"),
-                f"logits, two-sided {sure(interview)}",
+                f"{words.ability_unit([interview])}, two-sided {sure(interview)}",
             ),
         )
     facts.append(("Asked", words.share(interview), f"no score: {missing}" if missing else "each has a score"))

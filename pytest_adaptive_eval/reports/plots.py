@@ -21,7 +21,9 @@ __all__ = [
     "levels_plot",
     "mark",
     "response_plot",
+    "series_plot",
     "span_of",
+    "stacked_bars",
     "trace_plot",
 ]
 
@@ -304,6 +306,20 @@ def levels_plot(steps: Sequence[Step], half: float | None, key: str) -> Markup:
     return frame.picture(key, "Share right by level", told, parts)
 
 
+def series_plot(values: Sequence[float], name: str, unit: str, key: str) -> Markup:
+    """Values by number, from 1, above 0."""
+    n = len(values)
+    frame = _Frame((1, n), (0.0, max(*values, 1e-3) * 1.06))
+    ticks = _ticks((0.0, max(*values, 1e-3)), 4)
+    parts = [frame.above(name), *frame.grid(ticks, lambda tick: f"{tick:g}")]
+    parts.append(_path([(frame.x(k), frame.y(value)) for k, value in enumerate(values, 1)], "line"))
+    parts += frame.below(_questions(frame, n), unit)
+    told = (
+        f"{n} {unit}s, the first {number(values[0])}, the highest {number(max(values))}, the last {number(values[-1])}."
+    )
+    return frame.picture(key, f"{name} by {unit}", told, parts)
+
+
 def _edge(value: float) -> str:
     """A difficulty; items that hardly discriminate have one in the thousands, which is best not told."""
     return _signed(round(value, 1)) if abs(value) < 10 else ">10" if value > 0 else "<−10"
@@ -404,3 +420,38 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
         parts.append(tag("text", last[part], class_="end", x=frame.right, y=frame.height - 8))
     told = f"{n} runs, the last at {number(series.points[-1].value)}. " + " ".join(alarm.sentence for alarm in alarms)
     return frame.picture(key, f"{series.metric} by run", told, parts)
+
+
+def stacked_bars(key: str, rows: Sequence[tuple[str, Sequence[float], bool]], parts: Sequence[str]) -> Markup:
+    """Amounts in parts, a bar a row; a row that matters has its name in bold and its total behind it.
+
+    Parameters
+    ----------
+    key : str
+        Of the picture's parts that the page refers to.
+    rows : sequence of (str, sequence of float, bool)
+        Name, amounts of at least 0, and whether the row matters.
+    parts : sequence of str
+    """
+    most = max((sum(values) for _, values, _ in rows), default=0.0) or 1.0
+    left, room, line = 150.0, _WIDTH - 150.0 - 50.0, _LINE
+    drawn = []
+    for n, (name, values, matters) in enumerate(rows):
+        top, at = n * line + 2.0, left
+        drawn.append(tag("text", name, class_="end halo" if matters else "end", x=left - 8, y=top + 11))
+        for k, value in enumerate(values):
+            width = room * value / most
+            drawn.append(tag("rect", class_=f"part p{k}", x=at, y=top, width=width, height=line - 5))
+            at += width
+        if matters:
+            drawn.append(tag("text", number(sum(values), 2), class_="value", x=at + 6, y=top + 11))
+    told = "; ".join(f"{name} {number(sum(values), 2)}" for name, values, _ in rows)
+    return tag(
+        "svg",
+        tag("title", f"Abilities in {', '.join(parts)}", id=f"{key}-t"),
+        tag("desc", told, id=f"{key}-d"),
+        *drawn,
+        role="img",
+        aria_labelledby=f"{key}-t {key}-d",
+        viewBox=f"0 0 {_WIDTH:g} {len(rows) * line + 4:g}",
+    )

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pytest_adaptive_eval.core.inference import student_quantile
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.verdict import Outcome, number
+from pytest_adaptive_eval.reports.typed import as_numbers
 
 __all__ = [
     "ability",
+    "ability_unit",
     "accuracy",
     "bank_name",
     "climb",
     "confidence",
+    "dimensions",
     "gates_by_interview",
+    "gates_by_study",
+    "in_parts",
     "missing",
     "outcome",
+    "quantities",
+    "quantity",
+    "ranked",
     "share",
     "standing_notes",
     "stop",
+    "study_cost",
+    "study_line",
+    "study_name",
+    "sure",
     "void",
 ]
 
@@ -47,9 +60,34 @@ def ability(interview: InterviewRecord) -> str:
         return "-"
     z = student_quantile(math.inf, confidence(interview))
     errors: Sequence[float | None] = interview.standard_error or (None,) * len(interview.theta)
-    pairs = list(zip(interview.theta, errors, strict=False))
-    parts = [_shown(t, 2) + ("" if e is None else f" ± {_shown(z * e, 2)}") for t, e in pairs[:_DIMENSIONS]]
-    return ", ".join(parts) + (", ..." if len(pairs) > _DIMENSIONS else "")
+    rows = list(zip(dimensions(interview), interview.theta, errors, strict=False))
+    most = len(rows) if in_parts(interview) else _DIMENSIONS
+    shown = [
+        (f"{name} " if in_parts(interview) else "") + _shown(t, 2) + ("" if e is None else f" ± {_shown(z * e, 2)}")
+        for name, t, e in rows[:most]
+    ]
+    return ", ".join(shown) + (", ..." if len(rows) > most else "")
+
+
+def in_parts(interview: InterviewRecord) -> list[str]:
+    """The parts of ability, of a bank that was asked in formats."""
+    parts = interview.bank.get("parts")
+    return [str(part) for part in parts] if isinstance(parts, list) else []
+
+
+def dimensions(interview: InterviewRecord) -> list[str]:
+    """What each ability is called: its part, else its number from 1."""
+    return in_parts(interview) or [str(n) for n in range(1, len(as_numbers(interview.theta) or []) + 1)]
+
+
+def ability_unit(interviews: Sequence[InterviewRecord]) -> str:
+    """What the abilities shown are in; empty where there are none."""
+    units = []
+    if any(interview.theta and not in_parts(interview) for interview in interviews):
+        units.append("ability is in logits on the bank's own scale")
+    if any(interview.theta and in_parts(interview) for interview in interviews):
+        units.append("parts of ability are in standard deviations of the bank's subjects")
+    return "; ".join(units)
 
 
 def accuracy(interview: InterviewRecord) -> str:
@@ -121,8 +159,87 @@ def gates_by_interview(record: RunRecord) -> tuple[list[list[GateRecord]], list[
         at = [
             i for i, interview in enumerate(record.interviews) if gate.interview in (interview.name, interview.nodeid)
         ]
-        (groups[at[0]] if gate.interview and at else alone).append(gate)
+        if gate.interview and at:
+            groups[at[0]].append(gate)
+        elif not any(gate.interview in (study.name, study.nodeid) for study in record.studies):
+            alone.append(gate)
     return groups, alone
+
+
+def gates_by_study(record: RunRecord) -> list[list[GateRecord]]:
+    """The gates of each study in order."""
+    return [
+        [gate for gate in record.gates if gate.interview and gate.interview in (study.name, study.nodeid)]
+        for study in record.studies
+    ]
+
+
+def study_name(study: StudyRecord) -> str:
+    """``council (peers)``."""
+    return study.kind if study.name in ("", study.kind) else f"{study.name} ({study.kind})"
+
+
+def quantities(study: StudyRecord) -> dict[str, list[Mapping[str, Any]]]:
+    """By metric the rows of its subjects, those of a damaged record left out."""
+    given = study.metrics if isinstance(study.metrics, Mapping) else {}
+    return {
+        str(metric): [row for row in rows if isinstance(row, Mapping)]
+        for metric, rows in given.items()
+        if isinstance(rows, list)
+    }
+
+
+def study_line(study: StudyRecord) -> str:
+    """``score of dog 4.146 [4.024, 4.268], rank 2.0 [2, 2] of 5, 12 of 12 rounds``, as far as it is known."""
+    parts = []
+    for metric, rows in quantities(study).items():
+        own = next((row for row in rows if row.get("subject") == study.candidate), {})
+        if own.get("estimate") is not None:
+            value, _, rank = quantity(own)
+            known = sum(row.get("rank") is not None for row in rows)
+            parts.append(f"{metric} of {study.candidate} {value}" + (f", rank {rank} of {known}" if known else ""))
+    return ", ".join([*(parts or [f"candidate {study.candidate}"]), f"{study.asked} of {study.size} {study.unit}"])
+
+
+def ranked(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Subjects of a quantity, the highest first, those of which nothing is known at the end."""
+    return sorted(rows, key=lambda row: -math.inf if (value := _real(row, "estimate")) is None else value, reverse=True)
+
+
+def _real(row: Mapping[str, Any], name: str) -> float | None:
+    value = row.get(name)
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def quantity(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """``4.146 [4.024, 4.268]``, standard error, ``2.0 [2, 2]``; ``-`` where it is not known."""
+    estimate, low, high, error = (_real(row, name) for name in ("estimate", "low", "high", "error"))
+    shown = _shown(estimate, 3) + ("" if low is None or high is None else f" [{_shown(low, 3)}, {_shown(high, 3)}]")
+    rank, place = row.get("rank"), "-"
+    if isinstance(rank, Mapping):
+        place = f"{_shown(_real(rank, 'mean'), 1)} [{rank.get('best')}, {rank.get('worst')}]"
+    return shown, _shown(error, 3), place
+
+
+def sure(rows: Sequence[Mapping[str, Any]]) -> str:
+    """``90 %``: of the two-sided intervals of a quantity."""
+    found = next((row["confidence"] for row in rows if isinstance(row.get("confidence"), float)), _CONFIDENCE)
+    return f"{200 * found - 100:.4g} %"
+
+
+def study_cost(study: StudyRecord) -> str:
+    """``450 calls, 5400 tokens, 3 models loaded 5 times``; empty where nothing is known."""
+    costs = study.costs if isinstance(study.costs, Mapping) else {}
+    total, loads = (one if isinstance(one := costs.get(name), Mapping) else {} for name in ("total", "loads"))
+    parts = []
+    if calls := _real(total, "calls"):
+        parts.append(f"{calls:.0f} calls")
+        tokens = sum(_real(total, name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
+        parts += [f"{tokens:.0f} tokens"] if tokens else []
+        parts += [f"{flops:.2g} FLOPs"] if (flops := _real(total, "flops")) else []
+    if counts := [n for name in loads if (n := _real(loads, name))]:
+        parts.append(f"{sum(counts):.0f} loads of {len(counts)} models")
+    return ", ".join(parts)
 
 
 def standing_notes(record: RunRecord) -> list[str]:
@@ -151,4 +268,6 @@ def standing_notes(record: RunRecord) -> list[str]:
         elif interview.accuracy is None and interview.accuracy_model is not None:
             notes.append(f"{name}: ~ is the bank's own projection, which trusts its parameters; no gate decides on it")
         notes += interview.notes
+    for study in record.studies:
+        notes += study.notes
     return list(dict.fromkeys(notes))

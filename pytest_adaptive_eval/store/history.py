@@ -165,7 +165,8 @@ class History:
         if record is None:
             return ""
         brief = [replace(interview, administrations=[]) for interview in record.interviews]
-        return json.dumps(replace(record, interviews=brief).to_json())
+        studies = [replace(study, account={}) for study in record.studies]
+        return json.dumps(replace(record, interviews=brief, studies=studies).to_json())
 
     def _remember(self, index: sqlite3.Connection, file: _File, summary: str) -> None:
         with suppress(sqlite3.Error):  # an index that cannot be written is no loss
@@ -291,10 +292,14 @@ class History:
 
 def _measured(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:
     """Metric, category, value and standard error of what an interview measured."""
+    parts = interview.bank.get("parts")
     if interval := area(interview):
         yield "auc", "", interval.estimate, area_error(interview)
     if interview.theta and interview.standard_error and len(interview.theta) == 1:
         yield "ability", "", interview.theta[0], interview.standard_error[0]
+    elif parts and interview.theta and interview.standard_error:
+        for part, value, error in zip(parts, interview.theta, interview.standard_error, strict=False):
+            yield "ability", str(part), value, error
     else:
         yield "accuracy", "", (interview.accuracy or {}).get("estimate"), interview.accuracy_error
     for found in interview.categories:

@@ -130,10 +130,11 @@ def test_what_the_draws_must_show():
     implied = float(expected_accuracy(bank, np.array([[-0.5]]))[0])
     assert AT_LEAST.target(bank) == 0.6
     assert ABILITY.target(bank) == pytest.approx(implied)
-    assert AT_LEAST.claim(bank, {}) == Claim(12.0, 0.95)
-    assert replace(ABILITY, confidence=0.8).claim(bank, {}) == Claim(pytest.approx(20 * implied), 0.8)
+    assert AT_LEAST.claims(bank, {}) == (Claim(12.0, 0.95),)
+    assert replace(ABILITY, confidence=0.8).claims(bank, {}) == (Claim(pytest.approx(20 * implied), 0.8),)
     base = np.arange(20) % 2 * 1.0
-    assert PAIRED.claim(bank, {"old": Baseline("old", base)}) == Claim(pytest.approx(10 - 0.4), 0.95, 0.02, rare=True)
+    (claim,) = PAIRED.claims(bank, {"old": Baseline("old", base)})
+    assert claim == Claim(pytest.approx(10 - 0.4), 0.95, 0.02, rare=True)
 
 
 @pytest.mark.parametrize("condition", [AT_LEAST, ABILITY, PAIRED, RANK, ABOVE, replace(PAIRED, on_inconclusive="warn")])

@@ -41,7 +41,7 @@ def answers(of, theta, seed=0):
 
 
 def interview(of, scores, *, seed=1, policy=POLICIES["decide"], planned=(), family=0, **more):
-    claims = [c.claim(of, {}) for c in planned if c.by_draws]
+    claims = [claim for c in planned if c.by_draws for claim in c.claims(of, {})]
     cuts = [Cut(of, c.value, c.confidence) for c in planned if c.method != "draws"]
     session = Session(of, policy, seed=seed, claims=claims, cuts=cuts, family=family)
     while (proposal := session.ask()) is not None:

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.banks.responses.files import lines
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
 
-__all__ = ["ITEM_WORDS", "ORIENTATIONS", "SUBJECT_WORDS", "read_matrix", "with_families"]
+__all__ = ["ITEM_WORDS", "ORIENTATIONS", "SUBJECT_WORDS", "Cells", "read_matrix", "rows_of", "with_families"]
 
 ORIENTATIONS = ("items-by-subjects", "subjects-by-items")
 
@@ -31,7 +31,7 @@ _ABOUT = ("run", "step")
 _WORDS = {**dict.fromkeys(("", "na", "n/a", "none", "null"), math.nan), "true": 1.0, "false": 0.0}
 
 
-class _Cells(dict[str, float]):
+class Cells(dict[str, float]):
     """Text of a cell -> score.  Tables have few different cells, so that most need only a look-up."""
 
     def __missing__(self, text: str) -> float:
@@ -60,7 +60,7 @@ class _Cells(dict[str, float]):
         return np.fromiter(map(self.__getitem__, texts), np.float64, len(texts))
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not empty, with their line numbers."""
     rows = csv.reader(lines(path), strict=True)
     try:
@@ -120,7 +120,7 @@ def read_matrix(path: Path, orientation: str | None, note: Callable[[str], objec
     ResponsesError
         Names the line and the column.
     """
-    rows = _rows(path)
+    rows = rows_of(path)
     _, header = next(rows, (0, []))
     if not header:
         raise ResponsesError(f"{path}: empty; expected a header with ids and a row for each item or subject")
@@ -133,7 +133,7 @@ def read_matrix(path: Path, orientation: str | None, note: Callable[[str], objec
     if not kept:
         raise ResponsesError(f"{path}, line 1: no column of scores after {names[0]!r}; expected at least one id")
     run = 1 + about.index("run") if "run" in about else 0
-    cells, seen, scores, families = _Cells(), dict[str, int](), list[NDArray[np.float64]](), list[str]()
+    cells, seen, scores, families = Cells(), dict[str, int](), list[NDArray[np.float64]](), list[str]()
     for number, row in rows:
         if len(row) == len(names) + 1 and not row[-1].strip():
             row.pop()  # rows that end with a comma
@@ -166,7 +166,7 @@ def read_matrix(path: Path, orientation: str | None, note: Callable[[str], objec
     return Responses(tuple(seen), columns, table, tuple(families), str(path))
 
 
-def _bad_cell(where: str, names: Sequence[str], values: Sequence[str], cells: _Cells) -> ResponsesError:
+def _bad_cell(where: str, names: Sequence[str], values: Sequence[str], cells: Cells) -> ResponsesError:
     """Search for the cell only now: rows without a fault are converted as a whole."""
     found = "", ""
     for found in zip(names, values, strict=True):
@@ -195,7 +195,7 @@ def with_families(responses: Responses, path: Path) -> Responses:
     ResponsesError
         Another shape, a subject there twice, or one of the responses' that is not there.
     """
-    rows = _rows(path)
+    rows = rows_of(path)
     _, header = next(rows, (0, []))
     words = [word.strip().lower() for word in header]
     if len(words) != 2 or words[0] not in SUBJECT_WORDS or words[1] not in ("family", "families", "run"):

@@ -62,7 +62,13 @@ def _names(interviews: list[tuple[str, InterviewRecord]]) -> dict[tuple[str, str
     return names
 
 
-def read_runs(path: Path, bank: str | None, note: Callable[[str], object]) -> Responses:
+def read_runs(
+    path: Path,
+    bank: str | None,
+    note: Callable[[str], object],
+    *,
+    by: Callable[[Administration], str] | None = None,
+) -> Responses:
     """A run record, or a folder with some, such as ``.adaptive-eval`` or one with artifacts of several runs.
 
     A subject is a checkpoint with its decoding settings, whatever it was called.
@@ -76,6 +82,9 @@ def read_runs(path: Path, bank: str | None, note: Callable[[str], object]) -> Re
         Name of the bank; needed when the runs used several.
     note : callable
         Takes sentences about what was left out.
+    by : callable, optional
+        Names what an answer is to, such as an item in a format; the item when omitted, which must then have been asked
+        in one format only.
 
     Raises
     ------
@@ -103,7 +112,7 @@ def read_runs(path: Path, bank: str | None, note: Callable[[str], object]) -> Re
         for asked in interview.administrations:
             asked.item = named(asked.item, "item", where)
             before = latest.setdefault(asked.item, asked)
-            if before.item_hash == asked.item_hash and before.format != asked.format:
+            if by is None and before.item_hash == asked.item_hash and before.format != asked.format:
                 raise ResponsesError(
                     f"{where}: item {asked.item!r} was asked as {asked.format!r} and elsewhere as {before.format!r}, "
                     "which differ in difficulty; give the runs of one format"
@@ -118,7 +127,8 @@ def read_runs(path: Path, bank: str | None, note: Callable[[str], object]) -> Re
                 edited += 1
                 continue
             right = asked.score if asked.status == Status.OK.value else math.nan
-            collected.add(subject, asked.item, score(right, f"{where}, item {asked.item!r}"))
+            name = asked.item if by is None else by(asked)
+            collected.add(subject, name, score(right, f"{where}, item {asked.item!r}"))
     if edited:
         note(f"{path.name}: {edited} answers to earlier texts of items that were edited since are left out")
     return collected.responses()

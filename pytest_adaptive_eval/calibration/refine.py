@@ -1,0 +1,328 @@
+"""Refining a bank: which items need all their modalities, which are shortcuts, and a compact subset of the former.
+
+Two witnesses judge an item, from the responses of subjects in formats.  The
+item's like (`multimodal_quality`) say whether such items are genuine.  The M2 or
+M3 fit tells its gain from all modalities over the best smaller format, with a
+standard error; as the fit draws all items towards one middle, and shortcuts so
+towards what is no shortcut, the mean gain of the item's like is put in place of
+what the fit gives them.  An item *needs* all modalities where its like are genuine
+and it surely gains, is a *shortcut* where neither holds, and is *unclear* where
+the two disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.calibration.format_backtest import Separation, separation
+from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, fit_multimodal
+from pytest_adaptive_eval.calibration.multimodal_errors import gain_error
+from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
+from pytest_adaptive_eval.core.correlation import Correlation, correlate
+from pytest_adaptive_eval.core.multimodal import Form
+from pytest_adaptive_eval.core.multimodal_selection import FormatInterview
+from pytest_adaptive_eval.core.ranking import rank_correlation
+from pytest_adaptive_eval.core.responses import FormatResponses, counted
+from pytest_adaptive_eval.errors import ResponsesError
+
+__all__ = ["REASONS", "Finding", "Refinement", "refine"]
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+#: Of an item's gain being above 0, one-sided.  More of it keeps fewer items, of which hardly fewer are no good.
+CONFIDENCE = 0.8
+#: Subjects below which an item's like are hardly told apart.
+ENOUGH = 12
+#: Items below which a subset ranks nobody.
+SMALL = 20
+#: Random subsets that the ranking is compared with.
+DRAWS = 100
+#: Why an item is kept or dropped.
+REASONS = {
+    "kept": "needs all modalities together",
+    "low quality": "was made to be no good",
+    "shortcut": "a smaller format does as well",
+    "unclear": "its like and its own gain disagree on whether it needs all modalities",
+    "redundant": "needs all modalities, and tells less than those kept",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One item.
+
+    Parameters
+    ----------
+    item : str
+    reason : str
+        Of `REASONS`.
+    looks : {"genuine", "shortcut", "unclear"}
+        By the responses, whatever is known of it.
+    detail : str
+        A sentence with the figures.
+    gain, error : float
+        From all modalities over the best smaller format, in probability.
+    like : float
+        The mean gain of the item's like.
+    instead : str
+        The best smaller format.
+    right : mapping of str to float
+        Share of the subjects right, by format; None where nobody was asked.
+    cross : float
+        Difficulty of the part of all modalities.
+    information : float
+        Fisher information about a subject of the middle, in all formats.
+    low_quality : bool
+        Known to be so.
+    """
+
+    item: str
+    reason: str
+    looks: str
+    detail: str
+    gain: float
+    error: float
+    like: float
+    instead: str
+    right: dict[str, float | None]
+    cross: float
+    information: float
+    low_quality: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, flat: a column a format."""
+        known = {
+            "item": self.item,
+            "kept": self.reason == "kept",
+            "reason": self.reason,
+            "looks": self.looks,
+            "detail": self.detail,
+            "gain": round(self.gain, 6),
+            "gain_error": round(self.error, 6),
+            "gain_of_like": round(self.like, 6),
+            "best_smaller_format": self.instead,
+            "cross_difficulty": round(self.cross, 6),
+            "information": round(self.information, 6),
+            "low_quality": self.low_quality,
+        }
+        return known | {f"right_{form}": None if s is None else round(s, 6) for form, s in self.right.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refinement:
+    """What became of every item, and of the subjects' ranking.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+        In the order of the responses.
+    fit : MultimodalFit
+    ranking : Correlation
+        Over subjects: mean in the fullest format, of the kept items against all that are not known to be low-quality.
+    by_chance : float
+        The same coefficient of as many originals drawn at random, the mean over DRAWS draws: what the size alone does.
+    moved : tuple of (str, int, int)
+        Subjects with their ranks by all items and by the kept ones, the one that moved most first.
+    separations : mapping of str to Separation
+        Parameters and information, originals against low-quality items; empty where none is known.
+    warnings : tuple of str
+    """
+
+    findings: tuple[Finding, ...]
+    fit: MultimodalFit
+    ranking: Correlation
+    by_chance: float
+    moved: tuple[tuple[str, int, int], ...]
+    separations: dict[str, Separation]
+    warnings: tuple[str, ...]
+
+    @property
+    def kept(self) -> list[str]:
+        """Ids of the compact subset."""
+        return [one.item for one in self.findings if one.reason == "kept"]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the fit's arrays."""
+        known = self.fit.identifiability()
+        return {
+            "form": self.fit.items.form,
+            "bound": self.fit.items.bound,
+            "auc": round(self.fit.auc, 6),
+            "at_bound": {name: values.round(6).tolist() for name, values in known.at_bound.items()},
+            "counts": {name: sum(one.reason == name for one in self.findings) for name in REASONS},
+            "ranking": self.ranking.to_json(),
+            "ranking_by_chance": None if np.isnan(self.by_chance) else round(self.by_chance, 6),
+            "moved": [{"subject": s, "rank_by_all": before, "rank_by_kept": after} for s, before, after in self.moved],
+            "separations": {
+                name: {
+                    "original": s.original,
+                    "low_quality": s.low,
+                    "mann_whitney_u": s.u,
+                    "p": s.p,
+                    "wasserstein": s.wasserstein,
+                    "auc": s.auc,
+                }
+                for name, s in self.separations.items()
+            },
+            "warnings": list(self.warnings),
+            "items": [one.to_json() for one in self.findings],
+        }
+
+
+def refine(
+    responses: FormatResponses,
+    low: Bools,
+    *,
+    form: Form = "m2",
+    size: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Refinement:
+    """Judge every item, and choose a compact subset of those that need all modalities.
+
+    Parameters
+    ----------
+    responses : FormatResponses
+    low : array of bool, shape (n,)
+        Items known to be of low quality.  They are judged without being told, and never kept.
+    form : {"m2", "m3"}
+    size : int, optional
+        Items to keep at most, those that tell most about the subjects; all that need all modalities when omitted.
+    seed : int
+    progress : callable, optional
+        Takes what is being done.
+
+    Raises
+    ------
+    ResponsesError
+        No item was asked in the fullest format and in a smaller one, or all are known to be of low quality.
+    EstimationError
+        See `fit_multimodal`.
+    """
+    modalities = responses.modalities
+    scores, full = responses.scores, modalities.fullest
+    if low.all():
+        raise ResponsesError(f"{responses.source}: every item is marked as of low quality; give the originals as well")
+
+    def tick(bound: float, step: int, loss: float) -> None:
+        progress(f"fitting {form}, q {bound:g}, step {step}, held-out loss {loss:.4f}")
+
+    fit = fit_multimodal(scores, modalities=modalities, form=form, seed=seed, progress=tick)
+    progress("comparing items with their like")
+    quality = item_quality(scores, modalities, seed=seed)
+    theta = fit.abilities.theta
+    by_fit, error = fit.items.cross_gain(theta), gain_error(fit.items, theta, fit.covariance)
+    gain = quality.gain + by_fit - quality.pooled(by_fit)
+    mean = fit.probability().mean(axis=0)
+    mean[:, full] = -1.0
+    instead = mean.argmax(axis=1)
+    surely = gain - NormalDist().inv_cdf(CONFIDENCE) * error > 0
+    needs, shortcut = quality.genuine & surely, ~quality.genuine & ~surely
+    open_ = needs & ~low
+    kept = open_ if size is None or size >= open_.sum() else _most_telling(fit, open_, size)
+    information = fit.items.information(fit.population.theta[None])[0].sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        right = np.nansum(scores, axis=0) / (~np.isnan(scores)).sum(axis=0)
+    findings = []
+    for i, item in enumerate(responses.items):
+        looks = "genuine" if needs[i] else "shortcut" if shortcut[i] else "unclear"
+        reason = "kept" if kept[i] else "low quality" if low[i] else "redundant" if needs[i] else looks
+        smaller = modalities.formats[instead[i]]
+        findings.append(
+            Finding(
+                item,
+                reason,
+                looks,
+                _detail(looks, smaller, float(gain[i]), float(error[i]), float(quality.gain[i])),
+                float(gain[i]),
+                float(error[i]),
+                float(quality.gain[i]),
+                smaller,
+                {f: None if np.isnan(v) else float(v) for f, v in zip(modalities.formats, right[i], strict=True)},
+                float(fit.items.difficulty[i, -1]),
+                float(information[i]),
+                bool(low[i]),
+            )
+        )
+    ranking, by_chance, moved = _ranking(responses, ~low, kept, np.random.default_rng(seed))
+    separations = _separations(fit, gain, quality.gain, information, low) if low.any() else {}
+    warnings = _warnings(responses, low, needs, shortcut, kept)
+    return Refinement(tuple(findings), fit, ranking, by_chance, moved, separations, tuple(warnings))
+
+
+def _most_telling(fit: MultimodalFit, open_: Bools, size: int) -> Bools:
+    """The items that a static interview of so many would ask first."""
+    talk = FormatInterview(fit.items, fit.population, whole=True, adaptive=False, worth=open_.astype(np.float64))
+    formats = len(fit.items.modalities.formats)
+    chosen = [int(talk.ask()[0]) // formats for _ in range(size)]
+    kept = np.zeros(len(open_), dtype=bool)
+    kept[chosen] = True
+    return kept
+
+
+def _detail(looks: str, smaller: str, gain: float, error: float, like: float) -> str:
+    name = "nothing at all" if smaller == "none" else f"{smaller} alone"
+    words = {"genuine": "looks genuine", "shortcut": f"{name} does as well", "unclear": "cannot be told"}
+    return f"{words[looks]}: gain {gain:+.2f} (s.e. {error:.2f}) over {name}, of its like {like:+.2f}"
+
+
+def _ranking(
+    responses: FormatResponses, clean: Bools, kept: Bools, rng: np.random.Generator
+) -> tuple[Correlation, float, tuple[tuple[str, int, int], ...]]:
+    full = responses.scores[:, :, responses.modalities.fullest]
+    seen = ~np.isnan(full)
+    ranked = seen[:, clean].any(axis=1) & seen[:, kept].any(axis=1)  # a mean over nothing ranks nobody
+    names = [responses.subjects[s] for s in np.flatnonzero(ranked)]
+    full, seen = np.nan_to_num(full[ranked]), seen[ranked]
+
+    def means(some: NDArray[Any]) -> Array:
+        return np.asarray(full[:, some].sum(axis=1) / np.maximum(seen[:, some].sum(axis=1), 1))
+
+    before, after = means(clean), means(kept)
+    draws = [rng.permutation(np.flatnonzero(clean))[: kept.sum()] for _ in range(DRAWS)]
+    by_chance = float(np.mean([rank_correlation(means(some), before) for some in draws])) if names else float("nan")
+    ranks = [(1 + (values[None, :] > values[:, None]).sum(axis=1)).tolist() for values in (before, after)]
+    moved = sorted(zip(names, *ranks, strict=True), key=lambda row: -abs(row[1] - row[2]))
+    by_all, by_kept = (dict(zip(names, values.tolist(), strict=True)) for values in (before, after))
+    return correlate(by_all, by_kept), by_chance, tuple(moved)
+
+
+def _separations(fit: MultimodalFit, gain: Array, like: Array, information: Array, low: Bools) -> dict[str, Separation]:
+    columns = {
+        f"{kind} {part}": values[:, k]
+        for kind, values in (("difficulty", fit.items.difficulty), ("discrimination", fit.items.discrimination))
+        for k, part in enumerate(fit.items.modalities.parts)
+    }
+    columns |= {"information": information, "gain": gain, "gain of like": like}
+    return {name: separation(values, low) for name, values in columns.items()}
+
+
+def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bools, kept: Bools) -> list[str]:
+    out = []
+    originals = int((~low).sum())
+    if (bad := int((shortcut & ~low).sum())) * 2 > originals:
+        out.append(
+            f"{bad} of the {originals} original items are shortcuts themselves: the full bank measures more of "
+            "something else than of what needs all modalities, and the ranking moves for that reason"
+        )
+    if (count := int(kept.sum())) < SMALL:
+        out.append(f"the subset has {counted(count, 'item')}: too few to rank subjects by")
+    if len(responses.subjects) < ENOUGH:
+        out.append(
+            f"{counted(len(responses.subjects), 'subject')} tell the kinds of items hardly apart; {ENOUGH} or more "
+            "are better"
+        )
+    if not low.any():
+        out.append(
+            "no item is known to be of low quality, so it is not known how many slip through: refine --twin makes some"
+        )
+    elif (slipped := float(needs[low].mean())) > 0.1:
+        out.append(f"{100 * slipped:.0f} % of the items known to be of low quality look genuine")
+    return out

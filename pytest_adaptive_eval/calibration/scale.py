@@ -1,0 +1,73 @@
+"""The scale of a bank that is asked in formats: an M2- or M3-IRT fit, as the bank keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.calibration.format_backtest import separation
+from pytest_adaptive_eval.calibration.multimodal import fit_multimodal
+from pytest_adaptive_eval.core.multimodal import Form, FormatScale, Modalities
+
+__all__ = ["format_scale"]
+
+
+def format_scale(
+    scores: ArrayLike,
+    modalities: Modalities | None = None,
+    form: Form = "m2",
+    *,
+    low: NDArray[np.bool_] | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> FormatScale:
+    """Fit items in formats, and place the subjects on the scale.
+
+    Parameters
+    ----------
+    scores : array_like, shape (S, n, F)
+        In [0, 1], NaN where missing.
+    modalities : Modalities, optional
+    form : {"m2", "m3"}
+    low : array of bool, shape (n,), optional
+        Items known to be of low quality: the report tells how their parameters differ from the others'.
+    seed : int
+    progress : callable
+        Takes a sentence.
+
+    Raises
+    ------
+    EstimationError
+        As `fit_multimodal`.
+    """
+    modalities = modalities or Modalities()
+
+    def tick(bound: float, step: int, loss: float) -> None:
+        progress(f"fitting formats, bound {bound:g}, step {step}, held-out loss {loss:.4f}")
+
+    fit = fit_multimodal(scores, modalities=modalities, form=form, seed=seed, progress=tick)
+    found = fit.identifiability()
+    scale = FormatScale(fit.items, fit.population, np.empty((0, len(modalities.parts))))
+    report = {
+        "form": form,
+        "auc": fit.auc,
+        "loss": fit.loss,
+        "bounds": {f"{bound:g}": auc for bound, auc in fit.tried.items()},
+        "converged": fit.converged,
+        "at_bound": {name: share.tolist() for name, share in found.at_bound.items()},
+        "reliability": found.reliability.tolist(),
+        "confused": [list(pair) for pair in found.confused],
+        "seed": seed,
+    }
+    if low is not None and low.any() and not low.all():
+        columns = {
+            f"{kind} {part}": values[:, k]
+            for kind, values in (("difficulty", fit.items.difficulty), ("discrimination", fit.items.discrimination))
+            for k, part in enumerate(modalities.parts)
+        }
+        columns["information"] = fit.items.information(fit.population.theta[None])[0].sum(axis=1)
+        report["separations"] = [{"name": name, **asdict(separation(x, low))} for name, x in columns.items()]
+    return replace(scale, standings=scale.standing(fit.abilities.theta), report=report)

@@ -1,0 +1,118 @@
+"""What verbs do with responses in formats: reading them, which items are low-quality, and backtests."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.cli.options import PASSED, budgets_of, names_of, screen, width, writable
+from pytest_adaptive_eval.cli.processes import merged_parts
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pytest_adaptive_eval.calibration.format_backtest import FormatBacktest
+    from pytest_adaptive_eval.core.item import Item
+    from pytest_adaptive_eval.core.responses import FormatResponses
+
+    Bools = NDArray[np.bool_]
+
+__all__ = ["FORMAT_BUDGETS", "format_backtest_command", "read_formats", "read_in_formats"]
+
+#: Budgets of a backtest in formats unless told otherwise.
+FORMAT_BUDGETS = "5%,10%,30%,50%"
+
+
+def read_in_formats(sources: Sequence[Path], bank: str | None = None) -> FormatResponses:
+    """Responses in formats, for a fit of M2 or M3; `bank` as in `read_format_responses`."""
+    from pytest_adaptive_eval.banks.responses import read_format_responses
+
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise ConfigError("fits of M2 and M3 need torch: pip install pytest-adaptive-eval[hf]") from None
+    screen.progress(f"reading {sources[0]}")
+    return read_format_responses(sources, bank=bank, note=screen.note)
+
+
+def read_formats(
+    sources: Sequence[Path], low_quality: Sequence[Path], items: Sequence[Item] | None, bank: str | None = None
+) -> tuple[FormatResponses, Bools]:
+    """Responses in formats, and which of their items are known to be of low quality.
+
+    Parameters
+    ----------
+    sources : sequence of Path
+    low_quality : sequence of Path
+        Responses to items all of which are of low quality.
+    items : sequence of Item, optional
+        Texts, some of them marked as of low quality.
+    bank : str, optional
+        See `read_format_responses`.
+    """
+    import numpy as np
+
+    from pytest_adaptive_eval.banks.responses import read_format_responses
+    from pytest_adaptive_eval.core.contamination import LOW_QUALITY
+
+    found = read_in_formats([*sources, *low_quality], bank)
+    bad = {item.id for item in items or () if LOW_QUALITY in item.meta}
+    for path in low_quality:
+        bad |= set(read_format_responses([path], bank=bank).items)
+    low = np.array([name in bad for name in found.items])
+    seen = ~np.isnan(found.scores)
+    if not (some := seen.any(axis=(0, 2))).all():
+        screen.note(f"left out: {int((~some).sum())} items without a response")
+        found, low = found.at(some), low[some]
+    return found, low
+
+
+def format_backtest_command(options: argparse.Namespace) -> int:
+    """Leave each subject out, interview it in formats, print the tables; returns the exit code."""
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS
+    from pytest_adaptive_eval.reports.formats import format_backtest_lines
+
+    for flag in ("responses", "test", "stratify", "plot", "families", "orientation", "format", "metric"):
+        if getattr(options, flag) is not None:
+            raise ConfigError(f"--{flag} is not for responses in formats, which {options.source} holds; leave it out")
+    if options.intervals:
+        raise ConfigError(f"--intervals is not for responses in formats, which {options.source} holds; leave it out")
+    options.budget = options.budget or FORMAT_BUDGETS
+    names = list(FORMAT_CONTENDERS) if options.policy in (None, "all") else names_of(options, "policy")
+    if unknown := [name for name in names if name not in FORMAT_CONTENDERS]:
+        raise ConfigError(
+            f"--policy {unknown[0]}: with responses in formats known are {', '.join(FORMAT_CONTENDERS)}, and all"
+        )
+    if options.json is not None:
+        writable("--json", options.json)
+    items = None if options.items is None else list(read_bank(options.items).items)
+    found, low = read_formats([options.source], options.low_quality, items, options.filter)
+    budgets = budgets_of(options, found.scores[0].size)
+    targets = list(range(len(found.subjects)))[: options.splits]
+    shared = {
+        "responses": found,
+        "low": low,
+        "contenders": names,
+        "budgets": budgets,
+        "repeats": options.repeats,
+        "seed": options.seed,
+    }
+    result = merged_parts(_one_target, shared, targets, options.jobs, "subject").to_json()
+    sys.stdout.write("\n".join(format_backtest_lines(result, width())) + "\n")
+    if options.json is not None:
+        options.json.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return PASSED
+
+
+def _one_target(shared: dict[str, Any], target: int) -> FormatBacktest:
+    from pytest_adaptive_eval.calibration.format_backtest import format_backtest
+
+    return format_backtest(**shared, targets=[target])

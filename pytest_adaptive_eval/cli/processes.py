@@ -1,0 +1,96 @@
+"""Work in parts, on several processes: the same whatever their number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol, Self, TypeVar
+
+from pytest_adaptive_eval.cli.options import screen
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["Mergeable", "merged_parts"]
+
+
+class Mergeable(Protocol):
+    """A result that takes in others of its kind."""
+
+    def merge(self, other: Self) -> None:
+        """Take in another part."""
+
+
+Shared = TypeVar("Shared")
+Part = TypeVar("Part")
+Result = TypeVar("Result", bound=Mergeable)
+
+
+def merged_parts(
+    one: Callable[[Shared, Part], Result], shared: Shared, work: Sequence[Part], jobs: int, what: str
+) -> Result:
+    """Do every part of some work, in order, and merge the results.
+
+    Parameters
+    ----------
+    one : callable
+        A function of a module, of what all parts share and of one part.
+    shared : object
+        Sent to each process once.
+    work : sequence
+        At least one part.
+    jobs : int
+        Processes; this one alone where 1 is enough.
+    what : str
+        A part is called, on the screen.
+    """
+    count = min(jobs, len(work))
+    results: Iterator[Result] = (
+        (one(shared, part) for part in work) if count == 1 else _in_processes(one, shared, work, count)
+    )
+    screen.progress(f"interviewing, {what} 1 of {len(work)}")
+    total = next(results)
+    for number, part in enumerate(results, 3):
+        screen.progress(f"interviewing, {what} {min(number, len(work))} of {len(work)}")
+        total.merge(part)
+    screen.progress("")
+    return total
+
+
+def _in_processes(
+    one: Callable[[Shared, Part], Result], shared: Shared, work: Sequence[Part], jobs: int
+) -> Iterator[Result]:
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import active_children, get_context
+
+    before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    others = set(active_children())
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start, (shared,))
+    try:
+        for name in before:
+            os.environ.setdefault(name, "1")  # of the processes to come: one thread each
+        yield from pool.map(partial(_shared_part, one), work)
+    except BrokenProcessPool:
+        raise ConfigError(f"--jobs {jobs}: a process died, of too little memory perhaps: use fewer") from None
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+        for child in set(active_children()) - others:  # after Ctrl-C, or an error in one, they would go on
+            child.terminate()
+        pool.shutdown(cancel_futures=True)
+
+
+_shared: list[Any] = []
+
+
+def _start(shared: Any) -> None:
+    """In a process of the pool: Ctrl-C is for the main one, which ends the others."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _shared[:] = [shared]
+
+
+def _shared_part(one: Callable[[Any, Any], Any], part: Any) -> Any:
+    return one(_shared[0], part)

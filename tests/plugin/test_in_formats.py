@@ -1,0 +1,154 @@
+"""Items asked in formats inside pytest: what the subject is given, abilities in parts, gates on a part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval import Item, write_bank
+from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
+
+#: Reads its questions, or answers what it is not shown as well.
+MODEL = """
+from pathlib import Path
+import pytest
+from pytest_adaptive_eval import SubjectIdentity
+
+class Model:
+    identity = SubjectIdentity("{kind}", "hash {kind}")
+
+    def generate(self, prompt):
+        with Path(__file__).with_name("asked.txt").open("a") as file:
+            file.write((prompt or "nothing") + "\\n")
+        number = int(prompt.split()[-1]) if prompt else 0
+        reads = "{kind}" == "reader" and bool(prompt) and number % 10
+        return "right" if reads or ("{kind}" == "guesser" and not prompt) else "wrong"
+
+@pytest.fixture(scope="module")
+def model():
+    return Model()
+"""
+TOML = """
+[[eval]]
+bank = "toy.bank"
+formats = "all"
+budget = "60%"
+
+[[eval.gate]]
+metric = "ability.text"
+at_least = 0.0
+"""
+PYTHON = """
+import pytest
+
+@pytest.mark.adaptive_eval("toy.bank", formats=["text", "none"], budget="60%")
+def test_toy(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+def test_reads(adaptive_eval):
+    assert adaptive_eval["toy"].ability["text"].at_least(0.0)
+"""
+
+
+def project(lab: Any, kind: str, *, scaled: bool = True, n: int = 60) -> None:
+    """Items that can be asked with their text and without it."""
+    rng = np.random.default_rng(5)
+    modalities = Modalities(("text",))
+    difficulty = np.column_stack([rng.uniform(2.0, 4.0, n), rng.uniform(0.5, 1.5, n)])
+    items = MultimodalItems(modalities, "m2", 4.0, rng.uniform(0.5, 1.2, (n, 2)), difficulty)
+    scale = FormatScale(items, Population(np.array([-0.5, -0.5]), 0.6 * np.eye(2), 4.0), rng.normal(size=(6, 2)))
+    write_bank(
+        lab.path / "toy.bank",
+        [Item(f"q{i}", f"question {i}", "right", formats=("text", "none"), category=("easy",)) for i in range(n)],
+        discrimination=np.ones(n),
+        intercept=np.zeros(n),
+        subjects=[f"s{i}" for i in range(6)],
+        in_formats=scale if scaled else None,
+    )
+    lab.pytester.makeconftest(MODEL.format(kind=kind))
+
+
+def test_what_is_not_in_the_format_is_not_shown(lab: Any) -> None:
+    project(lab, "reader")
+    (lab.path / "toy.eval.toml").write_text(TOML)
+    lab.run().assert_outcomes(passed=2)
+    (interview,) = lab.record["interviews"]
+    asked = interview["administrations"]
+    assert len(asked) == 72 == len(lab.asked)
+    shown = {"text": [a for a in asked if a["format"] == "text"], "none": [a for a in asked if a["format"] == "none"]}
+    assert sorted(lab.asked) == sorted(
+        [f"question {a['item'][1:]}" for a in shown["text"]] + ["nothing"] * len(shown["none"])
+    )
+    assert all(a["item"].endswith("@none") for a in shown["none"])
+    assert len({a["item_hash"] for a in asked}) == 72
+    assert interview["bank"]["formats"] == ["text", "none"]
+    assert interview["bank"]["parts"] == ["base", "text"]
+    assert [c["category"] for c in interview["categories"]] == ["none", "text"]
+
+
+def test_who_reads_passes_and_who_guesses_fails(lab: Any) -> None:
+    verdicts = {}
+    for kind in ("reader", "guesser"):
+        project(lab, kind) if kind == "reader" else lab.pytester.makeconftest(MODEL.format(kind=kind))
+        (lab.path / "toy.eval.toml").write_text(TOML)
+        result = lab.run("--adaptive-eval-fresh")
+        verdicts[kind] = lab.outcomes()
+    assert verdicts == {
+        "reader": [("toy-ability.text[at-least-0]", "PASS")],
+        "guesser": [("toy-ability.text[at-least-0]", "FAIL")],
+    }
+    result.stdout.fnmatch_lines(
+        ["*base * text -*", "*parts of ability are in standard deviations of the bank's subjects*"]
+    )
+
+
+@pytest.mark.parametrize("more", [(), ("-n2",)], ids=["alone", "n2"])
+def test_a_gate_in_python_plans_for_the_part(lab: Any, more: tuple[str, ...]) -> None:
+    project(lab, "reader")
+    lab.tests(PYTHON)
+    lab.spawn(*more, *(["-p", "xdist"] if more else []))
+    assert lab.outcomes() == [("test_reads", "PASS")]
+    (interview,) = lab.record["interviews"]
+    assert interview["conditions"] == [{"metric": "ability.text", "kind": "at_least"}]
+    assert len(interview["theta"]) == 2
+    assert interview["asked"] == 72
+
+
+def test_the_same_seed_asks_the_same(lab: Any) -> None:
+    project(lab, "reader")
+    (lab.path / "toy.eval.toml").write_text(TOML)
+    lab.run("--adaptive-eval-fresh")
+    lab.run("--adaptive-eval-fresh")
+    first, second = ([a["item"] for a in r["interviews"][0]["administrations"]] for r in lab.records)
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("toml", "scaled", "message"),
+    [
+        (TOML.replace("ability.text", "ability.image"), True, "has no part of ability 'image'; it has base, text"),
+        (TOML.replace("ability.text", "ability"), True, "has abilities in parts: use ability.base, ability.text"),
+        (TOML, False, "has no part of ability 'text'; it has none: set formats, on a bank that was calibrated"),
+        (TOML.replace('"all"', '["text", "image"]'), True, "no item of the bank 'toy' has the format 'image'"),
+        (TOML.replace('"toy.bank"\nformats = "all"', '"toy.bank"'), True, "has no part of ability 'text'"),
+        ('[[eval]]\ntask = "addition"\nformats = "all"\n', True, "formats and task exclude each other"),
+    ],
+)
+def test_mistakes_are_found_before_the_first_question(lab: Any, toml: str, scaled: bool, message: str) -> None:
+    project(lab, "reader", scaled=scaled)
+    (lab.path / "toy.eval.toml").write_text(toml)
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*{message}*"])
+    assert lab.asked == []
+
+
+def test_without_parameters_pairs_are_drawn_uniformly(lab: Any) -> None:
+    project(lab, "reader", scaled=False)
+    (lab.path / "toy.eval.toml").write_text('[[eval]]\nbank = "toy.bank"\nformats = "all"\nbudget = 30\n')
+    lab.run().assert_outcomes(passed=1)
+    (interview,) = lab.record["interviews"]
+    assert interview["theta"] is None
+    assert interview["administrations"][0]["propensity"] == pytest.approx(1 / 120)

@@ -1,0 +1,126 @@
+"""Abilities in parts on the page: who stands where, which items tell it, and what hostile names may not do."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.formats import asked_in_formats
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
+from pytest_adaptive_eval.core.record import InterviewRecord
+from pytest_adaptive_eval.reports.abilities import parted
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def bank(subjects: int = 5, n: int = 12) -> ItemBank:
+    rng = np.random.default_rng(0)
+    difficulty = rng.uniform(0.1, 0.9, (n, 4))
+    difficulty[:, 3] = np.linspace(0.1, 2.0, n)
+    made = MultimodalItems(Modalities(), "m2", 4.0, rng.uniform(0.2, 0.8, (n, 4)), difficulty)
+    separations = [
+        {"name": "difficulty cross", "original": 1.5, "low": 0.25, "p": 0.001, "wasserstein": 1.25, "auc": 0.9}
+    ]
+    scale = FormatScale(
+        made,
+        Population(np.full(4, -0.5), 0.5 * np.eye(4), 4.0),
+        rng.normal(size=(subjects, 4)),
+        {"separations": separations},
+    )
+    items = [Item(f"q{i}", f"{HOSTILE} {i}", "yes", formats=("image+text", "image", "text", "none")) for i in range(n)]
+    return asked_in_formats(
+        ItemBank(
+            "v",
+            [item.id for item in items],
+            items,
+            np.ones(n),
+            np.zeros(n),
+            content_hash="x",
+            subjects=tuple(f"{HOSTILE}{s}" for s in range(subjects)),
+            report=MappingProxyType({}),
+            in_formats=scale,
+        )
+    )
+
+
+def interview(pairs: ItemBank, **more: Any) -> InterviewRecord:
+    about = {"content_hash": pairs.content_hash, "formats": list(pairs.report["formats"]), "parts": list(pairs.parts)}
+    given = {
+        "name": "v",
+        "nodeid": "t.py::v",
+        "subject": {"name": "candidate"},
+        "bank": about,
+        "policy": {},
+        "asked": 10,
+        "scored": 10,
+        "size": 48,
+        "statuses": {},
+        "stop": "BUDGET",
+        "stop_sentence": "",
+        "theta": [0.5, 1.0, -0.5, 0.25],
+        "standard_error": [0.1] * 4,
+        "accuracy": None,
+        "accuracy_model": None,
+    }
+    return InterviewRecord(**{**given, **more})
+
+
+def test_all_subjects_stand_in_the_picture_and_this_one_in_bold() -> None:
+    pairs = bank()
+    found = parted("i1", interview(pairs), pairs)
+    assert found is not None
+    picture = str(found.picture)
+    assert picture.count('class="part p3"') == 6
+    assert picture.count('class="end halo"') == 1
+    assert "candidate" in picture
+    assert [name for _, name in found.legend] == ["base", "image", "text", "cross"]
+    assert "<script" not in picture
+
+
+def test_the_items_at_either_end_are_shown_with_their_texts() -> None:
+    pairs = bank()
+    found = parted("i1", interview(pairs), pairs)
+    assert found is not None
+    assert found.part == "cross"
+    assert [e.name for e in found.highest] == ["q11", "q10", "q9", "q8"]
+    assert [e.name for e in found.lowest] == ["q0", "q1", "q2", "q3"]
+    assert found.highest[0].difficulty.endswith("cross 2.00")
+    assert found.highest[0].text.endswith(" 11")
+    assert found.separations == [
+        {
+            "name": "difficulty cross",
+            "original": "1.500",
+            "low": ".250",
+            "p": ".001",
+            "wasserstein": "1.250",
+            "auc": ".900",
+        }
+    ]
+
+
+def test_of_many_subjects_some_are_shown_and_always_this_one() -> None:
+    pairs = bank(subjects=100)
+    found = parted("i1", interview(pairs), pairs)
+    assert found is not None
+    assert str(found.picture).count('class="part p0"') <= 30
+    assert "candidate" in str(found.picture)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bank": {"content_hash": "x"}},
+        {"theta": None},
+        {"theta": [1.0]},
+        {"bank": {"content_hash": "other", "parts": ["base", "image", "text", "cross"]}},
+    ],
+)
+def test_there_is_no_section_without_parts_or_with_another_bank(change: dict[str, Any]) -> None:
+    pairs = bank()
+    assert parted("i1", interview(pairs, **change), pairs) is None
+    assert parted("i1", interview(pairs), None) is None
