@@ -106,3 +106,22 @@ def test_an_image_and_text_checkpoint_is_interviewed(tmp_path: Path) -> None:
         code, output, record = run(tmp_path, tmp_path, "--adaptive-eval-model", str(checkpoints / name))
         assert code == expected, output
         assert record["interviews"][0]["administrations"][0]["format"] == "image+text"
+
+
+def test_a_checkpoint_must_look_and_read(tmp_path: Path) -> None:
+    found = {}
+    for name in ("late", "early", "regressed"):
+        places = tmp_path / name
+        places.mkdir()
+        model = f"--adaptive-eval-model={FIXTURES / 'checkpoints' / f'cross-{name}'}"
+        code, output, record = run(ROOT / "examples" / "multimodal", places, model)
+        (interview,) = record["interviews"]
+        assert len({a["format"] for a in interview["administrations"]}) == 4, output
+        cross = interview["theta"][interview["bank"]["parts"].index("cross")]
+        found[name] = code, cross, [gate["verdict"]["outcome"] for gate in record["gates"]]
+    assert found["late"][0] == 0
+    assert found["late"][2] == ["PASS", "PASS"]
+    assert found["early"][1] < found["late"][1]
+    assert found["early"][0] == found["regressed"][0] == 1
+    assert found["early"][2][1] == "FAIL"
+    assert found["regressed"][2][1] == "FAIL"

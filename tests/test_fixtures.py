@@ -72,6 +72,7 @@ def test_weights_are_small_and_safe() -> None:
     assert {path.parent.name for path in folder.glob("*/model.safetensors")} - {"interviewer"} == {
         *table("released-text.csv.gz"),
         *table("released-vision.csv.gz"),
+        *table("released-cross.csv.gz"),
     }
 
 
@@ -88,6 +89,16 @@ def test_a_regression_is_as_large_as_promised(text: dict[str, float], vision: di
     assert vision["vision-early"] + 0.2 < vision["vision-late"]
 
 
+def test_only_items_of_one_family_need_picture_and_words() -> None:
+    rows = table("released-cross.csv.gz")
+    late, spoilt, early = (rows[f"cross-{name}"] for name in ("late", "regressed", "early"))
+    assert accuracy(late, "after") > 0.8
+    assert max(accuracy(late, "after", form) for form in ("image", "text", "none")) < 0.35
+    assert accuracy(early, "after") < 0.45
+    assert accuracy(late, "after") - accuracy(spoilt, "after") >= 0.3
+    assert abs(accuracy(late, "noise") - accuracy(spoilt, "noise")) <= 0.1
+
+
 def test_the_regression_on_addition_hurts_nothing_else() -> None:
     rows = table("released-text.csv.gz")
     late, spoilt = rows["text-late"], rows["text-regressed-addition"]
@@ -96,7 +107,7 @@ def test_the_regression_on_addition_hurts_nothing_else() -> None:
         assert abs(accuracy(late, family) - accuracy(spoilt, family)) <= 0.05
 
 
-@pytest.mark.parametrize(("kind", "count"), [("text", 600), ("vision", 300)])
+@pytest.mark.parametrize(("kind", "count"), [("text", 600), ("vision", 300), ("cross", 250)])
 def test_items_are_those_of_the_families(kind: str, count: int) -> None:
     found = items(kind)
     assert len({item.id for item in found}) == len(found) >= count
@@ -110,13 +121,13 @@ def test_items_are_those_of_the_families(kind: str, count: int) -> None:
 
 def test_pictures_are_those_of_the_families() -> None:
     image = pytest.importorskip("PIL.Image")
-    for item in items("vision"):
+    for item in [*items("vision"), *items("cross")]:
         picture = FAMILIES[item.category[0]].picture(int(item.meta["level"]), int(item.meta["seed"]))
         with image.open(FIXTURES / "banks" / item.images[0]) as drawn:
             assert (np.array(drawn) == picture).all()
 
 
-@pytest.mark.parametrize("kind", ["text", "vision"])
+@pytest.mark.parametrize("kind", ["text", "vision", "cross"])
 def test_a_calibration_family_is_large_and_wide(kind: str) -> None:
     rows = table(f"{kind}.csv.gz")
     assert len(rows) >= 40
@@ -128,7 +139,7 @@ def test_a_calibration_family_is_large_and_wide(kind: str) -> None:
     assert max(accuracies) > accuracy(released[f"{kind}-late"]) - 0.1
 
 
-@pytest.mark.parametrize("name", ["text", "vision", "released-text", "released-vision"])
+@pytest.mark.parametrize("name", ["text", "vision", "cross", "released-text", "released-vision", "released-cross"])
 def test_responses_cover_the_bank(name: str) -> None:
     kind = name.removeprefix("released-")
     columns = {
@@ -142,7 +153,7 @@ def test_responses_cover_the_bank(name: str) -> None:
     assert cells.count("") <= 0.01 * len(cells)
 
 
-@pytest.mark.parametrize("kind", ["text", "vision"])
+@pytest.mark.parametrize("kind", ["text", "vision", "cross"])
 def test_recorded_scores_are_those_of_the_recorded_answers(kind: str) -> None:
     answers, scores = table(f"released-{kind}.answers.csv.gz"), table(f"released-{kind}.csv.gz")
     for item in items(kind):
@@ -153,7 +164,7 @@ def test_recorded_scores_are_those_of_the_recorded_answers(kind: str) -> None:
                     assert item.grade(row[column]) == float(scores[subject][column])
 
 
-@pytest.mark.parametrize("kind", ["text", "vision"])
+@pytest.mark.parametrize("kind", ["text", "vision", "cross"])
 def test_a_bank_folder_holds_the_items_and_its_subjects(kind: str) -> None:
     bank = read_bank(FIXTURES / "banks" / f"{kind}.bank")
     assert [item.content_hash for item in bank.items] == [item.content_hash for item in items(kind)]

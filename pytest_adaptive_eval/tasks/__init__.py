@@ -34,6 +34,7 @@ FAMILIES: Mapping[str, TaskFamily] = MappingProxyType(
             text.UNSCRAMBLE,
             pictures.GRID,
             pictures.CAPTION,
+            pictures.AFTER,
             pictures.NOISE,
             pictures.ICONS,
             scrambled.SCRAMBLED,

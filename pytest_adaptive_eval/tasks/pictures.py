@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.tasks.answers import by_choice, by_number
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
 
-__all__ = ["CAPTION", "GRID", "ICONS", "NOISE", "SHAPES", "icon", "save_png"]
+__all__ = ["AFTER", "CAPTION", "GRID", "ICONS", "NOISE", "SHAPES", "icon", "save_png"]
 
 #: The shapes an icon can have.
 SHAPES = ("square", "frame", "disc", "ring", "diamond", "plus", "cross", "triangle")
@@ -84,22 +84,33 @@ def _caption(rng: random.Random, level: int) -> Question:
     return Question(prompt, line[column], lambda: _board(cells, level), by_choice(line[column], SHAPES))
 
 
+def _in_noise(rng: random.Random, shape: str, sigma: int) -> Picture:
+    """A shape somewhere in a picture, and noise over all of it."""
+    size = 24
+    top, left = rng.randrange(SIDE - size + 1), rng.randrange(SIDE - size + 1)
+    picture = _canvas()
+    picture[top : top + size, left : left + size][icon(shape, size)] = BRIGHT
+    # The sum of twelve even bytes has standard deviation 256 and is all but normal; unlike a normal
+    # variate it needs no logarithm, so that no two platforms can round it differently.
+    parts = np.frombuffer(rng.randbytes(12 * SIDE * SIDE), dtype=np.uint8).reshape(SIDE, SIDE, 12)
+    noise = (parts.sum(axis=2, dtype=np.int64) - 1530) * sigma // 256
+    return np.asarray(np.clip(picture + noise, 0, 255), dtype=np.uint8)
+
+
 def _noise(rng: random.Random, level: int) -> Question:
     shape = rng.choice(SHAPES)
-    size, sigma = 24, 50 * (level - 1)
-    top, left = rng.randrange(SIDE - size + 1), rng.randrange(SIDE - size + 1)
+    return Question(
+        "Which shape is in the noise?", shape, lambda: _in_noise(rng, shape, 50 * (level - 1)), by_choice(shape, SHAPES)
+    )
 
-    def render() -> Picture:
-        picture = _canvas()
-        picture[top : top + size, left : left + size][icon(shape, size)] = BRIGHT
-        # The sum of twelve even bytes has standard deviation 256 and is all but normal; unlike a normal
-        # variate it needs no logarithm, so that no two platforms can round it differently.
-        parts = np.frombuffer(rng.randbytes(12 * SIDE * SIDE), dtype=np.uint8).reshape(SIDE, SIDE, 12)
-        noise = (parts.sum(axis=2, dtype=np.int64) - 1530) * sigma // 256
-        noisy: Picture = np.clip(picture + noise, 0, 255).astype(np.uint8)
-        return noisy
 
-    return Question("Which shape is in the noise?", shape, render, by_choice(shape, SHAPES))
+def _after(rng: random.Random, level: int) -> Question:
+    shown, steps = rng.randrange(len(SHAPES)), rng.randint(1, level)
+    wanted = SHAPES[(shown + steps) % len(SHAPES)]
+    prompt = (
+        f"In the order {', '.join(SHAPES)}, and round again: which shape comes {steps} after the one in the picture?"
+    )
+    return Question(prompt, wanted, lambda: _in_noise(rng, SHAPES[shown], 50), by_choice(wanted, SHAPES))
 
 
 def _icons(rng: random.Random, level: int) -> Question:
@@ -131,6 +142,9 @@ def save_png(picture: Picture, path: Path) -> None:
 GRID = TaskFamily("grid", "rows and columns of the grid", 6, 0.13, _grid, "exact", pictorial=True)
 CAPTION = TaskFamily(
     "caption", "rows and columns of a grid that the prompt tells", 6, 0.13, _caption, "exact", pictorial=True
+)
+AFTER = TaskFamily(
+    "after", "most steps from the shape shown to the one wanted", 7, 0.13, _after, "exact", pictorial=True
 )
 NOISE = TaskFamily("noise", "noise of standard deviation 50 * (level - 1)", 20, 0.13, _noise, "exact", pictorial=True)
 ICONS = TaskFamily(

@@ -124,6 +124,13 @@ def noise(name: str, picture: Picture, level: int) -> str:
     return shape
 
 
+def after(prompt: str, picture: Picture, level: int) -> str:
+    """The shape that a matched filter sees, counted on from in the order that the prompt tells."""
+    order, steps = parts(r"In the order (.*), and round again: which shape comes (\d) after the one.*\?", prompt)
+    shapes = order.split(", ")
+    return shapes[(shapes.index(matched(picture, 2)) + int(steps)) % len(shapes)]
+
+
 def restore(prompt: str) -> str:
     """Each word replaced by the one that the lexicon has for it."""
     _, text = prompt.split("\n\n", 1)
@@ -355,6 +362,7 @@ SOLVERS: dict[str, Callable[..., str]] = {
     "caption": caption,
     "icons": icons,
     "noise": noise,
+    "after": after,
     "scrambled": restore,
     "masked": restore,
     "parsing": parsing,
