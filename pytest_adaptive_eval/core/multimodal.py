@@ -273,6 +273,11 @@ class FormatScale:
         """Parts of ability (S, K) in ``[0, bound]``, to the first order, from standings."""
         return np.asarray(np.clip(self.population.theta + self.unit * np.asarray(standings), 0.0, self.items.bound))
 
+    @property
+    def gains(self) -> Array:
+        """What all modalities together add to the best smaller format, by item, over the calibration subjects (n,)."""
+        return self.items.cross_gain(self.abilities(self.standings))
+
     def some(self, places: Sequence[int]) -> FormatScale:
         """The scale of some of the items."""
         items = self.items

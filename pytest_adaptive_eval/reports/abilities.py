@@ -27,12 +27,12 @@ _TEXT, _NAME = 400, 60
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """An item that needs all its modalities much, or little."""
+    """An item that needs all its modalities much, or little; `facts` tells its gain and its difficulty by part."""
 
     name: str
     text: str
     pictures: list[Thumbnail]
-    difficulty: str
+    facts: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,14 @@ class Parts:
     picture : Markup
         The abilities of all subjects, stacked.
     legend : list of (Markup, str)
-    part : str
-        The part that needs all modalities.
     highest, lowest : list of Extreme
-        Items by their difficulty of that part.
+        Items by what all modalities together add to the best smaller format.
     separations : list of dict
         How items known to be of low quality differ from the others.
     """
 
     picture: Markup
     legend: list[tuple[Markup, str]]
-    part: str
     highest: list[Extreme]
     lowest: list[Extreme]
     separations: list[dict[str, str]]
@@ -75,15 +72,14 @@ def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts
     rows = [(clean_html(names[n], _NAME), theta[n], n == len(names) - 1) for n in shown]
     legend = [(tag("svg", tag("rect", class_=f"part p{k}", width=12, height=12), viewBox="0 0 12 12"), part)
               for k, part in enumerate(parts)]  # fmt: skip
-    needed: list[float] = scale.items.difficulty[:, -1].tolist()
-    hardest = sorted(range(len(needed)), key=lambda n: -needed[n])
+    gains: list[float] = scale.gains.tolist()
+    needy = sorted(range(len(gains)), key=lambda n: -gains[n])
     places = _places(bank)
     return Parts(
         stacked_bars(f"{key}-parts", rows, parts),
         legend,
-        parts[-1],
-        [_extreme(bank, scale, places, n) for n in hardest[:_ITEMS]],
-        [_extreme(bank, scale, places, n) for n in hardest[::-1][:_ITEMS]],
+        [_extreme(bank, scale, places, n, gains[n]) for n in needy[:_ITEMS]],
+        [_extreme(bank, scale, places, n, gains[n]) for n in needy[::-1][:_ITEMS]],
         [_separation(given) for given in scale.report.get("separations", [])],
     )
 
@@ -102,8 +98,8 @@ def _places(bank: ItemBank) -> list[int]:
     return [n for n, name in enumerate(bank.ids) if "@" not in name or name.rpartition("@")[2] != bank.categories[n]]
 
 
-def _extreme(bank: ItemBank, scale: FormatScale, places: Sequence[int], item: int) -> Extreme:
-    difficulty = ", ".join(
+def _extreme(bank: ItemBank, scale: FormatScale, places: Sequence[int], item: int, gain: float) -> Extreme:
+    difficulty = f"gain {number(gain, 2)}; difficulty: " + ", ".join(
         f"{part} {number(float(value), 2)}"
         for part, value in zip(scale.items.modalities.parts, scale.items.difficulty[item], strict=True)
     )

@@ -228,7 +228,7 @@ def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Thres
             condition = Condition(**{name: value for name, value in given.items() if name in known})
             if condition.metric == "accuracy":
                 found.append(Threshold(condition.value, condition.requirement))
-            elif bank is not None:
+            elif condition.metric == "ability" and bank is not None:
                 found.append(Threshold(condition.target(bank), f"{condition.metric} {condition.requirement}"))
         except (AdaptiveEvalError, TypeError, ValueError):
             continue

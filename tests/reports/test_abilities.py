@@ -86,11 +86,13 @@ def test_the_items_at_either_end_are_shown_with_their_texts() -> None:
     pairs = bank()
     found = parted("i1", interview(pairs), pairs)
     assert found is not None
-    assert found.part == "cross"
-    assert [e.name for e in found.highest] == ["q11", "q10", "q9", "q8"]
-    assert [e.name for e in found.lowest] == ["q0", "q1", "q2", "q3"]
-    assert found.highest[0].difficulty.endswith("cross 2.00")
-    assert found.highest[0].text.endswith(" 11")
+    assert pairs.in_formats is not None
+    gains = pairs.in_formats.gains
+    assert [e.name for e in found.highest] == [f"q{n}" for n in np.argsort(-gains)[:4]]
+    assert [e.name for e in found.lowest] == [f"q{n}" for n in np.argsort(gains)[:4]]
+    first = int(np.argmax(gains))
+    assert found.highest[0].facts.startswith(f"gain {gains[first]:.2f}; difficulty: base ".replace("0.", ".", 1))
+    assert found.highest[0].text.endswith(f" {first}")
     assert found.separations == [
         {
             "name": "difficulty cross",
