@@ -18,7 +18,7 @@ from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.network.declare import read_network
 from pytest_adaptive_eval.network.energy import energy
 from pytest_adaptive_eval.network.hold import hold_network
-from pytest_adaptive_eval.network.result import NetworkResult
+from pytest_adaptive_eval.network.result import NetworkResult, NodeResult
 from pytest_adaptive_eval.network.topology import Network
 
 if TYPE_CHECKING:
@@ -164,7 +164,16 @@ class NetworkPlan:
                 "last_level": Bounded((None, *last)),
             },
             asked=opened,
+            absent={node.name: _closed(node) for node in found.nodes if not node.opened},
         )
+
+
+def _closed(node: NodeResult) -> str:
+    """Why a node was not held."""
+    return (
+        f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area of "
+        f"{node.opens_at:g}"
+    )
 
 
 def _known(of: Callable[[float], Any], confidence: float) -> Any:

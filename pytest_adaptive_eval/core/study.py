@@ -281,6 +281,8 @@ class StudyResult:
         It is void for a fault of the run: what was said so far is of use to the next.
     unsure : str
         Why its numbers carry no claim; empty where they do.
+    absent : mapping of str to str
+        Subjects of which nothing is known for no fault of the run, and why.
     notes : tuple of str
         Shown with every verdict.
     seed : int
@@ -309,6 +311,7 @@ class StudyResult:
     error: str = ""
     broken: bool = False
     unsure: str = ""
+    absent: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seed: int = 0
     account: Mapping[str, Any] = field(default_factory=dict)
@@ -365,6 +368,8 @@ class StudyResult:
         unknown = [name for name in (who, condition.name) if name and not measured.known(self.subjects.index(name))]
         if self.unsure:
             return replace(verdict, outcome=Outcome.INCONCLUSIVE, notes=(self.unsure, *self.notes))
+        if unknown and unknown[0] in self.absent:
+            return replace(verdict, outcome=Outcome.INCONCLUSIVE, notes=(self.absent[unknown[0]], *self.notes))
         if unknown:
             return replace(verdict, notes=(f"nothing is known of the {condition.metric} of {unknown[0]}", *self.notes))
         if not condition.by_rank:

@@ -171,3 +171,14 @@ def test_mistakes_are_told_before_anything_is_asked(
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in " ".join(result.stderr.str().split())
     assert not server.asked
+
+
+def test_a_gate_on_a_node_that_stayed_closed_says_why(lab: Any, server: PeerServer) -> None:
+    closed = NETWORK.format(url=server.url).replace('topology = "line"', 'topology = "tree"')
+    closed = closed.replace('name = "second"\n', 'name = "second"\nafter = "first"\nopens_at = 2.0\n')
+    gate = '[[eval.gate]]\nmetric = "auc"\nsubject = "second"\nat_least = 1.5\n'
+    (lab.path / "adaptive-eval.toml").write_text(closed + gate)
+    result = lab.run()
+    assert lab.outcomes() == [("web-auc[at-least-1.5-of-second]", "INCONCLUSIVE")]
+    said = " ".join(result.stdout.str().split())
+    assert "second stayed closed, since first did not surely reach an area of 2" in said
