@@ -171,8 +171,7 @@ class NetworkPlan:
 def _closed(node: NodeResult) -> str:
     """Why a node was not held."""
     return (
-        f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area of "
-        f"{node.opens_at:g}"
+        f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area of {node.opens_at:g}"
     )
 
 
