@@ -20,8 +20,9 @@ from pytest_adaptive_eval.core.findings import findings
 from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.judging import with_doubt
+from pytest_adaptive_eval.core.noise import DecodingNoise
 from pytest_adaptive_eval.core.pairing import Baseline
-from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord, noise_of
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Session
 from pytest_adaptive_eval.core.stopping import StopReason
@@ -238,12 +239,15 @@ def _result(again: _Again, family: int) -> SessionResult:
     ]
     chance = float(np.mean(chances)) if chances else np.nan
     drawn = not np.isnan(log.propensities).any()
+    noise = _noise(again)
+    told = [noise.sentence] if noise else []
     result = SessionResult.of(
         old.name,
         Session.replayed(bank, policy, log, stop),
         statuses=old.statuses,
+        noise=noise.allowed if noise else 0.0,
         error=old.error,
-        notes=(*bank_notes(bank, drawn=old.policy.get("stop") != "level"), *again.notes),
+        notes=(*bank_notes(bank, drawn=old.policy.get("stop") != "level"), *again.notes, *told),
         planned=tuple(c for c in again.conditions if c.name not in again.absent),
         family=family,
         baselines=again.baselines,
@@ -256,6 +260,11 @@ def _result(again: _Again, family: int) -> SessionResult:
     return with_doubt(result if drawn else replace(result, invalid="the items were not drawn at random"))
 
 
+def _noise(again: _Again) -> DecodingNoise | None:
+    """How far the answers to an item vary, by their new scores; None where the interview did not measure it."""
+    return noise_of(again.asked, again.old.samples, again.old.size) if again.old.decoding_noise else None
+
+
 def _judged(gate: GateRecord, again: _Again, condition: Condition) -> GateRecord:
     assert again.result is not None
     return replace(gate, verdict=again.result.verdict(condition).to_json())
@@ -264,7 +273,8 @@ def _judged(gate: GateRecord, again: _Again, condition: Condition) -> GateRecord
 def _new_record(again: _Again) -> InterviewRecord:
     assert again.result is not None
     old, bank = again.old, again.bank
-    abilities = [a.theta_before or [0.0] * bank.dimensions for a in again.asked] if bank.calibrated else None
+    items = replace(old, administrations=again.asked).by_item()
+    abilities = [a.theta_before or [0.0] * bank.dimensions for a in items] if bank.calibrated else None
     about: dict[str, Any] = {
         **old.bank,
         "content_hash": bank.content_hash,
@@ -275,6 +285,7 @@ def _new_record(again: _Again) -> InterviewRecord:
         old,
         bank=about,
         administrations=again.asked,
+        decoding_noise=noise.to_json() if (noise := _noise(again)) else None,
         notes=list(dict.fromkeys([*old.notes, *again.notes])),
         conditions=[condition.to_json() for condition in again.conditions],
         **findings(again.result, abilities),

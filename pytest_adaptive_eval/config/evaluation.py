@@ -16,6 +16,7 @@ from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import Selector
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import FIXED_FORM, LADDER, POLICIES, Policy
+from pytest_adaptive_eval.core.stopping import repeats
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
     "estimator": (str,),
     "seed": (int,),
     "stop": (str,),
+    "samples": (int,),
+    "repeat": (int, str),
 }
 _TASK_KEYS = ("levels", "queries", "stop_at", "settle", "width", "scale")
 #: Of which those that only a climb has.
@@ -146,6 +149,10 @@ class Evaluation:
         Of the bank.
     lead : str
         Who leads the interview and by what embeddings, where someone does.
+    samples : int
+        Times that each item is put to the subject; its score is the mean.
+    repeat : int or str
+        Items that are asked again at the end, to measure the noise of decoding: a count, or a share of those asked.
     """
 
     name: str
@@ -157,6 +164,18 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     path: Path | None = None
     lead: str = ""
+    samples: int = 1
+    repeat: int | str = 0
+
+    @property
+    def questions(self) -> int:
+        """Questions at most: samples and repeats of the items in the budget."""
+        return self.budget * self.samples + repeats(self.repeat, self.budget)
+
+    @property
+    def decodings(self) -> int:
+        """Answers that a score is the mean of, where the noise of decoding is measured; else 0."""
+        return self.samples if self.questions > self.budget else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +281,7 @@ class EvalSpec:
                 selector = {AUTOJUDGER: led}.get
             policy = self._policy(settings, bank, selector)
             budget = policy.budget_on(bank)
+            samples, repeat = self._decodings(bank)
         except ConfigError as error:
             text = str(error)
             raise ConfigError(text if text.startswith(self.where) else f"{self.where}: {text}") from None
@@ -276,7 +296,22 @@ class EvalSpec:
         notes = bank_notes(bank, drawn=policy.levelled is None)
         if fixed:
             notes.insert(0, "a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
-        return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead)
+        return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat)
+
+    def _decodings(self, bank: ItemBank) -> tuple[int, int | str]:
+        """Times that each item is asked, and which are asked again at the end."""
+        samples, repeat = self.data.get("samples", 1), self.data.get("repeat", 0)
+        if samples < 1:
+            raise ConfigError(f"samples is {samples}, expected a whole number of at least 1")
+        if samples == 1 and repeats(repeat, len(bank)) == 0:
+            return 1, 0
+        own = next((item.id for item in bank.items if "sample" in item.meta), None)
+        if own is not None:
+            raise ConfigError(
+                f"item {own!r} sets meta.sample, which samples and repeat count by: remove it from the bank, or remove "
+                "samples and repeat"
+            )
+        return samples, repeat
 
     @property
     def _policy_name(self) -> str:
@@ -343,6 +378,11 @@ class EvalSpec:
             raise ConfigError(f"{self.where}: the policy 'ladder' climbs the levels of a task, and a bank has none")
         if own := [k for k in ("selector", "floor", "stop", "standard_error", "batch", "budget") if k in data]:
             raise ConfigError(f"{self.where}: a ladder is asked level by level: remove {own[0]}; set queries")
+        if own := [k for k in ("samples", "repeat") if k in data]:
+            raise ConfigError(
+                f"{self.where}: a ladder asks each of its questions once, and its intervals know no noise of decoding: "
+                f"remove {own[0]}, or draw from the task with the policy 'decide'"
+            )
         queries = data.get("queries", self._questions)
         way: Climb | AdaptiveClimb
         if "width" in data:

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.inference import noise_margin, widened
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.errors import EstimationError
 
@@ -78,7 +79,7 @@ class Claim:
         return log
 
 
-def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Array:
+def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1], margin: float | Array = 0.0) -> Array:
     """Logarithm of the running wealth of the bets for one decision.
 
     Parameters
@@ -89,6 +90,8 @@ def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Array:
     side : {1, -1}
         1 gathers evidence that the sum is at least ``claim.total``, against its
         being smaller; -1 that it is smaller.
+    margin : float or array, shape (..., 1)
+        By how much the sum must clear it, see `inference.widened`.
 
     Returns
     -------
@@ -104,7 +107,7 @@ def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Array:
         raise EstimationError("a score is missing: bound it first, see DesignLog.with_missing_as")
     if np.isnan(log.propensities).any():
         raise EstimationError("the items were not drawn at random, so no bets can be judged")
-    t, size, total = len(log), log.size, claim.total
+    t, size, total = len(log), log.size, claim.total + side * margin
     before = log.before
     gain = side * (log.totals - total)
     expected = before + log.rest
@@ -150,6 +153,8 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
     them.  Denials are corrected for their number by Holm's procedure (1979) on
     the anytime-valid p-values, 1 over the largest wealth so far: the chance of
     any false denial is at most alpha, however the claims depend on each other.
+    Where the noise of decoding is known, claims are about what is expected over
+    decodings, and thresholds move by it, see `inference.widened`.
 
     Parameters
     ----------
@@ -169,14 +174,19 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
         return Decisions(np.zeros((*shape, m), dtype=np.int64), np.zeros((*shape, m), dtype=np.int64))
     logs = [c.view(log) for c in claims]
 
+    number = max(family, m)
+
     def evidence(side: Literal[1, -1], missing: float) -> Array:
         """Log wealth times alpha of each claim, shape (..., m, t): at least 0 where one alone is decided."""
-        views = zip(claims, (view.with_missing_as(missing) for view in logs), strict=True)
-        return np.stack([log_wealth(view, claim, side) + claim.log_alpha for claim, view in views], axis=-2)
+        found = []
+        for claim, view in zip(claims, logs, strict=True):
+            alpha = (1.0 - claim.confidence) / (number if side < 0 else 1)
+            margin = np.asarray(noise_margin(view, 1.0 - alpha))[..., None]
+            found.append(log_wealth(view.with_missing_as(missing), claim, side, margin) + claim.log_alpha)
+        return np.stack(found, axis=-2)
 
     grant, deny = evidence(1, 0.0), evidence(-1, 1.0)
     best = np.maximum.accumulate(deny, axis=-1)
-    number = max(family, m)
     order = (-best).argsort(axis=-2, kind="stable")
     needed = np.log(number - np.arange(m))[:, None] - ROUNDING
     steps = np.minimum.accumulate(np.take_along_axis(best, order, axis=-2) >= needed, axis=-2)
@@ -220,7 +230,8 @@ def anytime_valid(log: DesignLog, estimate: float, confidence: float = 0.95, uni
     high = _edge(lambda total: refuted(total, -1), most, known)
     if low > high:  # draws that contradict each other: both ends were refuted, and what lies between is left in doubt
         low, high = high, low
-    return Interval(min(max(estimate, low / size), high / size), low / size, high / size, confidence, "anytime-valid")
+    middle = min(max(estimate, low / size), high / size)
+    return widened(Interval(middle, low / size, high / size, confidence, "anytime-valid"), log)
 
 
 def _edge(refuted: Callable[[float], bool], sure: float, far: float) -> float:

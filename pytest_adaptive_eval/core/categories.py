@@ -123,6 +123,8 @@ def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) ->
     found = hull(*with_missing_bounded(log, confidence))
     right = float(np.nansum(log.scores))
     least, most = right / result.size, (right + result.size - result.scored) / result.size
+    if log.noise:  # another decoding may find other scores
+        least, most = 0.0, 1.0
 
     def within(value: float) -> float:
         return min(max(share * value, least), most)
@@ -165,4 +167,5 @@ class _Expected:
             predictions=np.where(inside, self.drawn, 0.0),
             rest=rest,
             variance=outer.variance * share[self.row],
+            noise=outer.noise * inside.mean(),
         )

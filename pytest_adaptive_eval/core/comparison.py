@@ -115,7 +115,7 @@ def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
     ability = None
     if before.bank.get("scale") == after.bank.get("scale"):
         ability = _difference(_first(before.theta), _first(after.theta), _ability_error(before), _ability_error(after))
-    scores = [{a.item: a.score for a in i.administrations if a.score is not None} for i in (before, after)]
+    scores = [{a.item: a.score for a in i.by_item() if a.score is not None} for i in (before, after)]
     common = [item for item in scores[0] if item in scores[1]]
     return Comparison(
         after.name,

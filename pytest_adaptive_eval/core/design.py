@@ -19,7 +19,10 @@ class DesignLog:
     """Administrations in order, of one subject or, along leading axes, of several.
 
     All arrays have shape (..., t); `scores` is NaN where there is none.
-    See `pytest_adaptive_eval.core.selection.Proposal` for the rest.
+    See `pytest_adaptive_eval.core.selection.Proposal` for the rest.  `noise` is
+    the variance of a score over decodings, on average over the draws: a number,
+    or an array along the leading axes; 0 where it is not measured, so that
+    scores count as what the subject always answers.
     """
 
     items: Ints
@@ -31,11 +34,12 @@ class DesignLog:
     down: Array
     up: Array
     size: int
+    noise: float | Array = 0.0
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         """Names of the arrays."""
-        return tuple(f.name for f in fields(cls) if f.name != "size")
+        return tuple(f.name for f in fields(cls) if f.name not in ("size", "noise"))
 
     def __len__(self) -> int:
         return int(self.scores.shape[-1])
@@ -53,6 +57,11 @@ class DesignLog:
     def totals(self) -> Array:
         """Unbiased one-draw estimates of the bank's sum of scores, shape (..., t)."""
         return np.asarray(self.before + self.rest + (self.scores - self.predictions) / self.propensities)
+
+    @property
+    def doubt(self) -> Any:
+        """Standard deviation of the sum of the scores over decodings, see `noise`."""
+        return np.sqrt(len(self) * np.asarray(self.noise))
 
     def with_missing_as(self, score: float) -> DesignLog:
         """The log with every missing score replaced: 0 and 1 bound what the missing could have been."""

@@ -86,6 +86,7 @@ class GapClaim(Claim):
             variance=left.sum(axis=-1) * (left * spread).sum(axis=-1),
             down=reach,
             up=reach,
+            noise=log.noise * (0.25 * signs**2).mean(axis=-1),
         )
 
     def gap(self, log: DesignLog, confidence: float, *, sequential: bool) -> Interval:

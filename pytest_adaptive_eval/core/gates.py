@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -222,10 +222,12 @@ class SessionResult:
     on_verdict: Callable[[Verdict], Verdict] | None = None
 
     @classmethod
-    def of(cls, name: str, session: Session, *, statuses: Mapping[str, int], **more: Any) -> SessionResult:
-        """The result of a session's first subject; `more` as in the class."""
+    def of(
+        cls, name: str, session: Session, *, statuses: Mapping[str, int], noise: float | None = None, **more: Any
+    ) -> SessionResult:
+        """The result of a session's first subject, with the `noise` of its log as measured; `more` as in the class."""
         calibrated = session.bank.calibrated
-        log = session.log()
+        log = session.log() if noise is None else replace(session.log(), noise=noise)
         estimate = session.estimate
         ability, doubt = estimate.theta[0], estimate.standard_error[0]
         if session.bank.parts and len(log) > 1 and not session.policy.design_based:
@@ -358,7 +360,9 @@ class SessionResult:
         """What travels between processes: all but the bank and what is planned; `from_json` takes it back."""
         return {
             "name": self.name,
-            "log": {name: np.asarray(getattr(self.log, name)).tolist() for name in (*DesignLog.columns(), "size")},
+            "log": {
+                name: np.asarray(getattr(self.log, name)).tolist() for name in (*DesignLog.columns(), "size", "noise")
+            },
             "theta": self.theta,
             "standard_error": self.standard_error,
             "stop": self.stop.name if self.stop else None,

@@ -8,6 +8,8 @@ variates and can make an interval wide, never wrong.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,16 @@ from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["design_based", "hull", "mean_of_draws", "standard_error", "student_quantile", "with_missing_bounded"]
+__all__ = [
+    "design_based",
+    "hull",
+    "mean_of_draws",
+    "noise_margin",
+    "standard_error",
+    "student_quantile",
+    "widened",
+    "with_missing_bounded",
+]
 
 Array = NDArray[np.float64]
 
@@ -47,7 +58,8 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
 
     is used, with weights inverse to their model-based variance (chosen before
     the draw, so that they cannot bias) and a Student interval whose variance is
-    the larger of the empirical and the model-based one.
+    the larger of the empirical and the model-based one.  Either is `widened`
+    where the noise of decoding is known.
 
     Parameters
     ----------
@@ -61,6 +73,37 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     EstimationError
         No propensities, a missing score, or nothing asked.
     """
+    return widened(_of_scores(log, confidence), log)
+
+
+def widened(found: Interval, log: DesignLog) -> Interval:
+    """An interval of the mean score, made one of the accuracy to expect over decodings.
+
+    The scores of the items asked are what one decoding made of them.  A draw
+    is an unbiased estimate of the bank's expected sum, but for these known
+    scores, which stand for their own expectations: both what is certain and
+    what the bets are about are off by the sum of their deviations, and by
+    nothing else, since whatever else a later answer may be by luck is part of
+    the spread that the draws show.  That sum has mean 0 and the standard
+    deviation ``log.doubt``, so that each bound moves by its normal quantile.
+
+    Parameters
+    ----------
+    found : Interval
+    log : DesignLog
+        With `noise` in the unit of its scores.
+    """
+    half = noise_margin(log, found.confidence) / log.size
+    return replace(found, low=max(found.low - half, 0.0), high=min(found.high + half, 1.0)) if half else found
+
+
+def noise_margin(log: DesignLog, confidence: float) -> Any:
+    """How far a sum moves for the noise of decoding, see `widened`; an array along the log's leading axes."""
+    return student_quantile(math.inf, confidence) * log.doubt if np.any(log.noise) else 0.0
+
+
+def _of_scores(log: DesignLog, confidence: float) -> Interval:
+    """The interval of the mean of the scores as they are, or would have been."""
     t, size = len(log.scores), log.size
     if t == 0:
         raise EstimationError("no item was asked, so there is nothing to infer from")
@@ -101,14 +144,16 @@ def _spread(log: DesignLog) -> float:
 
 
 def standard_error(log: DesignLog) -> float:
-    """Standard error of `mean_of_draws`, over the draws that might have been; missing scores count as a half.
+    """Standard error of `mean_of_draws`, over the draws and decodings that might have been.
+
+    Missing scores count as a half.
 
     Parameters
     ----------
     log : DesignLog
         With propensities, and at least one draw.
     """
-    return _spread(log.with_missing_as(0.5)) / log.size
+    return math.hypot(_spread(log.with_missing_as(0.5)), log.doubt) / log.size
 
 
 def mean_of_draws(log: DesignLog) -> float:

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.gap import fullest, gap_claims
-from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
+from pytest_adaptive_eval.core.inference import hull, noise_margin, student_quantile, with_missing_bounded
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
 from pytest_adaptive_eval.core.personfit import PersonFit, lz_star
@@ -246,8 +246,8 @@ def _climb_of(result: SessionResult, baseline: Baseline) -> Ladder:
 
 
 def _predictive(result: SessionResult) -> Predictive:
-    """Where the accuracy may lie: by replayed interviews, else by the draws."""
-    if result.table is not None and result.projected is not None:
+    """Where the accuracy may lie: by replayed interviews, else by the draws, to which alone noise can be added."""
+    if result.table is not None and result.projected is not None and not result.log.noise:
         return Predictive.replayed(result.table, result.projected[0], result.scale)
     one = hull(*with_missing_bounded(result.log, 0.8413))  # one standard error to each side
     return Predictive.normal(one.estimate, (one.high - one.low) / 2).among(result.bank.accuracies)
@@ -349,15 +349,16 @@ def _forecast(result: SessionResult, claim: Claim, log: DesignLog, estimate: flo
     """How many more questions would probably decide, were the truth where the estimate is."""
     gap = estimate - claim.total / log.size
     side: Literal[1, -1] = 1 if gap >= 0 else -1
+    margin = noise_margin(log, claim.confidence)
     filled = log.with_missing_as(0.5)
     left = max(log.size - len(log) + 1, 1)
     outlook = Outlook(
         log.size,
-        abs(gap),
+        max(abs(gap) - margin / log.size, 0.0),
         float(filled.variance[-1]) / left**2,
         claim.confidence,
         len(log),
-        float(log_wealth(filled, claim, side)[-1]) if result.sequential else 0.0,
+        float(log_wealth(filled, claim, side, margin)[-1]) if result.sequential else 0.0,
     )
     more = outlook.quantile(0.5) - len(log)
     if more > 0.8 * (log.size - len(log)):

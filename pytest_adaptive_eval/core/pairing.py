@@ -219,6 +219,7 @@ class PairedClaim(Claim):
             variance=np.clip(rate, RAREST, MOST) / 4.0 * left**2,
             down=reach,
             up=reach,
+            noise=log.noise / 4.0,
         )
 
 

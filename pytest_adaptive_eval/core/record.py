@@ -15,10 +15,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
 
-__all__ = ["SCHEMA_VERSION", "Administration", "GateRecord", "InterviewRecord", "RunRecord", "StudyRecord", "plain"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Administration",
+    "GateRecord",
+    "InterviewRecord",
+    "RunRecord",
+    "StudyRecord",
+    "by_item",
+    "noise_of",
+    "plain",
+]
 
 SCHEMA_VERSION = 1
 
@@ -93,7 +104,7 @@ class Administration(_Json):
     item, item_hash : str
     format : str
     sample : int
-        Index of the answer when an item is asked repeatedly, from 0.
+        Index of the answer when an item is asked repeatedly, from 0; it belongs to the seed of its decoding.
     propensity : float or None
         Chance of the item at its draw; None for a deterministic selector.
     predicted : float or None
@@ -143,6 +154,30 @@ class Administration(_Json):
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+def by_item(administrations: list[Administration], samples: int) -> list[Administration]:
+    """Each item's first administration, with the mean score of its samples; none where one of them has none."""
+    if all(a.sample == 0 for a in administrations):
+        return administrations
+    groups: dict[str, list[Administration]] = {}
+    for a in administrations:
+        if a.sample < samples:
+            groups.setdefault(a.item, []).append(a)
+    found = []
+    for first, *rest in groups.values():
+        scores = [first.score, *(a.score for a in rest), *[None] * (samples - 1 - len(rest))]
+        found.append(replace(first, score=item_score(scores)))
+    return found
+
+
+def noise_of(administrations: list[Administration], samples: int, size: int) -> DecodingNoise:
+    """How far the answers to an item vary, by samples and repeats; `size` is the bank's."""
+    answers: dict[str, list[float]] = {}
+    for a in administrations:
+        if a.score is not None:
+            answers.setdefault(a.item, []).append(a.score)
+    return DecodingNoise.of(answers.values(), [a.score for a in by_item(administrations, samples)], samples, size)
+
+
 @dataclass(slots=True)
 class InterviewRecord(_Json):
     """One subject and one bank.
@@ -174,6 +209,11 @@ class InterviewRecord(_Json):
         Standard error of the accuracy by the draws, for comparing runs; gates never use it.
     accuracy_model : dict or None
         The bank's own projection; shown only.
+    samples : int
+        Answers that an item's score is the mean of; further ones to an item are repeats, which count for
+        `decoding_noise` alone.
+    decoding_noise : dict or None
+        How far answers to an item vary, where items were asked repeatedly: see `noise.DecodingNoise`.
     categories : list of dict
         `CategoryResult.to_json` of the bank's broadest categories.
     levels : dict or None
@@ -209,6 +249,8 @@ class InterviewRecord(_Json):
     accuracy_model: dict[str, Any] | None
     accuracy_conformal: dict[str, Any] | None = None
     accuracy_error: float | None = None
+    samples: int = 1
+    decoding_noise: dict[str, Any] | None = None
     categories: list[dict[str, Any]] = field(default_factory=list)
     levels: dict[str, Any] | None = None
     interviewer: dict[str, Any] | None = None
@@ -234,13 +276,18 @@ class InterviewRecord(_Json):
         place : mapping, optional
             Index of each item in its bank; their order of asking when omitted.
         """
-        asked = self.administrations
+        asked = self.by_item()
         columns: dict[str, Any] = {
             name: np.array([np.nan if (v := getattr(a, attribute)) is None else v for a in asked], dtype=np.float64)
             for name, attribute in _COLUMNS.items()
         }
         items = range(len(asked)) if place is None else [place[a.item] for a in asked]
-        return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size)
+        noise = (self.decoding_noise or {}).get("allowed", 0.0)
+        return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise)
+
+    def by_item(self) -> list[Administration]:
+        """See `by_item`."""
+        return by_item(self.administrations, self.samples)
 
 
 @dataclass(slots=True)

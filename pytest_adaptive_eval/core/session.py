@@ -20,6 +20,7 @@ from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
+from pytest_adaptive_eval.core.noise import allowed, bound
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.selection import Attentive, Openable, Proposal, Selector, View, propose
 from pytest_adaptive_eval.core.selectors import SELECTORS, Random
@@ -209,6 +210,10 @@ class Session:
     baseline : Baseline, optional
         Of a paired gate: its scores predict the answers where they are known
         for the whole bank; else its draws are followed, as far as they go.
+    decodings : int
+        Answers that each score is the mean of, where decisions allow for the
+        noise of decoding, see `noise.allowed`; 0 where they do not.  With one
+        answer an item, for all that there may be, see `noise.bound`.
 
     Raises
     ------
@@ -235,7 +240,9 @@ class Session:
         family: int = 0,
         cuts: Sequence[Cut] = (),
         baseline: Baseline | None = None,
+        decodings: int = 0,
     ) -> None:
+        self.decodings = decodings
         self.budget = policy.budget_on(bank)
         self.bank, self.policy = bank, policy
         self._followed = self._paired = None
@@ -461,10 +468,21 @@ class Session:
     def log(self, subject: int = 0) -> DesignLog:
         """The administrations of one subject up to its stop."""
         t = int(self.stopped_at[subject]) if self.stop[subject] else self.asked
-        return DesignLog(
-            **{name: column[subject, :t].copy() for name, column in self._log.items()}, size=len(self.bank)
-        )
+        columns = {name: column[subject, :t].copy() for name, column in self._log.items()}
+        return DesignLog(**columns, size=len(self.bank), noise=float(self._noise(columns["scores"][None])[0]))
 
     def logs(self) -> DesignLog:
         """Everything asked so far of all subjects, arrays of shape (S, asked), not copied."""
-        return DesignLog(**{name: column[:, : self.asked] for name, column in self._log.items()}, size=len(self.bank))
+        columns = {name: column[:, : self.asked] for name, column in self._log.items()}
+        return DesignLog(**columns, size=len(self.bank), noise=self._noise(columns["scores"]))
+
+    def _noise(self, scores: Array) -> Array:
+        """What decoding may add to the variance of scores of shape (s, t), shape (s,); see the class."""
+        n = self.decodings
+        if not n or not scores.size:
+            return np.zeros(len(scores))
+        most = bound(scores)
+        if n > 1:  # answers in [0, 1] of mean s vary by s (1 - s) at most, and by just that if they are right or wrong
+            each = scores * (1.0 - scores) * n / (n - 1)
+            most = np.minimum(most, [allowed(row[~np.isnan(row)]) for row in each])
+        return np.asarray(most / n)

@@ -24,6 +24,7 @@ __all__ = [
     "StandardError",
     "StopReason",
     "StoppingRule",
+    "repeats",
     "resolve_budget",
 ]
 
@@ -158,3 +159,22 @@ def resolve_budget(budget: int | str, items: int) -> int:
     if not 1 <= budget <= items:
         raise ConfigError(f"budget {budget}: the bank has {items} items, so a count lies in 1 ... {items}")
     return budget
+
+
+def repeats(repeat: int | str, asked: int) -> int:
+    """Number of the `asked` items that are asked again: a count, at most all, or a share such as ``"10%"``.
+
+    Raises
+    ------
+    ConfigError
+        It is neither.
+    """
+    text = str(repeat).strip()
+    if text.isdecimal() and not isinstance(repeat, bool):
+        return min(int(text), asked)
+    try:
+        return resolve_budget(text, asked) if asked else 0
+    except ConfigError:
+        raise ConfigError(
+            f'repeat is {repeat!r}, expected a count such as 20, or a share of the items asked in quotes such as "10%"'
+        ) from None

@@ -91,8 +91,10 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
         if size < TOLERANCE:
             break
     everything = np.linalg.inv(information(theta, A, d))
+    # the scores known are off what is expected of their items, see `inference.widened`
+    by_luck = np.sqrt((everything @ (drawn.T @ drawn) @ everything).diagonal() * log.noise)
     if whole:
-        return WeightedAbility(theta, np.zeros(dimensions), np.full(dimensions, np.inf))
+        return WeightedAbility(theta, by_luck, np.full(dimensions, np.inf))
     found = draws(theta)
     t = len(log)
     moves = (found - found.mean(axis=0)) @ everything  # what each draw moves each ability by
@@ -100,4 +102,4 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
     freedom = np.maximum(squares**2 / np.maximum((moves**4).sum(axis=0), 1e-300), 1.0)
     heard = np.linalg.inv(information(theta, drawn, base))
     variance = np.maximum(squares / (t * (t - 1)), (heard - everything).diagonal())
-    return WeightedAbility(theta, np.sqrt(np.maximum(variance, 0.0)), freedom)
+    return WeightedAbility(theta, np.sqrt(np.maximum(variance, 0.0)) + by_luck, freedom)

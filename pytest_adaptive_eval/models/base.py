@@ -6,7 +6,7 @@ import abc
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from pytest_adaptive_eval.core.item import Item, Status
@@ -108,7 +108,18 @@ class Subject(abc.ABC):
     A subclass has an `identity` and answers batches of items.  Tests call
     `generate`, which gives the text, or `score`, which also works where only
     scores were recorded; both raise `Unscored` when there is no answer.
+
+    Attributes
+    ----------
+    sample : int
+        Which draw of an answer is asked for, from 0, while an item is asked
+        repeatedly; an item reaches `answer` with it as ``meta["sample"]``.
+    varies : bool
+        Whether asking again may bring another answer.
     """
+
+    sample = 0
+    varies = True
 
     def __init__(self, identity: SubjectIdentity) -> None:
         self.identity = identity
@@ -124,8 +135,17 @@ class Subject(abc.ABC):
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """One completion an item, in order.  A fault of one item is a status, not an exception."""
 
-    def prefetch(self, items: Sequence[Item]) -> None:
-        """Answer a batch in one call, so that `generate` and `score` find the answers ready."""
+    def prefetch(self, items: Sequence[Item], samples: Sequence[int] = ()) -> None:
+        """Answer a batch in one call, so that `generate` and `score` find the answers ready.
+
+        Parameters
+        ----------
+        items : sequence of Item
+        samples : sequence of int
+            Which draw each is, see `sample`; the first when omitted.
+        """
+        if samples:
+            items = [_drawn(item, sample) for item, sample in zip(items, samples, strict=True)]
         if fresh := [item for item in items if item.id not in self._ready.get(_key(item), {})]:
             for item, completion in zip(fresh, self.answer(fresh), strict=True):
                 self._ready.setdefault(_key(item), {})[item.id] = completion
@@ -174,6 +194,7 @@ class Subject(abc.ABC):
         Unscored
             The answer was truncated, refused, empty or could not be had.
         """
+        item = _drawn(item, self.sample)
         completion = self._take(item) or self.answer([item])[0]
         if completion.status is not Status.OK:
             raise Unscored(completion.status.value, completion.detail, completion.text)
@@ -189,6 +210,11 @@ class Subject(abc.ABC):
         return completion
 
 
+def _drawn(item: Item, sample: int) -> Item:
+    """The item as a subject is asked it for a further draw."""
+    return replace(item, meta={**item.meta, "sample": sample}) if sample else item
+
+
 def _key(item: Item) -> tuple[Any, ...]:
     messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
-    return item.prompt, messages, item.image_paths
+    return item.prompt, messages, item.image_paths, item.meta.get("sample", 0)

@@ -50,6 +50,8 @@ class ReplaySubject(Subject):
         Where they come from, for the record.
     """
 
+    varies = False
+
     def __init__(self, name: str, answers: Mapping[str, Completion], source: str = "") -> None:
         content = {key: [a.text, a.score, a.status.value, a.detail] for key, a in answers.items()}
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -86,7 +86,8 @@ class Account:
             self._reported.add(report.nodeid)
             if self._session is not None:  # questions that will not come, so that progress ends at 100 %
                 budgets = {planned.nodeid: planned.budget for planned in self.state.exchange.planned()}
-                self._session.testscollected += interview.asked - budgets.get(report.nodeid, interview.asked)
+                came = len(interview.administrations)
+                self._session.testscollected += came - budgets.get(report.nodeid, came)
         if study := attached.get("study"):
             self.run.studies.append(study if isinstance(study, StudyRecord) else StudyRecord.from_json(study))
             self._reported.add(report.nodeid)

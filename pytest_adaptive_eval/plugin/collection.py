@@ -16,6 +16,7 @@ from pytest_adaptive_eval.baseline import read_baseline
 from pytest_adaptive_eval.config import Around, CodeRunner, EvalSpec, StudySpec, TaskGraders
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
@@ -197,9 +198,17 @@ class Collection:
             if mine and name not in ("", ids[at]) and parameters == f"{before}{name}{after}]":
                 found[name] = None
         try:
-            return [question(interview, bank.items[bank.index(name)]) for name in found]
+            return [question(interview, *self._sample(bank, name)) for name in found]
         except UsageError as error:
             raise pytest.Collector.CollectError(f"{interview.nodeid}: {error}") from None
+
+    @staticmethod
+    def _sample(bank: ItemBank, name: str) -> tuple[Item, int]:
+        """The item that an id such as ``ITEM#2`` stands for, and which of its samples."""
+        item, sign, number = name.rpartition("#")
+        if sign and number.isdecimal() and int(number) > 1 and item in bank.ids and name not in bank.ids:
+            return bank.items[bank.index(item)], int(number) - 1
+        return bank.items[bank.index(name)], 0
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
@@ -345,7 +354,7 @@ class Collection:
 
     def _planned(self, item: pytest.Item) -> Planned:
         if isinstance(item, Interview):
-            return Planned(item.nodeid, item.evaluation.budget, [i.nodeid for i in self.state.wants.get(item, ())])
+            return Planned(item.nodeid, item.evaluation.questions, [i.nodeid for i in self.state.wants.get(item, ())])
         return Planned(item.nodeid, 0, [held.nodeid for held in self.state.wants.get(item, ())])
 
     def _not_deselected(self, restored: set[pytest.Item]) -> None:

@@ -110,9 +110,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         f'{MARKER}(bank, *, category, values, formats, name, policy="decide", selector, interview, floor, '
-        'budget="20%", stop="decision", standard_error, batch, estimator, seed), or with task, levels, queries, '
-        "stop_at, settle, "
-        "width, scale in place of a bank: ask its items adaptively, one test a question; needs --adaptive-eval",
+        'budget="20%", stop="decision", standard_error, batch, estimator, seed, samples=1, repeat=0), or with task, '
+        "levels, queries, stop_at, settle, width, scale in place of a bank: ask its items adaptively, one test a "
+        "question; needs --adaptive-eval",
     )
     if config.getoption("adaptive_eval"):
         with _idle_threads_asleep():

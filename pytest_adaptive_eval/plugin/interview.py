@@ -9,16 +9,12 @@ so that module- and session-scoped fixtures (the model) are set up once.
 
 from __future__ import annotations
 
-import ast
 import functools
 import gc
 import hashlib
-import inspect
 import json
-import textwrap
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -30,20 +26,20 @@ from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.findings import findings
 from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE, SessionResult
 from pytest_adaptive_eval.core.item import Response, Status
 from pytest_adaptive_eval.core.judging import with_doubt
+from pytest_adaptive_eval.core.noise import item_score
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.planning import outlook_sentence
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, plain
+from pytest_adaptive_eval.core.record import Administration, InterviewRecord, noise_of, plain
 from pytest_adaptive_eval.core.selection import Proposal
 from pytest_adaptive_eval.core.session import Session
-from pytest_adaptive_eval.core.stopping import StopReason
+from pytest_adaptive_eval.core.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
-from pytest_adaptive_eval.plugin.account import relative
 from pytest_adaptive_eval.plugin.question import Question, question
+from pytest_adaptive_eval.plugin.recording import costs_of, noise_notes, recorded, source_hash
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
 
 if TYPE_CHECKING:
@@ -53,8 +49,14 @@ __all__ = ["WIDE_SCOPES", "Interview"]
 
 #: Fixture scopes that outlive a question.
 WIDE_SCOPES = ("session", "package", "module", "class")
-#: What a record says of its bank from the bank's report.
-KEPT = ("task", "category", "twins", "formats", "parts")
+#: What is recorded of a draw, and the columns of a `Proposal` that hold it.
+_DRAWN = {
+    "propensity": "propensities",
+    "predicted": "predictions",
+    **{name: name for name in ("rest", "variance", "down", "up")},
+}
+#: Of the seed by which items are drawn that are asked again.
+_AGAIN = 1
 _sorted = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -156,6 +158,7 @@ class Interview(pytest.Function):
         gc.freeze()  # all that is loaded by now stays: looking through it for garbage would only take time
         try:
             self._ask()
+            self._ask_again()
         except AdaptiveEvalError as error:
             self.give_up(str(error), usage=isinstance(error, UsageError))
         finally:
@@ -193,6 +196,7 @@ class Interview(pytest.Function):
             family=self.state.family,
             cuts=cuts if stops else (),
             baseline=next(iter([*complete, *partial]), None),
+            decodings=evaluation.decodings,
         )
 
     @property
@@ -202,58 +206,79 @@ class Interview(pytest.Function):
 
     def _ask(self) -> None:
         while not self._over and (proposal := self._session.ask()) is not None:
-            scores = [response.score for response in self._batch(proposal)]
+            first = len(self._answers)
+            scores = self._scores(proposal)
             if self.config.getoption("setuponly", False):
                 break  # nothing is asked at all
             self._session.tell(np.array([[np.nan if s is None else s for s in scores]], dtype=float))
-            after = plain(self._session.estimate.theta[0]) if self.evaluation.bank.calibrated else None
-            for entry in self._answers[-len(scores) :]:
+            after = self._ability
+            for entry in self._answers[first:]:
                 entry.theta_after = after
 
-    def _batch(self, proposal: Proposal) -> Iterator[Response]:
-        """Run the questions of one proposal, up to the end of the batch or of the interview."""
-        bank = self.evaluation.bank
-        before = plain(self._session.estimate.theta[0]) if bank.calibrated else None
-        first = len(self._answers) + 1
-        columns = (
-            getattr(proposal, name)[0] for name in ("propensities", "predictions", "rest", "variance", "down", "up")
-        )
-        asked = proposal.items[0].tolist()
-        one = bank.calibrated and bank.dimensions == 1
-        difficulties = plain(bank.difficulty_of(proposal.items[0])) if one else [None] * len(asked)
-        rows = zip(asked, difficulties, *(plain(column) for column in columns), strict=True)
+    def _ask_again(self) -> None:
+        """Ask some of the items once more, drawn uniformly: how far answers differ tells the noise of decoding."""
+        evaluation = self.evaluation
+        items = self._session.log().items
+        count = repeats(evaluation.repeat, len(items)) if self._session.finished else 0
+        rng = np.random.default_rng((evaluation.stream, _AGAIN))
+        drawn = rng.choice(items, count, replace=False).tolist() if count else []
+        while drawn and not self._over:
+            some = enumerate(drawn[: evaluation.policy.batch], 1)
+            del drawn[: len(self._run_all([self._question(i, place, evaluation.samples) for place, i in some]))]
+        if drawn:
+            self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
+
+    @property
+    def _ability(self) -> list[float] | None:
+        """As it is estimated now; None on an uncalibrated bank."""
+        return plain(self._session.estimate.theta[0]) if self.evaluation.bank.calibrated else None
+
+    def _scores(self, proposal: Proposal) -> list[float | None]:
+        """Scores of the items of one proposal, up to the end of the batch or of the interview."""
+        bank, samples = self.evaluation.bank, self.evaluation.samples
+        before, items = self._ability, proposal.items[0]
+        columns = {name: plain(getattr(proposal, column)[0]) for name, column in _DRAWN.items()}
+        if bank.calibrated and bank.dimensions == 1:
+            columns["difficulty"] = plain(bank.difficulty_of(items))
         questions: list[Question] = []
-        for position, (i, difficulty, propensity, predicted, rest, variance, down, up) in enumerate(rows, first):
-            item = bank.items[i]
-            made = question(self, item)
-            made.interview = self
-            made.entry = Administration(
-                position=position,
-                item=item.id,
-                item_hash=item.content_hash,
-                format=item.formats[0],
-                propensity=propensity,
-                predicted=predicted,
-                rest=rest,
-                variance=variance,
-                down=down,
-                up=up,
-                theta_before=before,
-                category=list(item.category),
-                reason=self._session.reason(i),
-                difficulty=difficulty,
-            )
-            questions.append(made)
+        for row, i in enumerate(items.tolist()):
+            known = {name: column[row] for name, column in columns.items()}
+            known |= {"theta_before": before, "reason": self._session.reason(i)}
+            for sample in range(samples):
+                questions.append(self._question(i, len(questions) + 1, sample, **known))
+        given = [response.score for response in self._run_all(questions)]
+        given += [None] * (-len(given) % samples)  # of an item in whose midst the interview ended
+        return [item_score(given[n : n + samples]) for n in range(0, len(given), samples)]
+
+    def _question(self, index: int, place: int, sample: int, **known: Any) -> Question:
+        """The test of one item of the bank, the next but `place` - 1; without what is `known` of a draw, a repeat."""
+        item = self.evaluation.bank.items[index]
+        made = question(self, item, sample)
+        made.interview = self
+        made.entry = Administration(
+            position=len(self._answers) + place,
+            item=item.id,
+            item_hash=item.content_hash,
+            format=item.formats[0],
+            sample=sample,
+            category=list(item.category),
+            **(known or {"reason": "asked again, to measure the noise of decoding", "theta_before": self._ability}),
+        )
+        return made
+
+    def _run_all(self, questions: list[Question]) -> list[Response]:
+        """Run questions that are answered together, up to the last or to the end of the interview."""
         self._pending = questions
+        responses = []
         for made in questions:
             self._run(made)
-            response = self._take(made)
+            responses.append(response := self._take(made))
             made.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
-            yield response
             if response.status.infrastructure:
                 self._check_errors()
             if self._over:
-                return
+                break
+        return responses
 
     def _run(self, made: Question) -> None:
         """Run a question in pytest's own protocol."""
@@ -275,7 +300,8 @@ class Interview(pytest.Function):
         entry.text, entry.detail = plain(response.text), plain(response.detail or made.fault)
         self._answers.append(entry)
         item = made.asked.item
-        self._chances.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
+        if not entry.sample:
+            self._chances.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
         if response.status is Status.OK and response.text:
             self._texts += 1
             self._unreadable += not item.readable(response.text)
@@ -287,7 +313,7 @@ class Interview(pytest.Function):
         latest = self._answers[-ERRORS_IN_A_ROW:]
         if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
             what = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
-        elif bad > ERROR_SHARE * self.evaluation.budget:
+        elif bad > ERROR_SHARE * self.evaluation.questions:
             what = f"{bad} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
         else:
             return
@@ -303,6 +329,11 @@ class Interview(pytest.Function):
         self._spent = subject.usage if isinstance(subject, Subject) else Usage()
         if isinstance(subject, Subject):
             self.check_scope(self, name, self.evaluation.name)
+            if self.evaluation.decodings and not subject.varies:
+                raise ConfigError(
+                    f"{self.evaluation.name}: samples and repeat ask an item anew, and {name!r} has one recorded "
+                    "answer to it: remove samples and repeat, or ask a model"
+                )
         if name in known:
             self._identity = known[name].identity
         elif subject is not None:
@@ -317,7 +348,12 @@ class Interview(pytest.Function):
             name=f"{self.nodeid} {evaluation.name} {self._code}",
             bank=evaluation.bank.content_hash,
             scale=evaluation.bank.scale,
-            policy={**evaluation.policy.to_json(), "budget": evaluation.budget},
+            policy={
+                **evaluation.policy.to_json(),
+                "budget": evaluation.budget,
+                "samples": evaluation.samples,
+                "repeat": str(evaluation.repeat),
+            },
             seed=evaluation.stream,
             checkpoint=self._identity.checkpoint,
             decoding=self._decoding,
@@ -326,15 +362,7 @@ class Interview(pytest.Function):
 
     @functools.cached_property
     def _code(self) -> str:
-        """Hash of the test's source without its decorators: what it makes of an item is not known otherwise."""
-        if hasattr(self.obj, "adaptive_eval_where"):
-            return ""  # from TOML: the package's own
-        try:
-            source = textwrap.dedent(inspect.getsource(self.obj))
-            source = "".join(source.splitlines(keepends=True)[ast.parse(source).body[0].lineno - 1 :])
-        except (OSError, TypeError, SyntaxError):
-            return ""
-        return hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
+        return source_hash(self.obj)
 
     @staticmethod
     def check_scope(node: pytest.Function, name: str, where: str) -> None:
@@ -383,9 +411,9 @@ class Interview(pytest.Function):
     def _prefetch(self, made: Question) -> None:
         """Have the whole batch answered in one call, when its first unanswered question comes."""
         if len(self._pending) > 1 and isinstance(self._subject, Subject):
-            rest = self._pending[self._pending.index(made) :]
-            known = self._journal
-            self._subject.prefetch([q.asked.item for q in rest if known is None or known.get(self._key(q)) is None])
+            rest, known = self._pending[self._pending.index(made) :], self._journal
+            asked = [q.asked for q in rest if known is None or known.get(self._key(q)) is None]
+            self._subject.prefetch([one.item for one in asked], [one.sample for one in asked])
             self._pending = [made]
 
     def remember(self, made: Question, response: Response) -> None:
@@ -404,9 +432,8 @@ class Interview(pytest.Function):
 
     def _finish(self, seconds: float) -> None:
         evaluation, bank, session = self.evaluation, self.evaluation.bank, self._session
-        calibrated_on = self._identity.name in bank.subjects
         notes = list(evaluation.notes)
-        if calibrated_on:
+        if self._identity.name in bank.subjects:
             notes.append(f"{self._identity.name} is one of the subjects that calibrated the bank")
         if self.unplanned and session.policy.stop == "decision":
             notes.append(
@@ -416,6 +443,8 @@ class Interview(pytest.Function):
             notes.append("the whole budget was asked, so that the run's record can serve as a baseline")
         files = [file for file in self.sources.values() if isinstance(file, BaselineFile)]
         notes += filter(None, (file.age(datetime.now(UTC)) for file in files))
+        noise = noise_of(self._answers, evaluation.samples, len(bank)) if evaluation.decodings else None
+        notes += noise_notes(noise, self._identity) if noise else []
         chance = float(np.mean(self._chances)) if self._chances else np.nan
         if self._texts and self._unreadable > UNREADABLE_SHARE * self._texts:
             self.give_up(
@@ -430,6 +459,7 @@ class Interview(pytest.Function):
             evaluation.name,
             session,
             statuses=self._statuses,
+            noise=noise.allowed if noise else None,
             error=self._error,
             chance=None if np.isnan(chance) else chance,
             notes=tuple(notes),
@@ -437,50 +467,26 @@ class Interview(pytest.Function):
             **plan,
         )
         self.result = with_doubt(result)
-        self.record = InterviewRecord(
-            name=evaluation.name,
-            nodeid=self.nodeid,
-            subject=self._identity.to_json(),
-            bank={
-                "name": bank.name,
-                "path": relative(evaluation.path, self.config.rootpath) if evaluation.path else "",
-                "content_hash": bank.content_hash,
-                "scale": bank.scale,
-                "size": len(bank),
-                "calibrated": bank.calibrated,
-                "model": bank.model,
-                "trusted": bank.report.get("trusted") is not False,
-                "calibration_subject": calibrated_on,
-                **{name: bank.report[name] for name in KEPT if name in bank.report},
-            },
-            policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
-            conditions=[condition.to_json() for condition in self.planned],
-            seconds=round(seconds, 3),
-            administrations=self._answers,
-            **findings(self.result, [a.theta_before or [] for a in self._answers] if bank.calibrated else None),
+        self.record = recorded(
+            evaluation,
+            self.nodeid,
+            self.config.rootpath,
+            self._identity,
+            self.result,
+            self._answers,
+            conditions=self.planned,
+            noise=noise,
+            seconds=seconds,
         )
-        self.record.asked = len(self._answers)  # also those of a batch that was cut off
         if code := self._code:
             self.record.extra["prompt"] = code
         self.record.interviewer = plain(session.account) or None
-        self.record.costs = self._costs(self.record)
+        if isinstance(self._subject, Subject):
+            self.record.costs = costs_of(self._subject.usage - self._spent, self.record)
         if self._journal is not None:
             self.record.extra["journal"] = self._journal.path.name
         if self._usage:
             self.record.extra["usage_error"] = True
-
-    def _costs(self, record: InterviewRecord) -> dict[str, Any]:
-        """What the questions cost, and choosing them; in FLOPs over those of asking the subject the whole bank."""
-        if not isinstance(self._subject, Subject):
-            return {}
-        subject = (self._subject.usage - self._spent).to_json()
-        given = (record.interviewer or {}).get("interviewer") or {}
-        interviewer = {name: given[name] for name in subject if name in given}
-        found: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
-        if subject["calls"] and subject["flops"]:
-            whole = subject["flops"] / subject["calls"] * record.size
-            found["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
-        return found if subject["calls"] else {}
 
     def runtest(self) -> None:
         """Fail when the interview is void; wrong answers never fail it."""

@@ -12,6 +12,7 @@ import pytest
 from pytest_adaptive_eval.core.item import Item, Response, Status
 from pytest_adaptive_eval.core.record import Administration, plain
 from pytest_adaptive_eval.errors import AdaptiveEvalError, Unscored, UsageError
+from pytest_adaptive_eval.models.base import Subject
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
@@ -50,11 +51,12 @@ def is_placeholder(node: object) -> bool:
 class AskedItem:
     """What a test gets as ``item``: the bank's item, and a way to score it.
 
-    Attributes of `pytest_adaptive_eval.core.item.Item` are read through.
+    Attributes of `pytest_adaptive_eval.core.item.Item` are read through; `sample`
+    counts the answers asked for to this item, from 0, such as for a seed.
     """
 
-    def __init__(self, item: Item) -> None:
-        self.item = item
+    def __init__(self, item: Item, sample: int = 0) -> None:
+        self.item, self.sample = item, sample
         self.given: float | None = None
         self.text = ""
 
@@ -77,11 +79,11 @@ class AskedItem:
         self.given = number
 
 
-def question(template: pytest.Function, item: Item) -> Question:
-    """The test of one item, made from the placeholder or a function like it."""
-    asked = AskedItem(item)
-    spec = template.callspec
-    ids = [item.id if part.startswith(PARAMETER) else part for part in spec._idlist]
+def question(template: pytest.Function, item: Item, sample: int = 0) -> Question:
+    """The test of one item, made from the placeholder or a function like it; samples are ``ITEM``, ``ITEM#2`` ..."""
+    asked = AskedItem(item, sample)
+    spec, name = template.callspec, f"{item.id}#{sample + 1}" if sample else item.id
+    ids = [name if part.startswith(PARAMETER) else part for part in spec._idlist]
     made = Question.from_parent(
         template.parent,
         name=f"{template.originalname}[{'-'.join(ids)}]",
@@ -120,6 +122,16 @@ class Question(pytest.Function):
 
     def runtest(self) -> None:
         """Run the test, or take the answer that the journal already has."""
+        subjects = [value for value in self.funcargs.values() if isinstance(value, Subject)]
+        try:
+            for subject in subjects:
+                subject.sample = self.asked.sample
+            self._runtest()
+        finally:
+            for subject in subjects:
+                subject.sample = 0
+
+    def _runtest(self) -> None:
         if self.interview is None or self.entry is None:
             super().runtest()
             if self.asked.given is not None and self.asked.given < 1:

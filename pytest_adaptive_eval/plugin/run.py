@@ -182,7 +182,7 @@ class AdaptiveEval:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Count the questions to come, so that progress is true."""
-        session.testscollected += sum(i.evaluation.budget for i in session.items if isinstance(i, Interview))
+        session.testscollected += sum(i.evaluation.questions for i in session.items if isinstance(i, Interview))
         return (yield)
 
     @pytest.hookimpl(tryfirst=True)

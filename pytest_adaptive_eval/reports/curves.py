@@ -140,7 +140,7 @@ def kind_of(asked: Administration) -> Kind:
 
 def ability_trace(interview: InterviewRecord, bank: ItemBank | None) -> Trace | None:
     """The ability along the interview; None where there is none, or more than one dimension."""
-    asked = interview.administrations
+    asked = interview.by_item()
     end = _single(interview.theta)
     before = [_single(a.theta_before) for a in asked]
     known = [value for value in (*before, end) if value is not None]
@@ -167,7 +167,7 @@ def _errors(interview: InterviewRecord, before: list[float], bank: ItemBank) -> 
     """Standard errors before each question, estimated anew; None where that gives other abilities."""
     import numpy as np
 
-    asked = interview.administrations
+    asked = interview.by_item()
     make = ESTIMATORS.get(str(interview.policy.get("estimator")))
     place = {name: n for n, name in enumerate(bank.ids)}
     items = [place.get(a.item, -1) for a in asked]
@@ -238,7 +238,7 @@ def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Thres
 def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
     """Share right by difficulty, in bins of as many answers each; None with too few answers."""
     rows = []
-    for asked in interview.administrations:
+    for asked in interview.by_item():
         values = [real(value) for value in (asked.difficulty, asked.score, asked.predicted)]
         if None not in values:
             rows.append(tuple(value for value in values if value is not None))

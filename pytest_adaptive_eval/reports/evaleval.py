@@ -98,7 +98,7 @@ def samples(
             "model_id": whole["model_info"]["id"],
             "evaluation_name": first["evaluation_name"],
             "evaluation_result_id": first["evaluation_result_id"],
-            "sample_id": item,
+            "sample_id": f"{item}#{asked.sample + 1}" if as_count(asked.sample) else item,
             "sample_hash": sample_hash,
             "interaction_type": "single_turn",
             "input": given,

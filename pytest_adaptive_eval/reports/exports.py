@@ -224,6 +224,7 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
         for key, title in (("estimate", "accuracy"), ("low", "accuracy_low"), ("high", "accuracy_high")):
             add(accuracy.get(key), name, title)
         add(interview.accuracy_error, name, "accuracy_standard_error")
+        add((interview.decoding_noise or {}).get("error"), name, "decoding_noise")
         if interview.accuracy is None:
             add(
                 (interview.accuracy_conformal or interview.accuracy_model or {}).get("estimate"),

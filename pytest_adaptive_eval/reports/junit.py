@@ -182,6 +182,8 @@ def _properties(record: RunRecord, interview: InterviewRecord) -> dict[str, str]
         "seed": interview.policy.get("seed"),
         "theta": interview.theta,
         "standard_error": interview.standard_error,
+        "samples": interview.samples,
+        "decoding_noise": (interview.decoding_noise or {}).get("error"),
         "asked": interview.asked,
         "scored": interview.scored,
         "bank_size": interview.size,

@@ -173,8 +173,10 @@ def _cells(interview: InterviewRecord) -> dict[str, str]:
 
 
 def _end(interview: InterviewRecord) -> str:
-    missing = words.missing(interview)
-    return clean_terminal(words.stop(interview) + (f" (no score: {missing})" if missing else ""), _SENTENCE)
+    missing, noise = words.missing(interview), words.noise(interview)
+    told = [f"no score: {missing}"] if missing else []
+    told += [f"decoding noise {noise}"] if noise else []
+    return clean_terminal(words.stop(interview) + (f" ({'; '.join(told)})" if told else ""), _SENTENCE)
 
 
 def _row(cells: Mapping[str, str], wide: Mapping[str, int]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.reports.typed import as_numbers
 
@@ -23,6 +24,7 @@ __all__ = [
     "gates_by_study",
     "in_parts",
     "missing",
+    "noise",
     "outcome",
     "quantities",
     "quantity",
@@ -125,6 +127,16 @@ def share(interview: InterviewRecord) -> str:
 def missing(interview: InterviewRecord) -> str:
     """Administrations without a score, such as ``2 timeout, 1 refused``; empty if there are none."""
     return ", ".join(f"{n} {status}" for status, n in interview.statuses.items() if n and status != "ok")
+
+
+def noise(interview: InterviewRecord) -> str:
+    """``.0031, by 26 answers to 13 items``: what decoding adds to the accuracy's error; empty where it is not known."""
+    found = interview.decoding_noise if isinstance(interview.decoding_noise, Mapping) else {}
+    error, items, answers = (_real(found, name) for name in ("error", "items", "answers"))
+    if error is None:
+        return ""
+    by = "" if items is None or answers is None else f", by {answers:.0f} answers to {counted(int(items), 'item')}"
+    return _shown(error, 4) + by
 
 
 def stop(interview: InterviewRecord) -> str:

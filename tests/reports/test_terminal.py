@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.terminal import Line, summary_lines, verdict_lines, write_lines
 from pytest_adaptive_eval.reports.text import columns
 
@@ -193,3 +194,11 @@ def test_a_terminal_without_unicode(make: SimpleNamespace) -> None:
     lines = text(summary_lines(record, 70, ascii_only=True))
     assert lines[0].startswith("\\u6a21\\u578b...x")
     assert lines[1] == "  ability 1.23 +- .31, accuracy .612 [.551, .671], asked 96/640 15%"
+
+
+def test_the_noise_of_decoding_stands_with_the_end(make: SimpleNamespace) -> None:
+    measured = make.interview(decoding_noise={"error": 0.00314, "items": 1, "answers": 2})
+    text = "".join(part for line in summary_lines(make.record([measured]), 200) for part, _ in line)
+    assert "(decoding noise .0031, by 2 answers to 1 item)" in text
+    for damaged in (None, {}, {"error": None}, {"error": "x"}, {"error": float("inf")}, [1]):
+        assert words.noise(make.interview(decoding_noise=damaged)) == ""

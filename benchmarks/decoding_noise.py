@@ -1,0 +1,94 @@
+"""Error rates of gates on the accuracy expected over decodings, with items asked once, repeated or sampled.
+
+Each item of a bank has an expected score, drawn once from a beta distribution, and an answer is right with that chance.
+The threshold lies at the bank's expected accuracy, where a verdict may be wrong at most one time in twenty to each
+side; the bank's predictions are the expected scores with noise.  Beside it the same gate without measuring.
+
+    python benchmarks/decoding_noise.py --seeds 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+import numpy as np
+
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.betting import Claim, decide
+from pytest_adaptive_eval.core.inference import with_missing_bounded
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.core.noise import DecodingNoise
+from pytest_adaptive_eval.core.session import POLICIES, Session
+
+#: Expected scores: temperature .7 of a trained checkpoint (mostly sure), and of one that is hardly ever sure.
+KINDS = {"mostly sure": (0.07, 0.07), "hardly sure": (2.0, 2.0)}
+WAYS = ((1, 0.1), (1, 0.3), (3, 0.0))
+
+
+def verdicts(
+    expected: np.ndarray, side: int, seeds: int, samples: int, repeat: float, stop: str, budget: str, *, measured: bool
+) -> tuple[np.ndarray, float]:
+    """Outcomes of a gate whose threshold lies just beyond the truth, and the mean number of items asked."""
+    n, rng = len(expected), np.random.default_rng(side + 1)
+    p = np.clip(expected, 0.02, 0.98)
+    bank = ItemBank(
+        "simulated",
+        [f"q{i}" for i in range(n)],
+        [Item(f"q{i}", "?") for i in range(n)],
+        np.ones((n, 1)),
+        np.log(p / (1.0 - p)) + rng.normal(0.0, 0.5, n),
+    )
+    claim = Claim(float(expected.sum()) + side * 1e-6)
+    policy = replace(POLICIES["decide"], budget=budget, stop=stop)
+    session = Session(bank, policy, seed=7, subjects=seeds, claims=(claim,), decodings=samples if measured else 0)
+    answers = (rng.random((seeds, n, samples)) < expected[:, None]).astype(float)
+    scores = answers.mean(axis=2)
+    while (proposal := session.ask()) is not None:
+        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
+    outcomes, asked = np.zeros(seeds, dtype=int), 0
+    for s in range(seeds):
+        log = session.log(s)
+        asked += len(log)
+        if measured:
+            given = [list(answers[s, i]) for i in log.items]
+            for k in rng.choice(len(log), round(repeat * len(log)), replace=False):
+                given[k].append(float(rng.random() < expected[log.items[k]]))
+            log = replace(log, noise=DecodingNoise.of(given, log.scores.tolist(), samples, n).allowed)
+        if stop == "decision":
+            outcomes[s] = decide(log, [claim]).outcome[0]
+        else:
+            wrong, right = with_missing_bounded(log)
+            outcomes[s] = int(wrong.low * n >= claim.total) - int(right.high * n < claim.total)
+    return outcomes, asked / seeds
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--items", type=int, default=300)
+    options = parser.parse_args()
+    for kind, shape in KINDS.items():
+        expected = np.random.default_rng(3).beta(*shape, options.items)
+        print(
+            f"{kind}: {2 * float((expected * (1 - expected)).mean()):.3f} of the answers differ between two decodings"
+        )
+        for stop, budget in (("decision", "20%"), ("decision", "100%"), ("budget", "50%"), ("budget", "100%")):
+            for samples, repeat in WAYS:
+                rates = []
+                for measured in (True, False):
+                    for side in (1, -1):
+                        found, _ = verdicts(
+                            expected, side, options.seeds, samples, repeat, stop, budget, measured=measured
+                        )
+                        rates.append(float((found == side).mean()))
+                print(
+                    f"  {stop:8} {budget:>4}  samples {samples} repeat {repeat:3.0%}  false PASS / FAIL "
+                    f"{rates[0]:.3f} / {rates[1]:.3f}, not measured {rates[2]:.3f} / {rates[3]:.3f}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

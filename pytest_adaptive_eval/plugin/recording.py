@@ -1,0 +1,116 @@
+"""An interview's record, put together at its end."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.config import Evaluation
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.findings import findings
+from pytest_adaptive_eval.core.gates import SessionResult
+from pytest_adaptive_eval.core.noise import DecodingNoise
+from pytest_adaptive_eval.core.record import Administration, InterviewRecord, by_item
+from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.plugin.account import relative
+
+__all__ = ["costs_of", "noise_notes", "recorded", "source_hash"]
+
+#: What a record says of its bank from the bank's report.
+KEPT = ("task", "category", "twins", "formats", "parts")
+
+
+def source_hash(test: Callable[..., object]) -> str:
+    """Hash of a test's source without its decorators: what it makes of an item is not known otherwise."""
+    if hasattr(test, "adaptive_eval_where"):
+        return ""  # from TOML: the package's own
+    try:
+        source = textwrap.dedent(inspect.getsource(test))
+        source = "".join(source.splitlines(keepends=True)[ast.parse(source).body[0].lineno - 1 :])
+    except (OSError, TypeError, SyntaxError):
+        return ""
+    return sha256(source.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def noise_notes(noise: DecodingNoise, identity: SubjectIdentity) -> list[str]:
+    """What a reader of any verdict must know of the noise of decoding."""
+    notes = [noise.sentence]
+    if identity.decoding.get("temperature") == 0:
+        notes.append("decoding is greedy, so that answers to an item can differ by device or batch noise only")
+    return notes
+
+
+def recorded(
+    evaluation: Evaluation,
+    nodeid: str,
+    root: Path,
+    identity: SubjectIdentity,
+    result: SessionResult,
+    answers: list[Administration],
+    *,
+    conditions: Sequence[Condition],
+    noise: DecodingNoise | None,
+    seconds: float,
+) -> InterviewRecord:
+    """The record of an interview.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    nodeid : str
+        Of the placeholder.
+    root : Path
+        Folder that the bank's path is told relative to.
+    identity : SubjectIdentity
+    result : SessionResult
+    answers : list of Administration
+    conditions : sequence of Condition
+        Known before the first question.
+    noise : DecodingNoise or None
+        Where it was measured.
+    seconds : float
+    """
+    bank, items = evaluation.bank, by_item(answers, evaluation.samples)
+    record = InterviewRecord(
+        name=evaluation.name,
+        nodeid=nodeid,
+        subject=identity.to_json(),
+        bank={
+            "name": bank.name,
+            "path": relative(evaluation.path, root) if evaluation.path else "",
+            "content_hash": bank.content_hash,
+            "scale": bank.scale,
+            "size": len(bank),
+            "calibrated": bank.calibrated,
+            "model": bank.model,
+            "trusted": bank.report.get("trusted") is not False,
+            "calibration_subject": identity.name in bank.subjects,
+            **{name: bank.report[name] for name in KEPT if name in bank.report},
+        },
+        policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
+        conditions=[condition.to_json() for condition in conditions],
+        seconds=round(seconds, 3),
+        samples=evaluation.samples,
+        decoding_noise=noise.to_json() if noise else None,
+        administrations=answers,
+        **findings(result, [a.theta_before or [] for a in items] if bank.calibrated else None),
+    )
+    record.asked = len(items)  # also those of a batch that was cut off
+    return record
+
+
+def costs_of(spent: Usage, record: InterviewRecord) -> dict[str, Any]:
+    """What the questions cost, and choosing them; in FLOPs over those of asking the subject the whole bank once."""
+    subject = spent.to_json()
+    given = (record.interviewer or {}).get("interviewer") or {}
+    interviewer = {name: given[name] for name in subject if name in given}
+    found: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
+    if subject["calls"] and subject["flops"]:
+        whole = subject["flops"] / subject["calls"] * record.size
+        found["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
+    return found if subject["calls"] else {}
