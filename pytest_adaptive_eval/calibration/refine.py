@@ -295,12 +295,7 @@ def _ranking(
 
 
 def _separations(fit: MultimodalFit, gain: Array, like: Array, information: Array, low: Bools) -> dict[str, Separation]:
-    columns = {
-        f"{kind} {part}": values[:, k]
-        for kind, values in (("difficulty", fit.items.difficulty), ("discrimination", fit.items.discrimination))
-        for k, part in enumerate(fit.items.modalities.parts)
-    }
-    columns |= {"information": information, "gain": gain, "gain of like": like}
+    columns = {**fit.items.parameters, "information": information, "gain": gain, "gain of like": like}
     return {name: separation(values, low) for name, values in columns.items()}
 
 

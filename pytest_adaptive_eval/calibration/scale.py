@@ -63,11 +63,7 @@ def format_scale(
         "seed": seed,
     }
     if low is not None and low.any() and not low.all():
-        columns = {
-            f"{kind} {part}": values[:, k]
-            for kind, values in (("difficulty", fit.items.difficulty), ("discrimination", fit.items.discrimination))
-            for k, part in enumerate(modalities.parts)
-        }
-        columns["information"] = fit.items.information(fit.population.theta[None])[0].sum(axis=1)
+        information = fit.items.information(fit.population.theta[None])[0].sum(axis=1)
+        columns = {**fit.items.parameters, "information": information}
         report["separations"] = [{"name": name, **asdict(separation(x, low))} for name, x in columns.items()]
     return replace(scale, standings=scale.standing(fit.abilities.theta), report=report)

@@ -79,23 +79,24 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
         raise ConfigError(
             f'formats is {formats!r}, expected "all" or a list of two or more, such as ["image+text", "text"]'
         )
-    known = list(dict.fromkeys(form for item in bank.items for form in item.formats))
+    have = [{form: pair_id(item, form) for form in item.formats} for item in bank.items]  # read once: texts are lazy
+    known = list(dict.fromkeys(form for own in have for form in own))
     if wanted is not None and (unknown := [form for form in wanted if form not in known]):
         raise ConfigError(
             f"no item of the bank {bank.name!r} has the format {unknown[0]!r}; they have {', '.join(known)}"
         )
     places: list[tuple[int, str]] = []
     ids: list[str] = []
-    for place, item in enumerate(bank.items):
-        own = [form for form in item.formats if wanted is None or form in wanted]
+    for place, names in enumerate(have):
+        own = [form for form in names if wanted is None or form in wanted]
         if len(own) < 2:
             raise ConfigError(
-                f"item {item.id!r} of the bank {bank.name!r} has {len(own)} of the formats "
+                f"item {bank.ids[place]!r} of the bank {bank.name!r} has {len(own)} of the formats "
                 f"{', '.join(wanted or known)}: "
                 'asking in formats needs two or more; add "formats" to the item, such as ["image+text", "text"]'
             )
         places += [(place, form) for form in own]
-        ids += [pair_id(item, form) for form in own]
+        ids += [names[form] for form in own]
     order = [form for form in known if any(form == own for _, own in places)]
     shared: dict[str, Any] = {
         "ids": ids,

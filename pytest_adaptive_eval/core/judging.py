@@ -174,14 +174,15 @@ def _by_part(result: SessionResult, condition: Condition, verdict: Verdict) -> V
         why = f"{counted(result.asked, 'answer')} of the {fewest} that abilities in parts take: set a larger budget"
         return replace(verdict, outcome=Outcome.INCONCLUSIVE, notes=(why, *verdict.notes))
     place = result.bank.parts.index(condition.part)
-    wrong, right = (weighted_ability(result.bank, result.log.with_missing_as(score)) for score in (0.0, 1.0))
+    ways = (0.0, 1.0) if result.scored < result.asked else (0.5,)
+    found = [weighted_ability(result.bank, result.log.with_missing_as(score)) for score in ways]
     assert result.theta is not None
     assert result.standard_error is not None
     corrected = 1.0 - (1.0 - condition.confidence) / max(result.family, 1)
 
     def bounds(confidence: float) -> tuple[float, float]:
         ends = []
-        for one in (wrong, right):
+        for one in found:
             half = student_quantile(float(one.freedom[place]), confidence) * one.standard_error[place]
             ends += [float(one.theta[place] - half), float(one.theta[place] + half)]
         return min(ends), max(ends)

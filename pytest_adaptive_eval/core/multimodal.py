@@ -177,6 +177,15 @@ class MultimodalItems:
     def __len__(self) -> int:
         return len(self.discrimination)
 
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """Difficulty and discrimination by part, such as ``difficulty cross``, each of shape (n,)."""
+        return {
+            f"{kind} {part}": values[:, k]
+            for kind, values in (("difficulty", self.difficulty), ("discrimination", self.discrimination))
+            for k, part in enumerate(self.modalities.parts)
+        }
+
     def probability(self, theta: Array) -> Array:
         """Probability of a right answer of subjects with abilities (S, K), shape (S, n, F)."""
         n, formats, parts = self.slopes.shape
