@@ -1,0 +1,67 @@
+"""``calibrate --formats``: a bank with parameters in formats, from a table of answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.core.formats import asked_in_formats
+
+pytest.importorskip("torch", reason="fits of M2 and M3 need torch (extra hf)")
+
+FORMATS = ("image+text", "image", "text", "none")
+
+
+def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    subjects, items = 12, 30
+    ability, needy = rng.normal(size=subjects), np.arange(items) % 2 == 0
+    rows = ["subject,item,format,score"]
+    for s in range(subjects):
+        for i in range(items):
+            for form in FORMATS:
+                easy = form == "image+text" or (form == "image" and not needy[i])
+                p = 1 / (1 + np.exp(-1.5 * ability[s] - 0.5)) if easy else 0.1
+                rows.append(f"s{s},q{i},{form},{int(rng.random() < p)}")
+    Path("answers.csv").write_text("\n".join(rows) + "\n")
+    texts = [
+        {
+            "id": f"q{i}",
+            "prompt": "?",
+            "answer": "yes",
+            "formats": FORMATS,
+            "meta": {"low_quality": "image"} if not needy[i] else {},
+        }
+        for i in range(items)
+    ]
+    Path("items.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+    command = ["calibrate", "answers.csv", "--items", "items.jsonl", "--formats", "m2", "--policy", "none", "--force"]
+    main([*command, "-o", "v.bank"])
+    said = capsys.readouterr().out
+    assert "in formats: M2-IRT, held-out ROC-AUC" in said
+    assert "share of the abilities' variance that is not error: base" in said
+    bank = read_bank("v.bank")
+    scale = bank.in_formats
+    assert scale is not None
+    assert scale.standings.shape == (len(bank.subjects), 4)
+    order = [int(name[1:]) for name in bank.ids]
+    assert scale.gains[needy[order]].mean() > scale.gains[~needy[order]].mean() + 0.1
+    told = {row["name"]: row for row in scale.report["separations"]}
+    assert set(told) >= {"difficulty cross", "discrimination base", "information"}
+    assert 0 <= told["information"]["p"] <= 1
+    pairs = asked_in_formats(bank)
+    assert (len(pairs), pairs.parts) == (len(bank) * 4, ("base", "image", "text", "cross"))
+
+
+def test_responses_in_one_format_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "r.csv").write_text("subject,q1,q2\na,1,0\nb,0,1\n")
+    assert main(["calibrate", str(tmp_path / "r.csv"), "--formats", "m3"]) != 0
+    assert "neither the columns subject, item, format and score" in capsys.readouterr().err
