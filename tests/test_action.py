@@ -380,6 +380,7 @@ def test_promotion_waits_for_the_gate() -> None:
     assert jobs["gate"]["outputs"] == {"promote": "${{ steps.gate.outputs.promote }}"}
     assert jobs["gate"]["permissions"] == {"contents": "read", "actions": "read"}
     gate = next(step for step in jobs["gate"]["steps"] if step.get("id") == "gate")
+    assert gate["uses"] == f"your-organisation/pytest-adaptive-eval@{'0' * 40}", "nobody can put an action there"
     assert set(gate["with"]) <= set(load(ACTION)["inputs"])
     assert load(PROMOTE)["concurrency"]["cancel-in-progress"] is False
 

@@ -45,6 +45,7 @@ def add_record_verbs(verbs: Any) -> None:
     add("--junit", metavar="FILE", type=Path, help="a JUnit report of the gates")
     add("--github", action="store_true", help="annotations, step summary and outputs of a GitHub Actions step")
     add("--responses", metavar="FILE", type=Path, help="every answer, as JSON lines or, by its suffix, CSV")
+    add("--studies", metavar="FILE", type=Path, help="what studies found of each subject, as JSON lines or CSV")
     add("--every-eval-ever", metavar="DIR", type=Path, help="the neutral format Every Eval Ever")
     add("--mlflow", action="store_true", help="log metrics to MLflow, as its environment variables say")
     _bank_argument(report)

@@ -62,12 +62,16 @@ def report_command(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, ItemBank]) -> None:
-    if not (options.responses or options.every_eval_ever or options.mlflow):
+    if not (options.responses or options.studies or options.every_eval_ever or options.mlflow):
         return
     from pytest_adaptive_eval.reports.exports import every_eval_ever, log_mlflow, write_export
 
-    if options.responses:
-        write_export(record, options.responses, "csv" if options.responses.suffix == ".csv" else "jsonl")
+    for path, studies in ((options.responses, False), (options.studies, True)):
+        if path:
+            write_export(record, path, "csv" if path.suffix == ".csv" else "jsonl", studies=studies)
+    if options.responses and record.studies and not options.studies:
+        names = ", ".join(study.name for study in record.studies)
+        screen.note(f"{options.responses} holds answers to items, and studies ({names}) have none: see --studies FILE")
     if options.every_eval_ever:
         every_eval_ever(record, options.every_eval_ever, banks=banks)
     if options.mlflow:

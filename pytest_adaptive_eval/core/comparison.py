@@ -66,6 +66,8 @@ class Comparison:
         Why the two do not compare; empty when they do.
     ability, accuracy, auc : Difference or None
         None where one of the two has none, or the scales differ; auc of climbs, in levels.
+    parts : mapping of str to Difference
+        Ability by part, of banks asked in formats, where both have it on one scale.
     categories : mapping of str to Difference
         Accuracy by category, where both have one.
     common : int
@@ -80,6 +82,7 @@ class Comparison:
     ability: Difference | None = None
     accuracy: Difference | None = None
     auc: Difference | None = None
+    parts: Mapping[str, Difference] | None = None
     categories: Mapping[str, Difference] | None = None
     common: int = 0
     lost: tuple[str, ...] = ()
@@ -94,6 +97,7 @@ class Comparison:
             "ability": self.ability.to_json() if self.ability else None,
             "accuracy": self.accuracy.to_json() if self.accuracy else None,
             "auc": self.auc.to_json() if self.auc else None,
+            "parts": {name: found.to_json() for name, found in (self.parts or {}).items()},
             "categories": {name: found.to_json() for name, found in (self.categories or {}).items()},
             "common": self.common,
             "lost": list(self.lost),
@@ -112,9 +116,10 @@ def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
     names = (str(before.subject.get("name", "")), str(after.subject.get("name", "")))
     if why := _refusal(before, after):
         return Comparison(after.name, names, why)
-    ability = None
+    ability, parts = None, {}
     if before.bank.get("scale") == after.bank.get("scale"):
         ability = _difference(_first(before.theta), _first(after.theta), _ability_error(before), _ability_error(after))
+        parts = _parts(before, after)
     scores = [{a.item: a.score for a in i.by_item() if a.score is not None} for i in (before, after)]
     common = [item for item in scores[0] if item in scores[1]]
     return Comparison(
@@ -125,6 +130,7 @@ def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
             _estimate(before.accuracy), _estimate(after.accuracy), before.accuracy_error, after.accuracy_error
         ),
         auc=_difference(_area(before), _area(after), area_error(before), area_error(after)),
+        parts=parts,
         categories=_categories(before, after),
         common=len(common),
         lost=tuple(item for item in common if scores[1][item] < scores[0][item]),
@@ -175,6 +181,16 @@ def _first(values: list[float] | None) -> float | None:
 
 def _ability_error(interview: InterviewRecord) -> float | None:
     return _first(interview.standard_error)
+
+
+def _parts(before: InterviewRecord, after: InterviewRecord) -> dict[str, Difference]:
+    """By part of ability, on one scale, whose parts are the same."""
+    names = after.bank.get("parts")
+    rows = [before.theta, after.theta, before.standard_error, after.standard_error]
+    if not isinstance(names, list) or any(row is None or len(row) != len(names) for row in rows):
+        return {}
+    changes = {str(name): _difference(*(row[n] for row in rows if row)) for n, name in enumerate(names)}
+    return {name: change for name, change in changes.items() if change is not None}
 
 
 def _estimate(interval: Mapping[str, Any] | None) -> float | None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conditions import PLANNING_MARGIN, Condition
+from pytest_adaptive_eval.core.gap import gap_claims
 from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.pairing import FLIPS, Baseline
 from pytest_adaptive_eval.core.projection import ability_at
@@ -51,6 +52,9 @@ class Outlook:
         Questions asked already.
     log_wealth : float
         Reached by them.
+    together : int
+        Claims that must all be decided, each with the same chance; taken as independent, which is no more than the
+        chance where they share draws.
     """
 
     size: int
@@ -59,9 +63,14 @@ class Outlook:
     confidence: float = 0.95
     asked: int = 0
     log_wealth: float = 0.0
+    together: int = 1
 
     def chance(self, asked: int) -> float:
         """Probability of a verdict after at most `asked` questions in all."""
+        return self._alone(asked) ** self.together
+
+    def _alone(self, asked: int) -> float:
+        """The same of one claim."""
         if asked >= self.size:
             return 1.0
         if asked <= self.asked:
@@ -128,10 +137,38 @@ def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, baseline: Bas
         p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote)
     else:
         return max(accuracy * (1.0 - accuracy), 0.25 / n)
+    return float((irt.weight(p) / _first_chances(bank, policy, p)).sum()) / n**2
+
+
+def _first_chances(bank: ItemBank, policy: Policy, p: Array) -> Array:
+    """Chance of each item at the first draw, shape (1, n), where it is answered right with chance `p`."""
     theta = np.zeros((1, bank.dimensions))
     covariance = policy.estimator.prior(1, bank.dimensions).covariance
-    q = chances(policy.selector, View(bank, theta, covariance, p, np.empty((1, 0), dtype=np.int64)), policy.floor)
-    return float((irt.weight(p) / np.maximum(q, 1e-12)).sum()) / n**2
+    view = View(bank, theta, covariance, p, np.empty((1, 0), dtype=np.int64))
+    return np.maximum(chances(policy.selector, view, policy.floor), 1e-12)
+
+
+def _of_gain(condition: Condition, bank: ItemBank, policy: Policy, margin: float) -> list[Outlook]:
+    """A gain that exceeds the threshold over every smaller format, and one that falls short over a single one.
+
+    Accuracies lie around one half, where they are hardest to tell.
+    """
+    claims = gap_claims(bank, condition.value, condition.confidence)
+    n, items, signs = len(bank), claims[0].items, claims[0].signs
+    theta = np.zeros((1, bank.dimensions))
+    p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote) if bank.calibrated else None
+    q = np.full((1, n), 1.0 / n) if p is None else _first_chances(bank, policy, p)
+    alone = 1.0 - (1.0 - condition.confidence) / len(claims)  # a denial is corrected for all of them
+    ahead = []
+    for gain, confidence, together in (
+        (condition.value + margin, condition.confidence, len(claims)),
+        (condition.value - margin, alone, 1),
+    ):
+        if -1 < gain < 1:
+            spread = signs**2 / 4.0 * (1.0 - gain**2) / 4.0
+            variance = float((spread / q).sum()) / n**2
+            ahead.append(Outlook(n, margin * items / n / 2.0, variance, confidence, together=together))
+    return ahead
 
 
 def fixed_size(outlook: Outlook, power: float) -> int:
@@ -162,6 +199,8 @@ def outlooks(
         variance = draw_variance(bank, policy, 0.5, baseline)
         return [Outlook(size, gap, variance, condition.confidence)]
     gap, target = PLANNING_MARGIN if margin is None else margin, condition.target(bank)
+    if condition.metric == "gain":
+        return _of_gain(condition, bank, policy, gap)
     sides = [accuracy for accuracy in (target + gap, target - gap) if 0 < accuracy < 1]
     whole = Outlook(size, gap, 0.0, condition.confidence)
     return [replace(whole, variance=draw_variance(bank, policy, accuracy, baseline)) for accuracy in sides]
@@ -179,7 +218,7 @@ def outlook_sentence(
         if baseline is None or baseline.complete:
             case += f" and {FLIPS:.0%} of the answers differ"
     else:
-        case = f"if the truth is {100 * worst.gap:g} points away"
+        case = f"if the truth is {100 * PLANNING_MARGIN:g} points away"
     text = (
         f"{name}: {condition.quantity} {condition.requirement}: {chance:.0%} chance of a verdict within {budget} of "
         f"{len(bank)} questions {case}, {worst.expected:.0f} expected"

@@ -322,7 +322,7 @@ class Collection:
             if lead := interview.evaluation.lead:
                 lines.append(f"adaptive-eval: {interview.evaluation.name}: {lead}")
             for condition in interview.planned:
-                if condition.by_draws and condition.metric != "gain" and interview.evaluation.policy.stop == "decision":
+                if condition.by_draws and interview.evaluation.policy.stop == "decision":
                     lines.append(f"adaptive-eval: {interview.outlook(condition)}")
         return [guard(line) for line in lines if self.config.get_verbosity() >= 0 or "WARNING" in line]
 

@@ -1,7 +1,8 @@
-"""Interviews in the format of Every Eval Ever, which collects evaluations of many tools.
+"""Interviews and studies in the format of Every Eval Ever, which collects evaluations of many tools.
 
 Version 0.3: an aggregate of each interview's estimates, and its scored answers
-as samples.  Both follow the published JSON schemas.
+as samples; of a study an aggregate for each model that it measures.  They
+follow the published JSON schemas.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.study_rows import member, study_rows
 from pytest_adaptive_eval.reports.typed import as_count, as_number, as_numbers, as_text, as_texts
 
-__all__ = ["aggregate", "location", "samples"]
+__all__ = ["aggregate", "location", "samples", "study_aggregates"]
 
 _VERSION = "0.3.0"
 #: Names that no folder may have on Windows, and those that the format refuses.
@@ -29,11 +31,33 @@ _RESERVED = {"CON", "PRN", "AUX", "NUL", "DATA", "UNKNOWN", *(f"{x}{n}" for x in
 def aggregate(record: RunRecord, interview: InterviewRecord) -> dict[str, Any] | None:
     """What an interview estimates; None where it estimates nothing."""
     name = as_text(interview.name) or words.bank_name(interview) or "evaluation"
-    model = _model(interview)
-    about = f"{name}/{'/'.join(model)}/{as_text(record.run)}"
+    about = f"{name}/{'/'.join(_model(interview.subject))}/{as_text(record.run)}"
     results = _results(interview, name, about)
-    if not results:
-        return None
+    return _aggregate(record, about, interview.subject, results) if results else None
+
+
+def study_aggregates(record: RunRecord, study: StudyRecord) -> Iterator[dict[str, Any]]:
+    """What a study found of each model, its own node by node; nothing where it is void."""
+    name = as_text(study.name) or as_text(study.kind) or "study"
+    details = {key: getattr(study, key) for key in ("kind", "candidate", "size", "unit", "asked")}
+    source = {"dataset_name": name, "source_type": "other", "additional_details": _details(details)}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in study_rows(record, study):
+        title = ".".join(filter(None, (name, row["metric"], row["node"])))
+        result = None if study.error else _measured(title, row)
+        if result is not None:
+            found.setdefault(row["subject"], []).append(result)
+    for subject, results in found.items():
+        who = member(study, subject)
+        about = f"{name}/{'/'.join(_model(who))}/{as_text(record.run)}"
+        more = {"source_data": source, "generation_config": {"generation_args": _generation(who)}}
+        told = [{**one, "evaluation_result_id": f"{about}#{n}", **more} for n, one in enumerate(results)]
+        yield _aggregate(record, about, who, told)
+
+
+def _aggregate(
+    record: RunRecord, about: str, subject: Mapping[str, Any], results: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "schema_version": _VERSION,
         "evaluation_id": about,
@@ -49,25 +73,26 @@ def aggregate(record: RunRecord, interview: InterviewRecord) -> dict[str, Any] |
             "name": "pytest-adaptive-eval",
             "version": as_text(record.versions.get("pytest-adaptive-eval")) or "unknown",
         },
-        "model_info": _model_info(interview, model),
+        "model_info": _model_info(subject),
         "evaluation_results": results,
     }
 
 
-def location(interview: InterviewRecord, whole: Mapping[str, Any], place: int) -> tuple[str, str]:
+def location(collection: Any, whole: Mapping[str, Any], place: int) -> tuple[str, str]:
     """The folder of an aggregate and the stem of its files, the same for the same record.
 
     Parameters
     ----------
-    interview : InterviewRecord
+    collection : str
+        Name of the bank or the study.
     whole : mapping
         See `aggregate`.
     place : int
-        Of the interview in its record.
+        Of the interview or study in its record, studies after interviews.
     """
     key = hashlib.sha256(f"{place} {whole['evaluation_id']}".encode()).digest()
-    collection = _component(as_text(interview.bank.get("name")) or as_text(interview.name))
-    return "/".join(("data", collection, *_model(interview))), str(uuid.UUID(bytes=key[:16], version=4))
+    folder = f"data/{_component(as_text(collection))}/{whole['model_info']['id']}"
+    return folder, str(uuid.UUID(bytes=key[:16], version=4))
 
 
 def samples(
@@ -98,7 +123,7 @@ def samples(
             "model_id": whole["model_info"]["id"],
             "evaluation_name": first["evaluation_name"],
             "evaluation_result_id": first["evaluation_result_id"],
-            "sample_id": f"{item}#{asked.sample + 1}" if as_count(asked.sample) else item,
+            "sample_id": words.asked_item(asked),
             "sample_hash": sample_hash,
             "interaction_type": "single_turn",
             "input": given,
@@ -136,14 +161,14 @@ def _component(text: str) -> str:
     return f"{name}_" if not name or name.split(".")[0].upper() in _RESERVED else name
 
 
-def _model(interview: InterviewRecord) -> tuple[str, str]:
+def _model(subject: Mapping[str, Any]) -> tuple[str, str]:
     """Developer and model, as names of folders."""
-    developer, _, model = as_text(interview.subject.get("name")).rpartition("/")
+    developer, _, model = as_text(subject.get("name")).rpartition("/")
     return _component(developer or "local"), _component(model or "unnamed")
 
 
-def _model_info(interview: InterviewRecord, model: tuple[str, str]) -> dict[str, Any]:
-    subject = interview.subject
+def _model_info(subject: Mapping[str, Any]) -> dict[str, Any]:
+    model = _model(subject)
     details = _details(subject) | {
         "deployment_type": "self_deployed" if subject.get("checkpoint") else "unknown",
         "model_availability": "unknown",
@@ -194,7 +219,7 @@ def _results(interview: InterviewRecord, name: str, about: str) -> list[dict[str
         "additional_details": _details(interview.bank),
     }
     asked = {
-        "generation_args": _generation(interview),
+        "generation_args": _generation(interview.subject),
         "additional_details": _details(interview.policy),
     }
     return [
@@ -216,6 +241,37 @@ def _accuracy(title: str, interval: Any, error: Any, size: Any, scored: Any) -> 
         "max_score": 1.0,
     }
     result = _result(title, value if value is not None and 0 <= value <= 1 else None, metric, error, scored)
+    return _with_bounds(result, interval)
+
+
+#: Of a study's quantity: what it is, its unit, its lowest and highest value.
+_OF_STUDIES = {
+    "score": ("how good a panel of models finds the answers: an opinion, held against no truth", "points", None, None),
+    "energy": ("share of what the routes of a network of nodes hold that the model masters", "proportion", 0.0, 1.0),
+    "auc": ("sum of the accuracies at the levels of one node", "levels", 0.0, None),
+    "last_level": ("last level of one node with an accuracy above the rate that ends it", "levels", 0.0, None),
+}
+
+
+def _measured(title: str, row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """One row of a study; None where its quantity is not known or cannot be."""
+    name, value = row["metric"], row["estimate"]
+    text, unit, least, most = _OF_STUDIES.get(name, ("a quantity of a study", "", None, None))
+    if value is None or (least is not None and value < least) or (most is not None and value > most):
+        return None
+    metric = {
+        "evaluation_description": text,
+        "metric_id": f"pytest-adaptive-eval.{name}",
+        "metric_name": name,
+        "metric_unit": unit,
+        "min_score": "-Infinity" if least is None else least,
+        "max_score": "Infinity" if most is None else most,
+    }
+    rounds = row["asked"] if row["unit"] == "rounds" else None
+    return _with_bounds(_result(title, value, metric, row["standard_error"], rounds), row)
+
+
+def _with_bounds(result: dict[str, Any] | None, interval: Mapping[str, Any]) -> dict[str, Any] | None:
     low, high, confidence = (as_number(interval.get(key)) for key in ("low", "high", "confidence"))
     if result and low is not None and high is not None:
         bounds = {"lower": low, "upper": high, "method": as_text(interval.get("method"))}
@@ -240,8 +296,8 @@ def _result(title: str, value: float | None, metric: Any, error: Any, scored: An
     }
 
 
-def _generation(interview: InterviewRecord) -> dict[str, Any]:
-    decoding = interview.subject.get("decoding")
+def _generation(subject: Mapping[str, Any]) -> dict[str, Any]:
+    decoding = subject.get("decoding")
     decoding = decoding if isinstance(decoding, Mapping) else {}
     found: dict[str, Any] = {}
     if (temperature := as_number(decoding.get("temperature"))) is not None:

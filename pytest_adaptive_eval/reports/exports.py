@@ -1,4 +1,4 @@
-"""A record for other tools: JSON lines, CSV, Every Eval Ever, MLflow.
+"""A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever, MLflow.
 
 Every value has the type that its column or field promises, whatever the
 record holds: a number that is none, or not finite, is null; a text is valid
@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.reports import evaleval, words
 from pytest_adaptive_eval.reports.files import write_whole
+from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, member, study_rows
 from pytest_adaptive_eval.reports.text import clean_xml
 from pytest_adaptive_eval.reports.typed import as_count, as_number, as_numbers, as_text, as_texts
 
@@ -33,6 +34,8 @@ __all__ = [
     "mlflow_metrics",
     "responses_csv",
     "responses_jsonl",
+    "studies_csv",
+    "studies_jsonl",
     "write_export",
 ]
 
@@ -92,8 +95,16 @@ def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
 
 def responses_jsonl(record: RunRecord) -> Iterator[str]:
     """Every answer as a line of JSON, without its end; the columns are documented in ``docs/exports.md``."""
-    for row in _rows(record):
-        yield json.dumps(row, ensure_ascii=True, allow_nan=False)
+    return map(_line, _rows(record))
+
+
+def studies_jsonl(record: RunRecord) -> Iterator[str]:
+    """What studies found, a line of JSON a subject and quantity; the columns are in ``docs/exports.md`` too."""
+    return (_line(row) for study in record.studies for row in study_rows(record, study))
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=True, allow_nan=False)
 
 
 #: What spreadsheets may take for a formula, at the start of a cell.
@@ -110,10 +121,19 @@ def responses_csv(record: RunRecord) -> str:
     formula begins with an apostrophe, control characters are shown as
     escapes, and a text of more than 32 000 characters is cut.
     """
+    return _csv([*_ABOUT, *_ASKED], _rows(record))
+
+
+def studies_csv(record: RunRecord) -> str:
+    """The rows of `studies_jsonl` as CSV, with a head; see `responses_csv`."""
+    return _csv(STUDY_COLUMNS, (row for study in record.studies for row in study_rows(record, study)))
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow([*_ABOUT, *_ASKED])
-    writer.writerows([_cell(value) for value in row.values()] for row in _rows(record))
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row.values()] for row in rows)
     return out.getvalue()
 
 
@@ -129,37 +149,41 @@ def _cell(value: Any) -> Any:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def write_export(record: RunRecord, path: Path, kind: str) -> None:
-    """Write the answers of a run, replacing what is there in one step.
+def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = False) -> None:
+    """Write the answers of a run, or what its studies found, replacing what is there in one step.
 
     Parameters
     ----------
     record : RunRecord
     path : Path
     kind : {"jsonl", "csv"}
+    studies : bool
+        Whether studies are written, and not answers.
 
     Raises
     ------
     UsageError
         There is no such kind, or the file cannot be written.
     """
+    lines, table = (studies_jsonl, studies_csv) if studies else (responses_jsonl, responses_csv)
     if kind == "jsonl":
-        text = "".join(f"{line}\n" for line in responses_jsonl(record))
+        text = "".join(f"{line}\n" for line in lines(record))
     elif kind == "csv":
-        text = responses_csv(record)
+        text = table(record)
     else:
         raise UsageError(f"there is no export {kind!r}: expected 'jsonl' or 'csv'")
-    write_whole(path, text.encode("utf-8"), "the answers")
+    write_whole(path, text.encode("utf-8"), "the studies" if studies else "the answers")
 
 
 def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, ItemBank] | None = None) -> list[Path]:
     """Write a run in the format of Every Eval Ever, version 0.3.
 
     Each interview becomes ``data/<bank>/<developer>/<model>/<uuid>.json`` with
-    its estimates, and ``<uuid>_samples.jsonl`` with its scored answers.  The
-    same record gives the same files.  An interview that estimates nothing is
-    left out, and so are answers without a score, which the format cannot tell
-    from wrong ones.
+    its estimates, and ``<uuid>_samples.jsonl`` with its scored answers.  A study
+    becomes ``data/<evaluation>/<developer>/<model>/<uuid>.json`` of each model
+    that it measures.  The same record gives the same files.  An interview that
+    estimates nothing is left out, and so are a void study, and answers without
+    a score, which the format cannot tell from wrong ones.
 
     Parameters
     ----------
@@ -182,7 +206,7 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
         whole = evaleval.aggregate(record, interview)
         if whole is None:
             continue
-        where, file = evaleval.location(interview, whole, place)
+        where, file = evaleval.location(as_text(interview.bank.get("name")) or interview.name, whole, place)
         lines = [
             json.dumps(line) + "\n" for line in evaleval.samples(interview, whole, (banks or {}).get(interview.name))
         ]
@@ -198,10 +222,21 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
                 "checksum": hashlib.sha256(data).hexdigest(),
                 "total_rows": len(lines),
             }
-        path = folder / where / f"{file}.json"
-        write_whole(path, (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii"), "the evaluation")
-        written.append(path)
+        written.append(_written(whole, folder / where / f"{file}.json"))
+    for place, study in enumerate(record.studies, len(record.interviews)):
+        for whole in evaleval.study_aggregates(record, study):
+            where, file = evaleval.location(study.name, whole, place)
+            written.append(_written(whole, folder / where / f"{file}.json"))
     return written
+
+
+def _written(whole: Mapping[str, Any], path: Path) -> Path:
+    write_whole(path, (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii"), "the evaluation")
+    return path
+
+
+#: Columns of `study_rows` and how the names of their metrics end.
+_OF_A_ROW = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
 
 
 def mlflow_metrics(record: RunRecord) -> dict[str, float]:
@@ -240,10 +275,19 @@ def mlflow_metrics(record: RunRecord) -> dict[str, float]:
         add(interview.scored, name, "scored")
         for part in interview.categories:
             add((part.get("accuracy") or {}).get("estimate"), name, "category", as_text(part.get("category")))
+    for study in record.studies:
+        name = as_text(study.name) or as_text(study.kind) or "study"
+        add(study.asked, name, as_text(study.unit))
+        for row in study_rows(record, study):
+            if row["void"]:
+                continue
+            which = row["node"] or ("" if row["subject"] == as_text(study.candidate) else row["subject"])
+            for key, title in _OF_A_ROW.items():
+                add(row[key], name, row["metric"] + title, *filter(None, [which]))
     outcomes = [words.outcome(gate) for gate in record.gates]
     for outcome in Outcome:
         add(outcomes.count(outcome), "gates", outcome.value.lower())
-    add(int(record.promote), "promote")
+    add(int(words.promoted(record)), "promote")
     return found
 
 
@@ -273,6 +317,9 @@ def log_mlflow(record: RunRecord) -> None:
             ("bank_hash", interview.bank.get("content_hash")),
         ):
             names.setdefault(key, []).append(as_text(value))
+    for study in record.studies:
+        names.setdefault("subject", []).append(as_text(study.candidate))
+        names.setdefault("checkpoint", []).append(as_text(member(study, study.candidate).get("checkpoint")))
     tags = {f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, some)))[:250] for key, some in names.items()}
     try:
         with nullcontext() if mlflow.active_run() else mlflow.start_run(run_name=as_text(record.run)):

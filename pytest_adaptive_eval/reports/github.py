@@ -109,7 +109,7 @@ def outputs(record: RunRecord) -> dict[str, str]:
     void = [*map(words.void, record.interviews), *(study.error for study in record.studies)]
     found = {*outcomes, *(Outcome.ERROR for error in void if error)}
     return {
-        "promote": "true" if record.promote else "false",
+        "promote": "true" if words.promoted(record) else "false",
         "verdict": next((outcome.value for outcome in WORST_FIRST if outcome in found), "NONE"),
         "passed": str(outcomes.count(Outcome.PASS)),
         "failed": str(outcomes.count(Outcome.FAIL)),

@@ -90,6 +90,7 @@ def comparison_lines(found: Comparison, width: int = 80) -> list[str]:
         return [*lines, *wrap(f"not compared: {clean_terminal(found.refused)}", width, "    ", "  ")]
     whole = (("accuracy", found.accuracy), ("ability", found.ability), ("auc", found.auc))
     rows = [(name, change) for name, change in whole if change]
+    rows += [(clean_terminal(f"ability.{name}", _NAME), change) for name, change in (found.parts or {}).items()]
     rows += [(clean_terminal(name, _NAME), change) for name, change in (found.categories or {}).items()]
     wide = max([columns(name) for name, _ in rows], default=0)
     lines += [f"  {name}{' ' * (wide - columns(name))}  {_change(change)}" for name, change in rows]

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
@@ -100,47 +99,12 @@ def _left_out(names: Sequence[str]) -> str:
 
 
 def _headline(record: RunRecord) -> str:
-    sign, title = ("✅", "May be promoted") if record.promote else ("⛔", "Not to be promoted")
+    sign = "✅" if words.promoted(record) else "⛔"
     about = [f"run {_inline(record.run, _NAME)}", f"started {_inline(record.started, _NAME)}"]
     if record.seconds:
         about.append(f"{record.seconds:.0f} s")
     warned = "".join(f"> {_LET_THROUGH} {_inline(text, _SENTENCE)}\n\n" for text in record.warnings)
-    return f"## {sign} {title}\n\n{_why(record)}\n\n{warned}<sub>{', '.join(about)}</sub>\n"
-
-
-def _why(record: RunRecord) -> str:
-    """Full sentences, of our own words and numbers alone."""
-    outcomes = [words.outcome(gate) for gate in record.gates]
-    if record.promote:
-        undecided = len(outcomes) - outcomes.count(Outcome.PASS)
-        more = f", and {undecided} undecided was let through" if undecided else ""
-        return f"{counted(outcomes.count(Outcome.PASS), 'gate')} of {len(outcomes)} passed{more}."
-    notices = sum(bool(gate.verdict.get("notice")) for gate in record.gates)
-    undecided = sum(
-        o is Outcome.INCONCLUSIVE and not g.let_through for o, g in zip(outcomes, record.gates, strict=True)
-    )
-    void = sum(bool(words.void(interview)) for interview in record.interviews)
-    held = sum(bool(study.error) for study in record.studies)
-    why = [
-        f"{counted(n, what)} {did}"
-        for n, what, did in (
-            (outcomes.count(Outcome.FAIL), "gate", "failed"),
-            (undecided, "gate", "could not be decided"),
-            (outcomes.count(Outcome.ERROR), "gate", "could not be judged"),
-            (notices, "gate", "had nothing to compare with yet"),
-            (void, "interview", "gave no result"),
-            (held, "study", "gave no result"),
-        )
-        if n
-    ]
-    if Outcome.PASS not in outcomes:
-        why.append("no gate passed" if outcomes else "no gate judged the checkpoint")
-    if record.exit_status is None:
-        why.append("the run did not come to its end")
-    elif record.exit_status or not why:
-        why.append(f"the run ended with exit status {record.exit_status}")
-    text = "; ".join(why)
-    return f"{text[0].upper()}{text[1:]}."
+    return f"## {sign} {words.promotion(record)}\n\n{words.why(record)}\n\n{warned}<sub>{', '.join(about)}</sub>\n"
 
 
 def _gates(gates: Sequence[GateRecord], told: Sequence[str]) -> str:
@@ -248,7 +212,7 @@ def _wrong(interviews: Sequence[InterviewRecord]) -> str:
 def _answer(interview: InterviewRecord | None, asked: Administration) -> str:
     of = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if interview else ""
     chance = "" if asked.predicted is None else f", right with a chance of {number(asked.predicted, 2)}"
-    head = f"**{_inline(asked.item, _NAME)}**{of}{chance}"
+    head = f"**{_inline(words.asked_item(asked), _NAME)}**{of}{chance}"
     return f"{head}\n\n{_fenced(asked.text)}" if asked.text.strip() else f"{head}: an empty answer\n"
 
 

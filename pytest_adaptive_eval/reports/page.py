@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
-from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.reports import plots, words
@@ -163,31 +162,13 @@ def _policy(style: str, script: str) -> str:
 def _verdict(record: RunRecord) -> dict[str, Any]:
     """Whether the checkpoint may be promoted, and why."""
     found = [words.outcome(gate) for gate in record.gates]
-    notices = sum(bool(gate.verdict.get("notice")) for gate in record.gates)
-    barred = sum(not gate.holds for gate in record.gates)
-    why = []
-    if not found:
-        why.append("No gate judged this run.")
-    elif barred:
-        why.append(f"{barred} of {counted(len(found), 'gate')} did not pass.")
-    elif Outcome.PASS not in found:
-        why.append("No gate passed.")
-    if notices:
-        why.append(f"{counted(notices, 'gate')} had nothing to judge against yet.")
-    if record.exit_status is None:
-        why.append("The run's exit status is not known.")
-    else:
-        why.append(f"The run ended with exit status {record.exit_status}.")
-    promote = record.promote and not barred  # a record that contradicts itself promotes nothing
-    if promote:
-        why.insert(0, "Every gate that must pass did.")
     names = [str(interview.subject.get("name") or "unnamed subject") for interview in record.interviews]
     names += [study.candidate for study in record.studies]
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in dict.fromkeys(names)]
     return {
-        "class": "pass" if promote else "fail" if {Outcome.FAIL, Outcome.ERROR} & set(found) else "open",
-        "title": "May be promoted" if promote else "Not to be promoted",
-        "why": " ".join(why),
+        "class": "pass" if words.promoted(record) else "fail" if {Outcome.FAIL, Outcome.ERROR} & set(found) else "open",
+        "title": words.promotion(record),
+        "why": words.why(record),
         "subjects": ", ".join(subjects[:5]) + (f" and {len(subjects) - 5} more" if len(subjects) > 5 else ""),
         "counts": [(outcome.value, found.count(outcome)) for outcome in Outcome],
     }

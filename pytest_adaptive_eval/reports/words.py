@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.core.inference import student_quantile
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome, number
-from pytest_adaptive_eval.reports.typed import as_numbers
+from pytest_adaptive_eval.reports.typed import as_count, as_numbers, as_text
 
 __all__ = [
     "ability",
     "ability_unit",
     "accuracy",
+    "asked_item",
     "bank_name",
     "climb",
     "confidence",
@@ -26,6 +27,8 @@ __all__ = [
     "missing",
     "noise",
     "outcome",
+    "promoted",
+    "promotion",
     "quantities",
     "quantity",
     "ranked",
@@ -37,6 +40,7 @@ __all__ = [
     "study_name",
     "sure",
     "void",
+    "why",
 ]
 
 #: One-sided confidence where the record names none.
@@ -149,6 +153,12 @@ def void(interview: InterviewRecord) -> str:
     return interview.error or ("" if interview.stop else "the interview was cut off")
 
 
+def asked_item(asked: Administration) -> str:
+    """The item, as its test is called: ``ITEM``, and ``ITEM#2`` and so on where it was asked again."""
+    item, sample = as_text(asked.item), as_count(asked.sample)
+    return f"{item}#{sample + 1}" if sample else item
+
+
 def bank_name(interview: InterviewRecord) -> str:
     """The bank, and the evaluation's name where it differs."""
     bank = str(interview.bank.get("name", ""))
@@ -161,6 +171,51 @@ def outcome(gate: GateRecord) -> Outcome:
         return gate.outcome
     except (KeyError, ValueError):
         return Outcome.ERROR
+
+
+def promoted(record: RunRecord) -> bool:
+    """Whether the checkpoint may be promoted; a record that contradicts itself promotes nothing."""
+    return record.promote and all(gate.holds for gate in record.gates)
+
+
+def promotion(record: RunRecord) -> str:
+    """The same as a title."""
+    return "May be promoted" if promoted(record) else "Not to be promoted"
+
+
+def why(record: RunRecord) -> str:
+    """Why the checkpoint may be promoted or not: a sentence of our own words and numbers alone."""
+    outcomes = [outcome(gate) for gate in record.gates]
+    if promoted(record):
+        undecided = len(outcomes) - outcomes.count(Outcome.PASS)
+        more = f", and {undecided} undecided {'was' if undecided == 1 else 'were'} let through" if undecided else ""
+        return f"{counted(outcomes.count(Outcome.PASS), 'gate')} of {len(outcomes)} passed{more}."
+    notices = sum(bool(gate.verdict.get("notice")) for gate in record.gates)
+    undecided = sum(
+        o is Outcome.INCONCLUSIVE and not g.let_through for o, g in zip(outcomes, record.gates, strict=True)
+    )
+    ended = sum(bool(void(interview)) for interview in record.interviews)
+    held = sum(bool(study.error) for study in record.studies)
+    reasons = [
+        f"{counted(n, what)} {did}"
+        for n, what, did in (
+            (outcomes.count(Outcome.FAIL), "gate", "failed"),
+            (undecided, "gate", "could not be decided"),
+            (outcomes.count(Outcome.ERROR), "gate", "could not be judged"),
+            (notices, "gate", "had nothing to compare with yet"),
+            (ended, "interview", "gave no result"),
+            (held, "study", "gave no result"),
+        )
+        if n
+    ]
+    if Outcome.PASS not in outcomes:
+        reasons.append("no gate passed" if outcomes else "no gate judged the checkpoint")
+    if record.exit_status is None:
+        reasons.append("the run did not come to its end")
+    elif record.exit_status or not reasons:
+        reasons.append(f"the run ended with exit status {record.exit_status}")
+    text = "; ".join(reasons)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def gates_by_interview(record: RunRecord) -> tuple[list[list[GateRecord]], list[GateRecord]]:

@@ -92,6 +92,25 @@ def test_abilities_on_two_scales_or_of_several_dimensions_do_not_compare() -> No
     assert without.ability is not None
 
 
+def test_parts_of_ability_compare_one_by_one() -> None:
+    bank = {"content_hash": "b", "scale": "s", "parts": ["base", "cross"]}
+    old = interview(bank=bank, theta=[0.5, -0.5], standard_error=[0.3, 0.6])
+    new = interview(bank=bank, theta=[0.75, 1.0], standard_error=[0.4, 0.8])
+    found = compare(old, new)
+    assert found.ability is None
+    assert found.parts is not None
+    changes = {name: (change.change, change.standard_error) for name, change in found.parts.items()}
+    assert changes == {"base": (0.25, pytest.approx(0.5)), "cross": (1.5, pytest.approx(1.0))}
+    assert found.to_json()["parts"]["cross"]["before"] == -0.5
+    partly = interview(bank=bank, theta=[0.75, 1.0], standard_error=[0.4, None])
+    assert list(compare(old, partly).parts or {}) == ["base"]
+    for other in (interview(bank=bank), interview(bank=bank, theta=None), interview(bank=bank, standard_error=[0.1])):
+        assert compare(old, other).parts == {}
+    another = interview(bank={**bank, "scale": "s2"}, theta=[0.75, 1.0], standard_error=[0.4, 0.8])
+    assert compare(old, another).parts == {}
+    assert compare(interview(), interview()).parts == {}
+
+
 def test_the_interval_of_a_change_covers() -> None:
     rng = np.random.default_rng(3)
     hits = 0

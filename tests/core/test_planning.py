@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim, decide
 from pytest_adaptive_eval.core.conditions import PLANNING_MARGIN, Condition
+from pytest_adaptive_eval.core.gap import gap_claims
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.pairing import FLIPS, Baseline
 from pytest_adaptive_eval.core.planning import Outlook, draw_variance, outlook_sentence, outlooks
@@ -132,6 +134,35 @@ def test_a_paired_gate_is_planned_for_an_equal_candidate():
     assert ahead.expected < outlooks(Condition("accuracy", "at_least", 0.65), bank, UNIFORM, margin=0.02)[0].expected
 
 
+def format_bank(n, forms, calibrated=False):
+    ids = [(f"q{i}@{form}", form) for i in range(n) for form in forms]
+    items = [Item(name, formats=(form,)) for name, form in ids]
+    about = {"categories": [form for _, form in ids], "report": MappingProxyType({"formats": list(forms)})}
+    if not calibrated:
+        return ItemBank.uncalibrated("f", items, ids=[name for name, _ in ids], **about)
+    rng = np.random.default_rng(4)
+    return ItemBank(
+        "f", [name for name, _ in ids], items, rng.uniform(0.5, 1.5, len(ids)), rng.normal(size=len(ids)), **about
+    )
+
+
+def test_a_gain_is_planned_over_all_smaller_formats_and_over_one():
+    bank = format_bank(50, ("image+text", "image", "text", "none"))
+    condition = Condition("gain", "at_least", 0.2)
+    holds, fails = outlooks(condition, bank, UNIFORM)
+    assert (holds.size, holds.gap, holds.together, holds.confidence) == (200, pytest.approx(0.1 / 8), 3, 0.95)
+    assert (fails.gap, fails.together, fails.confidence) == (holds.gap, 1, pytest.approx(1 - 0.05 / 3))
+    assert holds.variance == pytest.approx(0.5 * 0.25 * 0.65 * 0.35)  # half of the pairs count, their scores by half
+    assert fails.variance == pytest.approx(0.5 * 0.25 * 0.55 * 0.45)
+    assert holds.chance(150) == pytest.approx(replace(holds, together=1).chance(150) ** 3)
+    (fails,) = outlooks(Condition("gain", "at_least", 0.95), bank, UNIFORM)  # there is no room above
+    assert fails.together == 1
+    assert outlook_sentence(condition, bank, UNIFORM, 190, "toy").startswith(
+        f"toy: gain >= .20: {holds.chance(190):.0%} chance of a verdict within 190 of 200 questions if the truth is 10 "
+        "points away, "
+    )
+
+
 def test_the_sentence_warns_when_the_budget_is_small():
     bank = plain_bank(500)
     condition = Condition("accuracy", "at_least", 0.6)
@@ -189,3 +220,40 @@ def test_uniform_interviews_take_as_long_as_expected():
     policy = replace(UNIFORM, budget="100%", batch=4, stop="budget")
     found = mean_length(plain_bank(n), policy, truths, 0.1)
     assert Outlook(n, 0.1, 0.7 * 0.3).expected == pytest.approx(found, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("n", "forms", "calibrated"),
+    [
+        (300, ("image+text", "text"), False),
+        (200, ("image+text", "image", "text", "none"), False),
+        (150, ("image+text", "image", "none"), True),
+    ],
+)
+@pytest.mark.parametrize("side", [1, -1])
+def test_gains_take_as_long_as_expected(n, forms, calibrated, side):
+    bank, subjects, gain = format_bank(n, forms, calibrated), 100, 0.2 + 0.1 * side
+    selector = SELECTORS["information" if calibrated else "random"]
+    policy = replace(DECIDE, selector=selector, budget="100%", stop="budget")
+    accuracies = dict.fromkeys(forms, 0.5 - gain / 2 if side > 0 else 0.02) | {
+        forms[0]: 0.5 + gain / 2,
+        forms[1]: 0.5 - gain / 2,
+    }
+    rng, truths, kinds = np.random.default_rng(1), np.zeros((subjects, len(bank))), np.array(bank.categories)
+    for form, accuracy in accuracies.items():
+        places = np.flatnonzero(kinds == form)
+        for truth in truths:
+            truth[rng.choice(places, round(accuracy * len(places)), replace=False)] = 1.0
+    session = Session(bank, policy, seed=range(subjects), subjects=subjects)
+    while (proposal := session.ask()) is not None:
+        session.tell(np.take_along_axis(truths, proposal.items, axis=1))
+    claims = gap_claims(bank, 0.2, 0.95)
+    lengths = []
+    for s in range(subjects):
+        found = decide(session.log(s), claims)
+        if side > 0:
+            lengths.append(found.at.max() if (found.outcome == 1).all() else len(bank))
+        else:
+            lengths.append(min(found.at[found.outcome < 0], default=len(bank)))
+    ahead = outlooks(Condition("gain", "at_least", 0.2), bank, policy)[0 if side > 0 else 1]
+    assert ahead.expected == pytest.approx(float(np.mean(lengths)), rel=0.15)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+from json_server import JsonServer, completion, failure
 
 import pytest_adaptive_eval.models.endpoint
 import pytest_adaptive_eval.reports.page  # noqa: F401
@@ -24,44 +23,17 @@ def server() -> Iterator[tuple[str, list[str]]]:
     """A server that tells the key to whoever reads its answers and errors; its URL, and the headers it was sent."""
     sent: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(body: Any, headers: Mapping[str, str]) -> tuple[dict[str, Any], int]:
+        last = str(body["messages"][-1]["content"]).split()[-1]
+        number = int(last) if last.isdigit() else -1  # the server is tried out before the first question
+        sent.append(headers.get("Authorization", ""))
+        if number == 7:
+            return failure(f"bad request, Authorization: {sent[-1]}"), 400
+        text = f"your key is {sent[-1]}" if number == 20 else "right" if number % 5 else "wrong"
+        return completion("m", text), 200
 
-        def do_GET(self) -> None:
-            self._send({"object": "list", "data": [{"id": "m", "created": 1}]})
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            last = str(body["messages"][-1]["content"]).split()[-1]
-            number = int(last) if last.isdigit() else -1  # the server is tried out before the first question
-            sent.append(self.headers.get("Authorization", ""))
-            if number == 7:
-                self._send({"error": {"message": f"bad request, Authorization: {sent[-1]}"}}, 400)
-                return
-            text = f"your key is {sent[-1]}" if number == 20 else "right" if number % 5 else "wrong"
-            message = {"role": "assistant", "content": text}
-            choices = [{"index": 0, "finish_reason": "stop", "message": message}]
-            self._send({"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": choices})
-
-        def _send(self, data: Any, code: int = 200) -> None:
-            text = json.dumps(data).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *args: Any) -> None:
-            """Silent."""
-
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running.daemon_threads = True
-    thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{running.server_address[1]}/v1#m", sent
-    running.shutdown()
-    running.server_close()
-    thread.join()
+    with JsonServer(["m"], answer) as running:
+        yield f"{running.url}#m", sent
 
 
 @pytest.mark.parametrize("verbose", ["-q", "-vv"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pytest_adaptive_eval import Item, write_bank
+from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
 
 #: Reads its questions, or answers what it is not shown as well.
@@ -102,6 +105,37 @@ def test_who_reads_passes_and_who_guesses_fails(lab: Any) -> None:
     result.stdout.fnmatch_lines(
         ["*base * text -*", "*parts of ability are in standard deviations of the bank's subjects*"]
     )
+
+
+def test_a_gain_states_its_chance_before_the_first_question(lab: Any) -> None:
+    project(lab, "reader", scaled=False)
+    (lab.path / "toy.eval.toml").write_text(TOML.replace('"ability.text"', '"gain"').replace("0.0", "0.3"))
+    told = lab.run().stdout.str()
+    assert re.search(
+        r"adaptive-eval: toy: gain >= \.30: \d+% chance of a verdict within 72 of 120 questions if the truth is 10 "
+        r"points away, \d+ expected\. WARNING: less likely than not",
+        told,
+    )
+    assert lab.outcomes() == [("toy-gain[at-least-0.3]", "PASS")]
+
+
+def test_compare_tells_the_change_of_each_part(lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    project(lab, "reader")
+    (lab.path / "toy.eval.toml").write_text(TOML)
+    lab.run()
+    lab.pytester.makeconftest(MODEL.format(kind="guesser"))
+    lab.run("--adaptive-eval-fresh")
+    old, new = (f".adaptive-eval/runs/{record['run']}.json" for record in lab.records)
+    capsys.readouterr()
+    assert main(["compare", old, new, "--json", "c.json"]) == 0
+    told = capsys.readouterr().out
+    (found,) = json.loads((lab.path / "c.json").read_text())["evaluations"]
+    assert list(found["parts"]) == ["base", "text"]
+    before, after = (record["interviews"][0] for record in lab.records)
+    for n, (name, part) in enumerate(found["parts"].items()):
+        assert (part["before"], part["after"]) == (before["theta"][n], after["theta"][n])
+        assert f"  ability.{name} " in told
+    assert found["parts"]["text"]["high"] < 0.0
 
 
 @pytest.mark.parametrize("more", [(), ("-n2",)], ids=["alone", "n2"])

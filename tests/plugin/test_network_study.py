@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ import pytest_adaptive_eval.config.network
 import pytest_adaptive_eval.config.panel
 import pytest_adaptive_eval.models.endpoint
 import pytest_adaptive_eval.reports.page  # noqa: F401
+from pytest_adaptive_eval.cli import main
 
 NETWORK = """
 [[eval]]
@@ -98,6 +101,30 @@ def test_gates_on_energy_and_areas(lab: Any, server: PeerServer) -> None:
         assert part in page
     assert "pupil in web (network)" in (lab.path / "gates.xml").read_text()
     assert not lab.journals
+
+
+def test_exports_hold_the_network(lab: Any, server: PeerServer, capsys: pytest.CaptureFixture[str]) -> None:
+    write(lab, server)
+    lab.run()
+    capsys.readouterr()
+    assert main(["report", "latest", "--responses", "answers.csv", "--every-eval-ever", "neutral"]) == 0
+    assert "note: answers.csv holds answers to items, and studies (web) have none" in capsys.readouterr().err
+    assert main(["report", "latest", "--responses", "answers.csv", "--studies", "studies.csv"]) == 0
+    assert "note:" not in capsys.readouterr().err
+    rows = list(csv.DictReader(io.StringIO((lab.path / "studies.csv").read_text())))
+    assert [(row["metric"], row["subject"], row["node"]) for row in rows] == [
+        ("energy", "pupil", ""),
+        ("auc", "pupil", "first"),
+        ("auc", "pupil", "second"),
+        ("last_level", "pupil", "first"),
+        ("last_level", "pupil", "second"),
+    ]
+    (study,) = lab.record["studies"]
+    assert float(rows[0]["low"]) == study["metrics"]["energy"][0]["low"]
+    assert len(rows[0]["checkpoint"]) > 8
+    (whole,) = (lab.path / "neutral").rglob("*.json")
+    results = json.loads(whole.read_text())["evaluation_results"]
+    assert [one["score_details"]["score"] for one in results] == [float(row["estimate"]) for row in rows]
 
 
 def test_a_promotion_by_coded_truth_does_not_warn(lab: Any, server: PeerServer) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 
 
 def interval(estimate: float, low: float, high: float, method: str = "design-based") -> dict[str, Any]:
@@ -58,6 +58,75 @@ def gate(
     return GateRecord(name, f"tests/test_eval.py::{name}", of, verdict, "tests/test_eval.py", 12)
 
 
+def row(subject: str, estimate: float, place: int) -> dict[str, Any]:
+    """A subject's quantity in a study."""
+    rank = {"mean": float(place), "best": place, "worst": place}
+    bounds = {"low": estimate - 0.1, "high": estimate + 0.1, "confidence": 0.95, "method": "model-based"}
+    return {"subject": subject, "estimate": estimate, **bounds, "error": 0.06, "rank": rank}
+
+
+def study(names: tuple[str, ...] = ("ant", "bee", "cat"), **changes: Any) -> StudyRecord:
+    """A panel that went well, with changes; the last is the best."""
+    n = len(names)
+    judge = {"weight": 0.3, "scale": 1.0, "bias": -0.1, "noise": 0.5, "self_excess": 0.2, "flags": []}
+    scores = [3.0 + 0.4 * i for i in range(n)]
+    account = {
+        "models": [{"name": name} for name in names],
+        "settings": {"mode": "reliability", "rounds": 9},
+        "scores": scores,
+        "topics": {"math": {"tasks": 4, "scores": scores, "errors": [0.2] * n}},
+        "judgments": {"mean": [scores] * n},
+        "judges": [{**judge, "flags": ["constant"] if i == 0 else []} for i in range(n)],
+        "changes": [0.0, 0.0, 0.2, 0.1],
+        "truth": [
+            {
+                "evaluation": "sums",
+                "accuracies": dict.fromkeys(names, 0.5),
+                "scores": {"spearman": 0.8, "kendall": 0.6},
+                "judges": [{"spearman": None, "kendall": None}] * n,
+            }
+        ],
+    }
+    given: dict[str, Any] = {
+        "name": "council",
+        "nodeid": "adaptive-eval.toml::council",
+        "kind": "peers",
+        "candidate": names[-1],
+        "members": [{"name": name, "checkpoint": "c" * 64} for name in names],
+        "metrics": {"score": [row(name, scores[i], n - i) for i, name in enumerate(names)]},
+        "asked": 8,
+        "size": 9,
+        "account": account,
+        "costs": {"total": {"calls": 99, "prompt_tokens": 5, "completion_tokens": 6}, "loads": dict.fromkeys(names, 1)},
+        "notes": ["scores are a panel's opinion"],
+    }
+    return StudyRecord(**{**given, **changes})
+
+
+def network(**changes: Any) -> StudyRecord:
+    """A network of two nodes that went well and a third that stayed closed, with changes."""
+
+    def found(subject: str, estimate: float) -> dict[str, Any]:
+        return {"subject": subject, **interval(estimate, estimate - 0.1, estimate + 0.1, "by levels")}
+
+    given: dict[str, Any] = {
+        "name": "web",
+        "nodeid": "adaptive-eval.toml::web",
+        "kind": "network",
+        "candidate": "pupil",
+        "members": [{"name": "pupil", "checkpoint": "p" * 64, "decoding": {"temperature": 0.5}}, {"name": "judge"}],
+        "metrics": {
+            "energy": [found("pupil", 0.4)],
+            "auc": [found("first", 1.7), found("second", 2.5)],
+            "last_level": [found("first", 2.0), found("second", 3.0)],
+        },
+        "asked": 2,
+        "size": 3,
+        "unit": "nodes",
+    }
+    return StudyRecord(**{**given, **changes})
+
+
 def record(interviews: list[InterviewRecord] | None = None, gates: list[GateRecord] | None = None) -> RunRecord:
     """A run."""
     return RunRecord(
@@ -71,5 +140,7 @@ def record(interviews: list[InterviewRecord] | None = None, gates: list[GateReco
 
 @pytest.fixture(scope="session")
 def make() -> SimpleNamespace:
-    """The builders: interval, interview, gate and record."""
-    return SimpleNamespace(interval=interval, interview=interview, gate=gate, record=record)
+    """The builders: interval, interview, gate, study, network and record."""
+    return SimpleNamespace(
+        interval=interval, interview=interview, gate=gate, study=study, network=network, record=record
+    )

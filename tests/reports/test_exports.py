@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, RunRecord
+from pytest_adaptive_eval.core.record import Administration, RunRecord, StudyRecord
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.reports.exports import (
     every_eval_ever,
@@ -30,6 +30,8 @@ from pytest_adaptive_eval.reports.exports import (
     mlflow_metrics,
     responses_csv,
     responses_jsonl,
+    studies_csv,
+    studies_jsonl,
     write_export,
 )
 
@@ -550,3 +552,157 @@ def test_mlflows_complaints_are_told_without_a_password(make: SimpleNamespace, m
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(UsageError, match="pip install mlflow"):
         log_mlflow(record(make))
+
+
+# --- studies ----------------------------------------------------------------------------------------------------------
+
+
+def studied(make: SimpleNamespace, *studies: StudyRecord) -> RunRecord:
+    run: RunRecord = make.record([], [])
+    run.studies = list(studies) or [make.study(), make.network()]
+    return run
+
+
+def test_a_study_has_a_row_a_subject_and_quantity(make: SimpleNamespace) -> None:
+    rows = [json.loads(line) for line in studies_jsonl(studied(make))]
+    peers, network = rows[:3], rows[3:]
+    assert [(row["subject"], row["estimate"], row["rank"]) for row in peers] == [
+        ("ant", 3.0, 3.0),
+        ("bee", 3.4, 2.0),
+        ("cat", 3.8, 1.0),
+    ]
+    assert peers[2] == {
+        "schema_version": 1,
+        "run": "20310506T070809000Z-00000000",
+        "started": "2031-05-06T07:08:09Z",
+        "evaluation": "council",
+        "kind": "peers",
+        "candidate": "cat",
+        "metric": "score",
+        "subject": "cat",
+        "node": "",
+        "checkpoint": "c" * 64,
+        "estimate": 3.8,
+        "low": 3.8 - 0.1,
+        "high": 3.8 + 0.1,
+        "confidence": 0.95,
+        "method": "model-based",
+        "standard_error": 0.06,
+        "rank": 1.0,
+        "rank_best": 1,
+        "rank_worst": 1,
+        "asked": 8,
+        "size": 9,
+        "unit": "rounds",
+        "void": "",
+    }
+    assert {(row["subject"], row["checkpoint"]) for row in network} == {("pupil", "p" * 64)}
+    assert [(row["metric"], row["node"], row["estimate"]) for row in network] == [
+        ("energy", "", 0.4),
+        ("auc", "first", 1.7),
+        ("auc", "second", 2.5),
+        ("last_level", "first", 2.0),
+        ("last_level", "second", 3.0),
+    ]
+    assert not list(studies_jsonl(record(make)))
+    assert not list(responses_jsonl(studied(make)))
+    (void,) = {json.loads(line)["void"] for line in studies_jsonl(studied(make, make.study(error="nobody agrees")))}
+    assert void == "nobody agrees"
+
+
+def test_the_documented_columns_of_studies_are_those_written(make: SimpleNamespace, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text().partition("## Studies")[2]
+    documented = re.findall(r"^\| `(\w+)` \|", page.partition("\n## ")[0], re.MULTILINE)
+    run = studied(make)
+    assert documented == list(json.loads(next(studies_jsonl(run))))
+    write_export(run, tmp_path / "s.csv", "csv", studies=True)
+    write_export(run, tmp_path / "s.jsonl", "jsonl", studies=True)
+    assert (tmp_path / "s.jsonl").read_text().splitlines() == list(studies_jsonl(run))
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "s.csv").read_bytes().decode(), newline="")))
+    assert list(rows[0]) == documented
+    assert [row["estimate"] for row in rows[:3]] == ["3.0", "3.4", "3.8"]
+    assert rows[3]["standard_error"] == rows[3]["rank"] == ""
+
+
+def whole_studies(run: RunRecord, folder: Path) -> dict[str, dict[str, Any]]:
+    """By model what its one file holds, checked against the schema."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in every_eval_ever(run, folder):
+        assert FILE.fullmatch(path.relative_to(folder).as_posix())
+        whole = json.loads(path.read_text())
+        check(whole, AGGREGATE)
+        for result in whole["evaluation_results"]:
+            metric, score = result["metric_config"], result["score_details"]["score"]
+            assert float(metric["min_score"]) <= score <= float(metric["max_score"])
+        found[whole["model_info"]["id"]] = whole
+    return found
+
+
+def test_a_study_becomes_an_aggregate_of_each_model(make: SimpleNamespace, tmp_path: Path) -> None:
+    found = whole_studies(studied(make), tmp_path)
+    assert list(found) == ["local/ant", "local/bee", "local/cat", "local/pupil"]
+    assert len(list((tmp_path / "data" / "council").rglob("*.json"))) == 3
+    (score,) = found["local/cat"]["evaluation_results"]
+    assert score["evaluation_name"] == "council.score"
+    assert score["score_details"] == {
+        "score": 3.8,
+        "uncertainty": {
+            "standard_error": {"value": 0.06},
+            "num_samples": 8,
+            "confidence_interval": {
+                "lower": 3.8 - 0.1,
+                "upper": 3.8 + 0.1,
+                "method": "model-based",
+                "confidence_level": 0.9,
+            },
+        },
+    }
+    pupil = found["local/pupil"]["evaluation_results"]
+    names = ["web.energy", "web.auc.first", "web.auc.second", "web.last_level.first", "web.last_level.second"]
+    assert [one["evaluation_name"] for one in pupil] == names
+    assert len({one["evaluation_result_id"] for one in pupil}) == 5
+    assert pupil[0]["metric_config"]["max_score"] == 1.0
+    assert pupil[0]["generation_config"]["generation_args"] == {"temperature": 0.5}
+    assert whole_studies(studied(make, make.study(error="nobody agrees")), tmp_path / "void") == {}
+
+
+def test_metrics_of_studies(make: SimpleNamespace) -> None:
+    found = mlflow_metrics(studied(make))
+    expected = {
+        "council/rounds": 8.0,
+        "council/score": 3.8,
+        "council/score_standard_error": 0.06,
+        "council/score_rank": 1.0,
+        "council/score/ant": 3.0,
+        "council/score_rank/bee": 2.0,
+        "web/nodes": 2.0,
+        "web/energy": 0.4,
+        "web/energy_low": 0.4 - 0.1,
+        "web/auc/second": 2.5,
+        "web/last_level/first": 2.0,
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    void = mlflow_metrics(studied(make, make.study(error="nobody agrees")))
+    assert [name for name in void if name.startswith("council")] == ["council/rounds"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_no_study_breaks_an_export(
+    make: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    own = make.study()
+    row = {name: data.draw(ODD) for name in ("subject", "estimate", "low", "confidence", "method", "error", "rank")}
+    metrics = data.draw(st.just({name: [row] for name in ("energy", "=1")}) | st.dictionaries(st.text(), ODD))
+    run = studied(make, replace(own, metrics=metrics, candidate=data.draw(ODD), members=data.draw(ODD)))
+    run.studies[0].kind = data.draw(st.sampled_from(["peers", "network"]))
+    run.studies[0].name, run.studies[0].asked = data.draw(st.text(max_size=5)), data.draw(ODD)
+    for line in studies_jsonl(run):
+        found = json.loads(line, parse_constant=pytest.fail)
+        line.encode("ascii")
+        assert found["estimate"] is None or isinstance(found["estimate"], float)
+        assert isinstance(found["subject"], str)
+    head, *cells = csv.reader(io.StringIO(studies_csv(run), newline=""))
+    assert all(len(one) == len(head) and not one[head.index("subject")].startswith(tuple("=+-@\t\r")) for one in cells)
+    whole_studies(run, tmp_path_factory.mktemp("export"))
+    assert all(math.isfinite(value) for value in mlflow_metrics(run).values())

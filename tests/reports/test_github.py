@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.core.record import RunRecord
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.reports.exports import mlflow_metrics
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs, write_failure, write_github
+from pytest_adaptive_eval.reports.markdown import summary_markdown
+from pytest_adaptive_eval.reports.page import html_page
 from pytest_adaptive_eval.reports.text import clean_terminal
 from tests.reports.runner import Command, commands
 
@@ -174,6 +177,16 @@ def test_outputs(make: SimpleNamespace) -> None:
     record.interviews[0].error = "void"
     assert outputs(record)["verdict"] == "ERROR"
     assert outputs(make.record([], []))["verdict"] == "NONE"
+
+
+def test_a_record_that_contradicts_itself_promotes_nothing(make: SimpleNamespace) -> None:
+    record = make.record(gates=[*at(make, "PASS", 1), *at(make, "INCONCLUSIVE", on_inconclusive="fail")])
+    record.exit_status = 0
+    assert outputs(record)["promote"] == "false"
+    for told in (summary_markdown(record), html_page(record)):
+        assert "Not to be promoted" in told
+        assert "1 gate could not be decided." in told
+    assert mlflow_metrics(record)["promote"] == 0.0
     assert outputs(make.record(gates=[*at(make, "FAIL"), *at(make, "PASS")]))["verdict"] == "FAIL"
 
 

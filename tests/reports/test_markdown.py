@@ -168,6 +168,15 @@ def test_what_a_reader_finds(run: RunRecord) -> None:
     assert {element.tag for element in page.iter()} <= OURS
 
 
+def test_answers_to_one_item_are_told_apart(make: SimpleNamespace) -> None:
+    answers = [Administration(1, "q-1", "h", sample=n, score=0.0, text=f"answer {n}") for n in range(3)]
+    text = summary_markdown(make.record([make.interview(samples=2, administrations=answers)]))
+    page = rendered(text)
+    wrong = page.findall(".//details")[-1]
+    assert [told(one) for one in wrong.iter("strong")] == ["q-1", "q-1#2", "q-1#3"]
+    assert not LINKED.search(wrong.text_content()), "no reference to an issue"
+
+
 def test_a_promotion(make: SimpleNamespace) -> None:
     record = make.record(gates=[make.gate(), make.gate("INCONCLUSIVE")])
     record.exit_status = 0

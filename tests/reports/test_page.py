@@ -158,7 +158,7 @@ def test_the_verdict_comes_first(record: RunRecord, sums: ItemBank) -> None:
     text = page.text
     assert text.startswith("Not to be promoted: adder-2")
     order = [
-        "Not to be promoted adder-2 1 of 2 gates did not pass. The run ended with exit status 1.",
+        "Not to be promoted adder-2 1 gate failed; the run ended with exit status 1.",
         "1 PASS 1 FAIL 0 INCONCLUSIVE 0 ERROR",
         "✓ PASS test_promotion accuracy .612 [.551, .671] >= .55 required, 95 %, 96 of 640 items, design-based",
         "✕ FAIL test_promotion accuracy .612 [.551, .671] < .55 required, 95 %, 96 of 640 items, design-based a note",
@@ -231,16 +231,16 @@ def test_a_question_is_told_in_full(record: RunRecord, sums: ItemBank) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "status", "title", "why"),
     [
-        ([], 0, "Not to be promoted", "No gate judged this run. The run ended with exit status 0."),
-        (["PASS"], 0, "May be promoted", "Every gate that must pass did. The run ended with exit status 0."),
+        ([], 0, "Not to be promoted", "No gate judged the checkpoint."),
+        (["PASS"], 0, "May be promoted", "1 gate of 1 passed."),
         (["PASS"], 1, "Not to be promoted", "The run ended with exit status 1."),
-        (["PASS"], None, "Not to be promoted", "The run's exit status is not known."),
-        (["PASS", "INCONCLUSIVE"], 1, "Not to be promoted", "1 of 2 gates did not pass. The run ended"),
-        (["PASS", "FAIL"], 0, "Not to be promoted", "1 of 2 gates did not pass. The run ended with exit status 0."),
-        (["ERROR", "FAIL"], 1, "Not to be promoted", "2 of 2 gates did not pass. The run ended"),
-        (["let through"], 0, "Not to be promoted", "No gate passed. The run ended with exit status 0."),
-        (["PASS", "let through"], 0, "May be promoted", "Every gate that must pass did."),
-        (["PASS", "notice"], 0, "Not to be promoted", "1 gate had nothing to judge against yet."),
+        (["PASS"], None, "Not to be promoted", "The run did not come to its end."),
+        (["PASS", "INCONCLUSIVE"], 1, "Not to be promoted", "1 gate could not be decided; the run ended"),
+        (["PASS", "FAIL"], 0, "Not to be promoted", "1 gate failed."),
+        (["ERROR", "FAIL"], 1, "Not to be promoted", "1 gate failed; 1 gate could not be judged; no gate passed;"),
+        (["let through"], 0, "Not to be promoted", "No gate passed."),
+        (["PASS", "let through"], 0, "May be promoted", "1 gate of 2 passed, and 1 undecided was let through."),
+        (["PASS", "notice"], 0, "Not to be promoted", "1 gate had nothing to compare with yet."),
     ],
 )
 def test_may_it_be_promoted(

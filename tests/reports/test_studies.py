@@ -22,50 +22,6 @@ from pytest_adaptive_eval.reports.terminal import summary_lines
 HOSTILE = "<script>alert(1)</script>|@you ::error::x\u202e\x1b[31m"
 
 
-def row(subject: str, estimate: float, place: int) -> dict[str, Any]:
-    rank = {"mean": float(place), "best": place, "worst": place}
-    bounds = {"low": estimate - 0.1, "high": estimate + 0.1, "confidence": 0.95, "method": "model-based"}
-    return {"subject": subject, "estimate": estimate, **bounds, "error": 0.06, "rank": rank}
-
-
-def study(names: tuple[str, ...] = ("ant", "bee", "cat"), **changes: Any) -> StudyRecord:
-    """A panel that went well, with changes; the last is the best."""
-    n = len(names)
-    judge = {"weight": 0.3, "scale": 1.0, "bias": -0.1, "noise": 0.5, "self_excess": 0.2, "flags": []}
-    scores = [3.0 + 0.4 * i for i in range(n)]
-    account = {
-        "models": [{"name": name} for name in names],
-        "settings": {"mode": "reliability", "rounds": 9},
-        "scores": scores,
-        "topics": {"math": {"tasks": 4, "scores": scores, "errors": [0.2] * n}},
-        "judgments": {"mean": [scores] * n},
-        "judges": [{**judge, "flags": ["constant"] if i == 0 else []} for i in range(n)],
-        "changes": [0.0, 0.0, 0.2, 0.1],
-        "truth": [
-            {
-                "evaluation": "sums",
-                "accuracies": dict.fromkeys(names, 0.5),
-                "scores": {"spearman": 0.8, "kendall": 0.6},
-                "judges": [{"spearman": None, "kendall": None}] * n,
-            }
-        ],
-    }
-    given: dict[str, Any] = {
-        "name": "council",
-        "nodeid": "adaptive-eval.toml::council",
-        "kind": "peers",
-        "candidate": names[-1],
-        "members": [{"name": name, "checkpoint": "c" * 64} for name in names],
-        "metrics": {"score": [row(name, scores[i], n - i) for i, name in enumerate(names)]},
-        "asked": 8,
-        "size": 9,
-        "account": account,
-        "costs": {"total": {"calls": 99, "prompt_tokens": 5, "completion_tokens": 6}, "loads": dict.fromkeys(names, 1)},
-        "notes": ["scores are a panel's opinion"],
-    }
-    return StudyRecord(**{**given, **changes})
-
-
 def run_of(make: SimpleNamespace, *studies: StudyRecord, gates: list[Any] | None = None) -> RunRecord:
     record: RunRecord = make.record([], [make.gate(of="council")] if gates is None else gates)
     record.studies = list(studies)
@@ -79,7 +35,7 @@ def terminal(record: RunRecord, width: int = 80) -> str:
 
 
 def test_every_report_tells_the_candidate_s_score_and_rank(make: SimpleNamespace) -> None:
-    record = run_of(make, study())
+    record = run_of(make, make.study())
     told = "score of cat 3.800 [3.700, 3.900], rank 1.0 [1, 1] of 3, 8 of 9 rounds"
     assert told in " ".join(terminal(record).split())
     assert "99 calls, 11 tokens, 3 loads of 3 models" in " ".join(terminal(record).split())
@@ -93,7 +49,7 @@ def test_every_report_tells_the_candidate_s_score_and_rank(make: SimpleNamespace
 
 
 def test_a_promotion_by_opinion_alone_warns_everywhere(make: SimpleNamespace) -> None:
-    record = run_of(make, study())
+    record = run_of(make, make.study())
     assert record.promote
     said = "only models' opinion of each other speaks for this promotion"
     (warning,) = record.warnings
@@ -114,7 +70,7 @@ def test_no_other_promotion_warns(make: SimpleNamespace, change: str) -> None:
     gates = [make.gate(of="council")]
     if change == "truth":
         gates.append(make.gate(of="mmmu"))
-    record = run_of(make, study(kind="network" if change == "network" else "peers"), gates=gates)
+    record = run_of(make, make.study(kind="network" if change == "network" else "peers"), gates=gates)
     if change == "failed":
         record.exit_status = 1
     record.warn()
@@ -123,7 +79,7 @@ def test_no_other_promotion_warns(make: SimpleNamespace, change: str) -> None:
 
 
 def test_a_void_study_is_told_and_promotes_nothing(make: SimpleNamespace) -> None:
-    void = study(error="no task was accepted", metrics={}, account={})
+    void = make.study(error="no task was accepted", metrics={}, account={})
     record = run_of(make, void, gates=[make.gate("ERROR", of="council")])
     record.exit_status = 1
     assert "void: no task was accepted" in terminal(record)
@@ -137,7 +93,7 @@ def test_a_void_study_is_told_and_promotes_nothing(make: SimpleNamespace) -> Non
 
 def test_gates_stand_with_their_study(make: SimpleNamespace) -> None:
     gates = [make.gate(of="council"), make.gate(name="other", of="nothing")]
-    suites = ElementTree.fromstring(gate_report(run_of(make, study(), gates=gates)))
+    suites = ElementTree.fromstring(gate_report(run_of(make, make.study(), gates=gates)))
     assert [(suite.get("name"), suite.get("tests")) for suite in suites] == [
         ("cat in council (peers)", "2"),
         ("gates without an interview", "1"),
@@ -146,7 +102,7 @@ def test_gates_stand_with_their_study(make: SimpleNamespace) -> None:
 
 def test_hostile_names_stay_text(make: SimpleNamespace) -> None:
     names = (HOSTILE, "bee", HOSTILE + "2")
-    record = run_of(make, study(names, name=HOSTILE, error=HOSTILE, notes=[HOSTILE]))
+    record = run_of(make, make.study(names, name=HOSTILE, error=HOSTILE, notes=[HOSTILE]))
     page = html_page(record)
     assert "<script>alert" not in page
     assert "\u202e" not in page
@@ -169,10 +125,10 @@ JUNK = st.recursive(
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataObject) -> None:
-    account = study().account
+    account = make.study().account
     for name in data.draw(st.lists(st.sampled_from([*sorted(account), "nodes"]), max_size=4)):
         account[name] = data.draw(JUNK)
-    record = run_of(make, study(account=account, costs=data.draw(st.just({}) | st.dictionaries(st.text(), JUNK))))
+    record = run_of(make, make.study(account=account, costs=data.draw(st.just({}) | st.dictionaries(st.text(), JUNK))))
     record.studies[0].kind = data.draw(st.sampled_from(["peers", "network"]))
     record.studies[0].metrics = data.draw(st.just({}) | st.dictionaries(st.text(max_size=4), JUNK, max_size=2))
     html_page(record)
