@@ -32,6 +32,8 @@ Bools = NDArray[np.bool_]
 
 #: Subjects below which there is no ranking to speak of.
 FEWEST = 4
+#: Bins that a distribution is drawn in.
+BINS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,10 @@ class Separation:
         Distance of the two distributions.
     auc : float
         Chance that an original item has the larger value, ties half.
+    edges : tuple of float
+        Of BINS bins of equal width over all values.
+    counts : tuple of two tuples of int
+        Original and low-quality items in each bin.
     """
 
     original: float
@@ -56,6 +62,8 @@ class Separation:
     p: float
     wasserstein: float
     auc: float
+    edges: tuple[float, ...]
+    counts: tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def separation(values: ArrayLike, low: Bools) -> Separation:
@@ -65,6 +73,8 @@ def separation(values: ArrayLike, low: Bools) -> Separation:
     all_ = np.asarray(values, dtype=np.float64)
     original, bad = all_[~low], all_[low]
     test = mannwhitneyu(original, bad)
+    edges = np.histogram_bin_edges(all_, BINS)
+    counts = [np.histogram(values, edges)[0].tolist() for values in (original, bad)]
     return Separation(
         float(original.mean()),
         float(bad.mean()),
@@ -72,6 +82,8 @@ def separation(values: ArrayLike, low: Bools) -> Separation:
         float(test.pvalue),
         float(wasserstein_distance(original, bad)),
         float(test.statistic) / (len(original) * len(bad)),
+        tuple(edges.tolist()),
+        (tuple(counts[0]), tuple(counts[1])),
     )
 
 

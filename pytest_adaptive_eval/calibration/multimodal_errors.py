@@ -11,16 +11,13 @@ with the items in error have in place of V the covariance ::
 where B_i is the expected cross-derivative of the log-likelihood of the answers to
 item i by the abilities and by the item's free numbers.
 
-What no subject's answers tell is where the scale of a part begins and how long its
-unit is.  So calibration subjects are compared in standard deviations of their own
-population, part by part, and `standing` gives errors there: of all abilities and
-items at once, as the items are estimated from the same answers.
+That is for new subjects.  How those stand to each other that the items were
+fitted to, `multimodal_marginal` tells.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from statistics import NormalDist
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +25,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.multimodal import Abilities, MultimodalItems
 
-__all__ = ["Standing", "gain_error", "item_covariance", "standing", "with_item_errors"]
+__all__ = ["gain_error", "item_covariance", "with_item_errors"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -132,61 +129,3 @@ def gain_error(items: MultimodalItems, theta: Array, covariance: Array) -> Array
         along = slope[:, full] - np.take_along_axis(slope, best[block][:, None, None], axis=1)[:, 0]
         out[block] = np.sqrt(np.einsum("mx,mxy,my->m", along, covariance[block], along))
     return out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Standing:
-    """Abilities of the calibration subjects against each other.
-
-    Parameters
-    ----------
-    value : array, shape (S, K)
-        Abilities less their mean over the subjects, in their standard deviations.
-    standard_error : array, shape (S, K)
-    """
-
-    value: Array
-    standard_error: Array
-
-    def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """Two-sided interval of every value, both of shape (S, K)."""
-        half = NormalDist().inv_cdf(0.5 + confidence / 2) * self.standard_error
-        return self.value - half, self.value + half
-
-
-def standing(abilities: Abilities, items: MultimodalItems, covariance: Array, seen: Bools) -> Standing:
-    """Abilities of the subjects that the items were fitted to, against each other, with errors of the joint fit.
-
-    The matrix of all subjects' abilities, (S K)^2 numbers, is inverted.
-
-    Parameters
-    ----------
-    abilities : Abilities
-        As estimated with the items known, without `with_item_errors`.
-    items : MultimodalItems
-    covariance : array, shape (n, 2 K, 2 K)
-    seen : array of bool, shape (S, n, F)
-    """
-    theta, q = abilities.theta, items.bound
-    subjects, parts = theta.shape
-    turn = theta * (1.0 - theta / q)
-    precision = np.zeros((subjects * parts, subjects * parts))
-    for s, own in enumerate(np.linalg.inv(abilities.spread)):
-        precision[s * parts : (s + 1) * parts, s * parts : (s + 1) * parts] = own
-    for block in _blocks(items, subjects):
-        by, weight = _by_item(items, theta, block)
-        weight = np.where(seen[:, block], weight, 0.0)
-        cross = np.einsum("smf,mfk,smfx->mskx", weight, items.slopes[block], by, optimize=True) * turn[:, :, None]
-        flat = cross.reshape(len(cross), subjects * parts, -1)
-        root = flat @ np.linalg.cholesky(covariance[block])
-        wide = root.transpose(1, 0, 2).reshape(subjects * parts, -1)
-        precision -= wide @ wide.T
-    joint = np.linalg.inv(precision).reshape(subjects, parts, subjects, parts)
-    mean, sd = theta.mean(axis=0), theta.std(axis=0)
-    value = (theta - mean) / sd
-    error = np.empty_like(theta)
-    for k in range(parts):
-        own = joint[:, k, :, k] * turn[:, None, k] * turn[None, :, k]
-        by_theta = (np.eye(subjects) - 1.0 / subjects - np.outer(value[:, k], value[:, k]) / subjects) / sd[k]
-        error[:, k] = np.sqrt(np.einsum("st,tu,su->s", by_theta, own, by_theta, optimize=True))
-    return Standing(value, error)

@@ -12,7 +12,8 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.pictures import Thumbnail, thumbnail
-from pytest_adaptive_eval.reports.plots import stacked_bars
+from pytest_adaptive_eval.reports.plots import mirrored_bars, stacked_bars
+from pytest_adaptive_eval.reports.typed import as_number, as_numbers
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.bank import ItemBank
@@ -47,14 +48,15 @@ class Parts:
     highest, lowest : list of Extreme
         Items by what all modalities together add to the best smaller format.
     separations : list of dict
-        How items known to be of low quality differ from the others.
+        How items known to be of low quality differ from the others, each with a picture of both distributions where
+        the bank has them.
     """
 
     picture: Markup
     legend: list[tuple[Markup, str]]
     highest: list[Extreme]
     lowest: list[Extreme]
-    separations: list[dict[str, str]]
+    separations: list[dict[str, str | Markup]]
 
 
 def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts | None:
@@ -112,12 +114,31 @@ def _extreme(bank: ItemBank, scale: FormatScale, places: Sequence[int], item: in
     return Extreme(clean_html(asked.id, _NAME), clean_html(text, _TEXT), pictures, difficulty)
 
 
-def _separation(given: Any) -> dict[str, str]:
+def _separation(given: Any) -> dict[str, str | Markup]:
     told = given if isinstance(given, dict) else {}
     return {
         "name": clean_html(told.get("name"), _NAME),
+        "picture": _distributions(told),
         **{
-            name: number(float(told[name]), 3) if isinstance(told.get(name), int | float) else "-"
+            name: _shown(as_number(told.get(name)), 1e-3 if name == "p" else None)
             for name in ("original", "low", "p", "wasserstein", "auc")
         },
     }
+
+
+def _shown(value: float | None, least: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"<{number(least, 3)}" if least is not None and value < least else number(value, 3)
+
+
+def _distributions(told: dict[str, Any]) -> Markup | str:
+    counts = told.get("counts")
+    lists = [told.get("edges"), *counts] if isinstance(counts, list | tuple) else []
+    known = [[x for x in as_numbers(some) or [] if x is not None] for some in lists]
+    if len(known) != 3:
+        return ""
+    edges, others, low = known
+    if not len(others) == len(low) == len(edges) - 1 > 0 or min(*others, *low) < 0:
+        return ""
+    return mirrored_bars(edges, others, low, f"distributions of {clean_html(told.get('name'), _NAME)}")

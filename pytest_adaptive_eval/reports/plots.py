@@ -20,6 +20,7 @@ __all__ = [
     "interval_bar",
     "levels_plot",
     "mark",
+    "mirrored_bars",
     "response_plot",
     "series_plot",
     "span_of",
@@ -318,6 +319,40 @@ def series_plot(values: Sequence[float], name: str, unit: str, key: str) -> Mark
         f"{n} {unit}s, the first {number(values[0])}, the highest {number(max(values))}, the last {number(values[-1])}."
     )
     return frame.picture(key, f"{name} by {unit}", told, parts)
+
+
+def mirrored_bars(edges: Sequence[float], above: Sequence[float], below: Sequence[float], told: str) -> Markup:
+    """Two distributions over the same bins, each as shares of its own: one rises from a line, the other hangs from it.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        One more than there are bins.
+    above, below : sequence of float
+        Counts.
+    told : str
+        The picture in words.
+    """
+    width, line, room = 160.0, 26.0, 22.0
+    shares = [[count / (sum(counts) or 1.0) for count in counts] for counts in (above, below)]
+    most, step = max(*shares[0], *shares[1]) or 1.0, width / len(above)
+    drawn = [tag("line", class_="axis", x1=0, x2=width, y1=line, y2=line)]
+    for counts, kind in zip(shares, ("others", "low"), strict=True):
+        for n, share in enumerate(counts):
+            if share:
+                height = room * share / most
+                y = line - height if kind == "others" else line
+                drawn.append(tag("rect", class_=kind, x=n * step + 0.5, y=y, width=step - 1, height=height))
+    for place, anchor, value in ((0.0, "start", edges[0]), (width, "end", edges[-1])):
+        drawn.append(tag("text", _tick(value), class_=anchor, x=place, y=2 * line + 9))
+    return tag(
+        "svg", tag("title", told), *drawn, role="img", class_="bar mirrored", viewBox=f"0 0 {width:g} {2 * line + 12:g}"
+    )
+
+
+def _tick(value: float) -> str:
+    """An end of an axis, in three digits."""
+    return f"{value:.3g}".replace("-", "−")
 
 
 def _edge(value: float) -> str:

@@ -201,3 +201,5 @@ def test_wilcoxon_and_mann_whitney_by_hand():
     assert found.u == 7.5
     assert found.auc == pytest.approx(7.5 / 9)
     assert found.wasserstein == pytest.approx(7 / 3)
+    assert found.edges == pytest.approx(np.linspace(1, 6, 13))
+    assert found.counts == ((0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 1), (1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0))

@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="multimodal fits need torch")
 
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal, roc_auc  # noqa: E402
+from pytest_adaptive_eval.calibration.multimodal_marginal import _Marginal, standing  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
 from pytest_adaptive_eval.core.multimodal import Modalities, MultimodalItems, estimate_abilities  # noqa: E402
 from pytest_adaptive_eval.errors import EstimationError  # noqa: E402
@@ -52,14 +53,22 @@ def planted(form, subjects=60, n=200, seed=0, modalities=None):
 @pytest.mark.parametrize("form", ["m2", "m3"])
 class TestRecovery:
     def test_cross_modal_items_and_abilities_are_found(self, form):
-        theta, _, cross, scores = planted(form, 80, 250)
+        theta, _, cross, scores = planted(form, 60, 250)
         fit = fit_multimodal(scores, form=form, bounds=(4.0,), training=QUICK)
         assert roc_auc(cross, fit.items.cross_gain(fit.abilities.theta)) > 0.93
         for k in range(4):
             assert np.corrcoef(theta[:, k], fit.abilities.theta[:, k])[0, 1] > (0.6 if k == 3 else 0.8)
-        low, high = fit.standing(scores).interval(0.95)
+        found = fit.standing(scores)
+        low, high = found.interval(0.95)
         truth = (theta - theta.mean(axis=0)) / theta.std(axis=0)
-        assert ((low <= truth) & (truth <= high)).mean() > (0.85 if form == "m2" else 0.75)
+        assert found.converged
+        assert not found.at_bound.any()
+        assert ((low <= truth) & (truth <= high)).mean() > 0.9
+        assert np.allclose(found.value.mean(axis=0), 0)
+        assert np.allclose(found.value.std(axis=0), 1)
+        error = np.sqrt(((found.value - truth) ** 2).mean(axis=0))
+        assert (error < 1.5 * np.sqrt((found.standard_error**2).mean(axis=0))).all()
+        assert (error[:3] < (0.6 if form == "m2" else 0.4)).all()
 
     def test_sparse_responses(self, form):
         *_, scores = planted(form, 60, 300)
@@ -223,3 +232,63 @@ def test_public_responses_fit_in_time(data):
     fit = fit_multimodal(scores, form="m2", bounds=(8.0,))
     assert time.process_time() - start < 8
     assert fit.auc > 0.75
+
+
+@pytest.mark.parametrize("form", ["m2", "m3"])
+class TestMarginal:
+    def test_gradient(self, form):
+        theta, items, _, scores = planted(form, 12, 9)
+        rng = np.random.default_rng(4)
+        scores[rng.random(scores.shape) < 0.2] = np.nan
+        marginal = _Marginal(scores, items, theta)
+        at = rng.normal(0, 0.5, len(marginal.start))
+        _, gradient = marginal.loss(at)
+        for place in (*range(0, 48, 5), *rng.integers(48, len(at), 6)):
+            step = np.zeros(len(at))
+            step[place] = 1e-4
+            slope = (marginal.loss(at + step)[0] - marginal.loss(at - step)[0]) / 2e-4
+            assert slope == pytest.approx(gradient[place], abs=2e-4, rel=1e-3)
+
+    def test_the_items_are_integrated_out(self, form):
+        """A difference of two losses, against importance sampling of the same integral."""
+        theta, items, _, scores = planted(form, 60, 30)
+        marginal = _Marginal(scores, items, theta)
+        rng = np.random.default_rng(0)
+
+        def sampled(searched):
+            point = marginal._point(torch.tensor(searched))
+            mean, whitening, middle, u = (x.numpy() for x in marginal._parts(point))
+            marginal.loss(searched)
+            basis = marginal._basis(torch.tensor(u))
+            hessian = marginal._newton(marginal.x, basis, torch.tensor(mean), torch.tensor(whitening.T @ whitening))[2]
+            root = torch.linalg.inv(torch.linalg.cholesky(hessian)).transpose(1, 2).numpy()
+            log = []
+            for _ in range(2000):
+                noise = rng.normal(size=(len(items), len(mean), 1))
+                x = marginal.x.numpy() + (root @ noise)[..., 0]
+                z = (marginal._coefficients(torch.tensor(x))[0] @ basis.T).numpy()
+                likely = (np.nan_to_num(scores.transpose(1, 2, 0)) * z - np.logaddexp(0, z)).sum(axis=(1, 2))
+                prior = -0.5 * (((x - mean) @ whitening.T) ** 2).sum(axis=1) + np.log(np.diag(whitening)).sum()
+                log.append(likely + prior + 0.5 * (noise**2).sum(axis=(1, 2)))
+            best = np.max(log, axis=0)
+            integral = np.log(np.exp(log - best).mean(axis=0)) + best - 0.5 * torch.linalg.slogdet(hessian)[1].numpy()
+            learned = 5.0 * (whitening**2).sum() - 10.0 * np.log(np.diag(whitening)).sum()
+            return -integral.sum() + 0.5 * ((u - middle) ** 2).sum() + learned
+
+        start = np.zeros(len(marginal.start))
+        away = start.copy()
+        away[48:] = rng.normal(0, 3, len(start) - 48)
+        ours = marginal.loss(away)[0] - marginal.loss(start)[0]
+        assert ours > 100
+        assert sampled(away) - sampled(start) == pytest.approx(ours, rel=0.02)
+
+    def test_missing_answers_and_order_of_subjects(self, form):
+        theta, items, _, scores = planted(form, 20, 40)
+        scores[np.random.default_rng(1).random(scores.shape) < 0.3] = np.nan
+        found = standing(scores, items, theta)
+        other = standing(scores[::-1], items, theta[::-1])
+        assert np.isfinite(found.standard_error).all()
+        assert np.allclose(other.value[::-1], found.value, atol=0.1)
+        assert np.allclose(other.standard_error[::-1], found.standard_error, rtol=0.1)
+        whole = standing(planted(form, 20, 40)[3], items, theta)
+        assert whole.standard_error.mean() < found.standard_error.mean()

@@ -24,8 +24,9 @@ def bank(subjects: int = 5, n: int = 12) -> ItemBank:
     difficulty[:, 3] = np.linspace(0.1, 2.0, n)
     made = MultimodalItems(Modalities(), "m2", 4.0, rng.uniform(0.2, 0.8, (n, 4)), difficulty)
     separations = [
-        {"name": "difficulty cross", "original": 1.5, "low": 0.25, "p": 0.001, "wasserstein": 1.25, "auc": 0.9}
+        {"name": "difficulty cross", "original": 1.5, "low": 0.25, "p": 0.0002, "wasserstein": 1.25, "auc": 0.9}
     ]
+    separations[0] |= {"edges": [0.0, 1.0, 2.0], "counts": [[1, 3], [4, 0]]}
     scale = FormatScale(
         made,
         Population(np.full(4, -0.5), 0.5 * np.eye(4), 4.0),
@@ -93,12 +94,16 @@ def test_the_items_at_either_end_are_shown_with_their_texts() -> None:
     first = int(np.argmax(gains))
     assert found.highest[0].facts.startswith(f"gain {gains[first]:.2f}; difficulty: base ".replace("0.", ".", 1))
     assert found.highest[0].text.endswith(f" {first}")
+    (row,) = found.separations
+    picture = str(row.pop("picture"))
+    assert picture.count('class="others"') == 2
+    assert picture.count('class="low"') == 1  # all four of them in the first of two bins
     assert found.separations == [
         {
             "name": "difficulty cross",
             "original": "1.500",
             "low": ".250",
-            "p": ".001",
+            "p": "<.001",
             "wasserstein": "1.250",
             "auc": ".900",
         }
@@ -126,3 +131,25 @@ def test_there_is_no_section_without_parts_or_with_another_bank(change: dict[str
     pairs = bank()
     assert parted("i1", interview(pairs, **change), pairs) is None
     assert parted("i1", interview(pairs), None) is None
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"edges": [0.0, 1.0], "counts": None},
+        {"edges": None, "counts": [[1], [2]]},
+        {"edges": [0.0, 1.0], "counts": [[1], [2, 3]]},
+        {"edges": [0.0, 1.0], "counts": [[], []]},
+        {"edges": [0.0, 1.0], "counts": [[-1], [2]]},
+        {"edges": [0.0, 1.0], "counts": [["x"], [2]]},
+        {"edges": [0.0, float("nan")], "counts": [[1], [2]]},
+        {"counts": [1]},
+    ],
+)
+def test_distributions_that_are_none_are_not_drawn(told: dict[str, Any]) -> None:
+    pairs = bank()
+    assert pairs.in_formats is not None
+    pairs.in_formats.report["separations"][0].update({"edges": None, "counts": None, **told})  # type: ignore[index]
+    found = parted("i1", interview(pairs), pairs)
+    assert found is not None
+    assert found.separations[0]["picture"] == ""
