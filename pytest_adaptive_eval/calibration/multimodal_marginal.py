@@ -50,7 +50,7 @@ ABILITY_SPREAD = 1.0
 #: Steps of the search for an item's most probable parts, at most, none longer than 1 in a free number.
 NEWTON = 50
 #: The search ends when no free number moves further.
-NEAR = 1e-7
+NEAR = 1e-5
 #: Steps of L-BFGS, at most.
 STEPS = 300
 #: The search ends when a step gains less, in nats.
@@ -165,14 +165,14 @@ class _Marginal:
         mean, whitening, middle, u = self._parts(self._point(free))
         precision = whitening.T @ whitening
         basis = self._basis(u)
-        self._maximise(basis.detach(), mean.detach(), precision.detach())
-        gradient, hessian, _ = self._newton(self.x, basis, mean, precision)
-        x = self.x + torch.linalg.solve(hessian.detach(), gradient)
-        z = self._coefficients(x)[0] @ basis.T
+        hessian = self._maximise(basis.detach(), mean.detach(), precision.detach())
+        x = self.x + torch.linalg.solve(hessian, self._gradient(self.x, basis, mean, precision)[0])
+        known, by, _ = self._coefficients(x)
+        z = known @ basis.T
         likely = (self.score * z).sum() - (torch.nn.functional.softplus(z) * self.seen).sum()
         likely = likely - 0.5 * (((x - mean) @ whitening.T) ** 2).sum()
         likely = likely + (len(x) + PSEUDO) * whitening.diagonal().log().sum() - 0.5 * PSEUDO * (whitening**2).sum()
-        likely = likely - 0.5 * torch.linalg.slogdet(self._newton(x, basis, mean, precision)[2])[1].sum()
+        likely = likely - 0.5 * torch.linalg.slogdet(self._expected(z.sigmoid(), by, basis) + precision)[1].sum()
         loss = 0.5 * ((u - middle) ** 2).sum() / ABILITY_SPREAD**2 - likely
         loss.backward()
         return loss.item(), free.grad.numpy()
@@ -208,40 +208,47 @@ class _Marginal:
             out[:, :, 1:, :parts] = torch.diag_embed(design)
         return known, out * turn[:, None, None, :], turn
 
-    def _newton(self, x: Any, basis: Any, mean: Any, precision: Any) -> tuple[Any, Any, Any]:
-        """Gradient of the bracket (n, X), its negative Hessian and the expectation of that (n, X, X).
+    def _gradient(self, x: Any, basis: Any, mean: Any, precision: Any) -> tuple[Any, Any]:
+        """Of the bracket, (n, X), and of the likelihood alone by the intercepts and slopes, (n, F, 1 + K)."""
+        known, by, _ = self._coefficients(x)
+        residual = (self.score - self.torch.sigmoid(known @ basis.T) * self.seen) @ basis
+        return self.torch.einsum("nfc,nfcx->nx", residual, by) - (x - mean) @ precision, residual
 
-        The expectation stands for the Hessian too where that is not positive.
+    def _expected(self, p: Any, by: Any, basis: Any) -> Any:
+        """Expected information of the answers about the items, (n, X, X), at probabilities (n, F, S)."""
+        size = basis.shape[1]
+        i, j = self.torch.triu_indices(size, size)
+        moments = ((p - p * p) * self.seen) @ (basis[:, i] * basis[:, j])
+        whole = p.new_zeros(*p.shape[:2], size, size)
+        whole[:, :, i, j] = moments
+        whole[:, :, j, i] = moments
+        return (by.transpose(2, 3) @ whole @ by).sum(dim=1)
+
+    def _maximise(self, basis: Any, mean: Any, precision: Any) -> Any:
+        """Find the most probable free numbers of all items from those that were so last, and the Hessian there.
+
+        Its expectation stands for it, with opposite sign as everywhere, where it is not positive.
         """
         torch, parts = self.torch, self.parts
-        known, by, turn = self._coefficients(x)
-        right = torch.sigmoid(known @ basis.T)
-        expected = right * self.seen
-        residual = (self.score - expected) @ basis  # (n, F, 1 + K)
-        along = torch.einsum("nfc,nfcx->nx", residual, by)
-        gradient = along - (x - mean) @ precision
-        squares = (basis[:, :, None] * basis[:, None, :]).flatten(1)
-        moments = ((expected - expected * right) @ squares).unflatten(2, (1 + parts, 1 + parts))
-        information = (by.transpose(2, 3) @ moments @ by).sum(dim=1) + precision
-        bend = torch.diag_embed(along * (1.0 - 2.0 * torch.sigmoid(x)))
-        if self.form == "m2":  # discrimination times difficulty
-            both = -torch.einsum("nf,fk,fl->nkl", residual[:, :, 0], self.design, self.signed)
-            both = both * turn[:, :parts, None] * turn[:, None, parts:]
-            zero = torch.zeros_like(both)
-            bend = bend + torch.cat([torch.cat([zero, both], 2), torch.cat([both.transpose(1, 2), zero], 2)], 1)
-        hessian = information - bend
-        positive = torch.linalg.cholesky_ex(hessian.detach())[1] == 0
-        return gradient, torch.where(positive[:, None, None], hessian, information), information
-
-    def _maximise(self, basis: Any, mean: Any, precision: Any) -> None:
-        """Most probable free numbers of all items, from those that were so last."""
-        with self.torch.no_grad():
+        with torch.no_grad():
             for _ in range(NEWTON):
-                gradient, hessian, _ = self._newton(self.x, basis, mean, precision)
-                step = self.torch.linalg.solve(hessian, gradient).clamp(-1.0, 1.0)
+                gradient, residual = self._gradient(self.x, basis, mean, precision)
+                known, by, turn = self._coefficients(self.x)
+                along = torch.einsum("nfc,nfcx->nx", residual, by)
+                bend = torch.diag_embed(along * (1.0 - 2.0 * torch.sigmoid(self.x)))
+                if self.form == "m2":  # discrimination times difficulty
+                    both = -torch.einsum("nf,fk,fl->nkl", residual[:, :, 0], self.design, self.signed)
+                    both = both * turn[:, :parts, None] * turn[:, None, parts:]
+                    bend[:, :parts, parts:] += both
+                    bend[:, parts:, :parts] += both.transpose(1, 2)
+                expected = self._expected(torch.sigmoid(known @ basis.T), by, basis) + precision
+                positive = torch.linalg.cholesky_ex(expected - bend)[1] == 0
+                hessian = torch.where(positive[:, None, None], expected - bend, expected)
+                step = torch.linalg.solve(hessian, gradient).clamp(-1.0, 1.0)
                 self.x = self.x + step
                 if step.abs().max() < NEAR:
                     break
+        return hessian
 
     def _information(self, point: Any) -> Any:
         """Expected information of all answers about the abilities' free numbers, (S K, S K), items unknown."""
@@ -256,14 +263,13 @@ class _Marginal:
         turn = theta * (1.0 - theta / self.q)
         own = torch.einsum("nfs,nfk,nfl->skl", weight, slopes, slopes) * turn[:, :, None] * turn[:, None, :]
         out = torch.block_diag(*(own + torch.eye(parts) / ABILITY_SPREAD**2))
+        root = torch.linalg.cholesky(self._expected(p, by, basis) + precision)
         size = max(1, BLOCK // (subjects * parts * by.shape[-1]))
         for i in range(0, len(by), size):
             some, d = weight[i : i + size], by[i : i + size]
             cross = torch.einsum("nfs,nfk,sc,nfcx->nskx", some, slopes[i : i + size], basis, d) * turn[:, :, None]
-            derivative = torch.einsum("sc,nfcx->nfsx", basis, d)
-            information = torch.einsum("nfs,nfsx,nfsy->nxy", some, derivative, derivative) + precision
-            root = torch.linalg.cholesky(information)
-            wide = torch.linalg.solve_triangular(root, cross.flatten(1, 2).transpose(1, 2), upper=False).flatten(0, 1)
+            flat = cross.flatten(1, 2).transpose(1, 2)
+            wide = torch.linalg.solve_triangular(root[i : i + size], flat, upper=False).flatten(0, 1)
             out -= wide.T @ wide
         return out
 

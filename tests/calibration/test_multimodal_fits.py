@@ -260,7 +260,9 @@ class TestMarginal:
             mean, whitening, middle, u = (x.numpy() for x in marginal._parts(point))
             marginal.loss(searched)
             basis = marginal._basis(torch.tensor(u))
-            hessian = marginal._newton(marginal.x, basis, torch.tensor(mean), torch.tensor(whitening.T @ whitening))[2]
+            known, by, _ = marginal._coefficients(marginal.x)
+            hessian = marginal._expected(torch.sigmoid(known @ basis.T), by, basis)
+            hessian = hessian + torch.tensor(whitening.T @ whitening)
             root = torch.linalg.inv(torch.linalg.cholesky(hessian)).transpose(1, 2).numpy()
             log = []
             for _ in range(2000):
