@@ -30,6 +30,8 @@ __all__ = ["NETWORK", "NetworkPlan"]
 _METRICS = ("energy", "auc", "last_level")
 #: Share of the answers above which faults of the run void it.
 _FAULTS = 0.05
+#: From this share of an interviewer's questions that code had to make on, a note tells.
+_FALLBACKS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ class NetworkPlan:
             self._result(found),
             error=error,
             broken=bool(error),
+            notes=tuple(_notes(found)),
             account=found.to_json(),
             costs={"total": found.total.to_json(), "loads": dict(found.loads)},
             members=tuple({**one, "name": name} for name, one in found.models.items()),
@@ -166,6 +169,16 @@ class NetworkPlan:
             asked=opened,
             absent={node.name: _closed(node) for node in found.nodes if not node.opened},
         )
+
+
+def _notes(found: NetworkResult) -> Iterator[str]:
+    """Interviewers who did not set their questions."""
+    for name in dict.fromkeys(node.interviewer for node in found.nodes if node.interviewer):
+        nodes = [node for node in found.nodes if node.interviewer == name]
+        asked = sum(len(level) for node in nodes for level in node.scores)
+        made = sum(node.counts.get("fallbacks", 0) for node in nodes)
+        if made > _FALLBACKS * asked:
+            yield f"{made} of {asked} questions that {name} was to set were set by code: it set none that can be used"
 
 
 def _closed(node: NodeResult) -> str:

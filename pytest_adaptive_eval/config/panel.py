@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -257,11 +257,16 @@ class _Asking:
         executor = ThreadPoolExecutor(_AT_ONCE)
         try:
             sent = {executor.submit(_ask, calls[place]): place for place in away}
+
+            def landed(done: Future[Reply]) -> tuple[int, Reply]:
+                place = sent.pop(done)
+                return place, self._checked(names[calls[place].model], done.result())
+
             for name in self._pool.first(name for name in mine if name not in self._pool.remote):
                 for place in mine[name]:
                     yield place, self._checked(name, _ask(calls[place]))
-            for done in as_completed(sent):
-                yield sent[done], self._checked(names[calls[sent[done]].model], done.result())
+                    yield from map(landed, [done for done in sent if done.done()])  # to be kept before more is asked
+            yield from map(landed, as_completed(list(sent)))
         finally:
             executor.shutdown(wait=False, cancel_futures=True)  # closing the pool ends what is under way
 

@@ -393,19 +393,24 @@ class StudyResult:
 
     def _by_rank(self, condition: StudyCondition, measured: Measured, who: str, verdict: Verdict) -> Verdict:
         place, needed = self.subjects.index(who), condition.probability
+        absent = [name for other, name in enumerate(self.subjects) if not measured.known(other)]
         if condition.kind == "above":
             other = self.subjects.index(condition.name)
-            probability = measured.above(place, other)
+            probability = most = measured.above(place, other)
             own, others = (number(float(measured.values[one])) for one in (place, other))
             what = f"{condition.metric} of {who} ({own}) above {condition.name} ({others})"
         else:
             ranks = measured.ranks(self.seed)[place]
-            probability = float(ranks.probabilities[: int(condition.value)].sum())
+            k = int(condition.value)  # those of whom nothing is known may all be better, or all be worse
+            probability, most = (float(ranks.probabilities[:n].sum()) for n in (max(k - len(absent), 0), k))
+            if absent:
+                who_knows = f"nothing is known of {', '.join(absent)}, who may be better or worse"
+                verdict = replace(verdict, notes=(who_knows, *verdict.notes))
             best, worst = ranks.interval(needed)
             what = f"{condition.metric} of {who}: rank {ranks.mean:.1f} [{best}, {worst}] of {len(ranks.probabilities)}"
             what += f", {condition.requirement}"
         outcome = Outcome.PASS if probability >= needed else Outcome.INCONCLUSIVE
-        if probability <= 1.0 - needed:
+        if most <= 1.0 - needed:
             outcome = Outcome.FAIL
         stated = f"{what} with probability {number(probability)}, {number(needed, 2)} required"
         return replace(verdict, outcome=outcome, stated=stated)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.models.agent import Agent
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.models.agent import Agent
 
 __all__ = ["Completion", "Subject", "SubjectIdentity", "load_agent", "load_subject"]
 

@@ -23,7 +23,12 @@ RANK_REPLY = (
     "think before you reply, the rank still belongs in the reply."
 )
 
-_TAG = re.compile(r"<(?=\s{0,9}/?\s{0,9}rank|\|)", re.IGNORECASE)
+# Of ranks, and of what begins and ends a turn in the chats of Llama, Gemma, Mistral, DeepSeek and their like.
+_TAG = re.compile(
+    r"<(?=\s{0,9}/?\s{0,9}rank|[|｜]|/?(?:(?:start|end)_of_turn|s|bos|eos|think|<?SYS>)>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])",
+    re.IGNORECASE,
+)
 # Not the first number of a range such as 1-5, which is the prompt's.
 _NUMBER = r"([+-]?[0-9]{1,6}(?:[.,][0-9]{1,6})?)(?![0-9]|[.,][0-9]|\s{0,3}[-–][0-9])"
 _AROUND = r"[\s:=>\"'*_`(\[]{0,20}"
@@ -49,7 +54,7 @@ class Unranked(ValueError):
 def clean(text: str, limit: int) -> str:
     """Foreign text as others may see it: printable lines, shortened in the middle, without tags of ranks or chats."""
     shown = "".join(c if c.isprintable() or c in "\n\t" else " " for c in text[: 8 * limit]).strip()
-    shown = _TAG.sub("‹", shown)
+    shown = _TAG.sub(lambda tag: "‹" if tag[0] == "<" else "⟦", shown)
     return shown if len(shown) <= limit else f"{shown[: limit // 2]}\n[...]\n{shown[-(limit // 2) :]}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from pytest_adaptive_eval.core.item import Item
@@ -117,9 +117,9 @@ class AgentPool:
 
     def close(self) -> None:
         """Close all that are loaded; they are loaded again when they are asked again."""
-        with self._memory, self._wires:
+        with self._memory, self._wires, ExitStack() as dropping:  # all of them, even where one fails to close
             for name in list(self._loaded):
-                self._drop(name)
+                dropping.callback(self._drop, name)
 
     def _check(self, name: str) -> None:
         if name not in self._loaders:

@@ -14,7 +14,7 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -104,6 +104,8 @@ class Engine:
         self.models: dict[str, SubjectIdentity] = {}
         self._clock = itertools.count()
         self._alone: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._flying: dict[Future[tuple[Result, Usage]], _Open] = {}
+        self._over = threading.Event()
 
     def hold(self, ready: Ready) -> dict[str, Any]:
         """Hold conversations until there are no more.
@@ -115,28 +117,34 @@ class Engine:
         """
         found: dict[str, Any] = {}
         held: dict[str, _Held] = {}
-        flying: dict[Future[tuple[Result, Usage]], _Open] = {}
-        with ThreadPoolExecutor(self.concurrency) as threads:
-            try:
-                self._begin(ready, found, held)
-                while held:
-                    waiting = [one for talk in held.values() for one in talk.waiting()]
-                    for one in [one for one in waiting if one.call.model in self.pool.remote]:
-                        one.flies = True
-                        if not self._recall(one):
-                            flying[threads.submit(self._make, one)] = one
-                    near = [one for one in waiting if not one.flies]
-                    if near:
-                        self._ask_one_model(near)
-                    elif flying and not any(talk.complete for talk in held.values()):
-                        wait(flying, return_when=FIRST_COMPLETED)
-                    for future in [future for future in flying if future.done()]:
-                        self._settle(flying.pop(future), *future.result())
-                    self._go_on(ready, found, held)
-            except BaseException:
-                threads.shutdown(wait=False, cancel_futures=True)
-                raise
+        threads = ThreadPoolExecutor(self.concurrency)
+        try:
+            self._begin(ready, found, held)
+            while held:
+                waiting = [one for talk in held.values() for one in talk.waiting()]
+                for one in [one for one in waiting if one.call.model in self.pool.remote]:
+                    one.flies = True
+                    if not self._recall(one):
+                        self._flying[threads.submit(self._make, one)] = one
+                near = [one for one in waiting if not one.flies]
+                if near:
+                    self._ask_one_model(near)
+                elif self._flying and not any(talk.complete for talk in held.values()):
+                    wait(self._flying, return_when=FIRST_COMPLETED)
+                self._land()
+                self._go_on(ready, found, held)
+        except BaseException:
+            self._over.set()
+            raise
+        finally:  # nobody waits for what is under way where the run ends early: closing the pool ends it
+            threads.shutdown(wait=False, cancel_futures=True)
         return found
+
+    def _land(self) -> None:
+        """Keep what came, before a call that failed ends the run."""
+        done = [future for future in self._flying if future.done()]
+        for future in sorted(done, key=lambda future: future.exception() is not None):
+            self._settle(self._flying.pop(future), *future.result())
 
     def _begin(
         self,
@@ -173,6 +181,7 @@ class Engine:
         for one in [one for one in oldest if one.call.model == name]:
             if not self._recall(one):
                 self._settle(one, *self._make(one))
+                self._land()
 
     def _recall(self, one: _Open) -> bool:
         """Take the reply of an earlier run, where there is a whole one."""
@@ -195,6 +204,8 @@ class Engine:
             return [Completion(reply.text, reply.status, detail=reply.detail)], reply.usage
         subject: Interviewee = self.pool.subject(call.model)
         with self._alone[call.model]:  # so that its usage is that of these items
+            if self._over.is_set():
+                raise CancelledError
             before = subject.usage
             answers = subject.answer(call.items)
             return answers, subject.usage - before

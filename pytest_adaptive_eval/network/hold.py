@@ -56,8 +56,6 @@ def hold_network(
         raise ConfigError(f"concurrency is {concurrency!r}, expected a whole number of at least 1")
     for name in (*network.subjects, *network.agents):
         pool.agent(name)  # only that there is one by that name
-    if twice := set(network.subjects) & set(network.agents):
-        raise ConfigError(f"{network.where}: {min(twice)!r} is interviewed and an agent too: name them apart")
     for node in network.nodes:
         if isinstance(node.task, TaskFamily) and node.task.pictorial and pictures is None:
             raise ConfigError(

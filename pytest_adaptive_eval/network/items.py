@@ -30,9 +30,12 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[NDArray[
         There are not so many levels.
     """
     if bank.calibrated:
-        count = levels or 1
+        count = 1 if levels is None else levels
         if not 1 <= count <= len(bank):
-            raise ConfigError(f"{where}: levels is {levels!r}: the bank {bank.name!r} has {len(bank)} items")
+            raise ConfigError(
+                f"{where}: levels is {levels!r}, expected a number from 1 to {len(bank)}, the items of the bank "
+                f"{bank.name!r}"
+            )
         return [np.sort(part) for part in np.array_split(np.argsort(bank.difficulty, kind="stable"), count)]
     told = [item.meta.get("level", 1) for item in bank.items]
     if bad := [level for level in told if isinstance(level, bool) or not isinstance(level, int)]:

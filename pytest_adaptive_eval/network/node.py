@@ -263,9 +263,9 @@ class Interview:
 
     @staticmethod
     def _settled(items: Sequence[Item], before: Result, after: Result) -> Result:
-        """Where a second answer has not the form of an answer, the first one stands."""
+        """Where a second answer has not the form of an answer, the first one stands, but not for a fault of the run."""
         return [
-            new if new.status is Status.OK and item.readable(new.text) else old
+            new if new.status.infrastructure or (new.status is Status.OK and item.readable(new.text)) else old
             for item, old, new in zip(items, before, after, strict=True)
         ]
 

@@ -16,6 +16,8 @@ __all__ = ["Network", "Node", "Supervision", "Topology"]
 
 Topology = Literal["line", "star", "tree", "hybrid"]
 Questions = Literal["code", "written", "rephrased"]
+#: Seeds end here: ids of questions, which are made from them, hold twenty digits.
+SEEDS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,8 @@ class Network:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
                 raise ConfigError(f"{where}: {name} is {value!r}, expected a whole number of at least {low}")
+        if self.seed >= SEEDS:
+            raise ConfigError(f"{where}: seed is {self.seed}, expected a smaller number, of at most 15 digits")
         if not 0.5 < self.confidence < 1.0:
             raise ConfigError(f"{where}: confidence is {self.confidence!r}, expected a number between 0.5 and 1")
         names = [node.name for node in self.nodes]
@@ -225,6 +229,8 @@ class Network:
         if not sum(node.weight for node in self.nodes) > 0:
             raise ConfigError(f"{where}: all weights are 0: the energy would be nothing")
         self._check_supervision()
+        if twice := set(self.subjects) & set(self.agents):
+            raise ConfigError(f"{where}: {min(twice)!r} is interviewed and an agent too: name them apart")
         self.order()
         self._check_topology()
 

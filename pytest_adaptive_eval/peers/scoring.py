@@ -1,8 +1,8 @@
 """AutoBench's rule to the letter: votes on tasks, running mean of judgments, weights from scores.
 
 The rule is Algorithm 1 of AutoBench (Loi et al. 2025).  Its properties are kept, whether they help or not: judges'
-scores of themselves count, a rejected iteration dilutes the running mean (it divides by the iteration's index), a first
-iteration that is rejected leaves all scores at 0, and weights are nothing but normalised scores, so that
+scores of themselves count, a rejected iteration counts as one that found the mean so far (it divides by the iteration's
+index), which before the first accepted one is 0, and weights are nothing but normalised scores, so that
 they differ little and go to good contestants, not to good judges.  `pytest_adaptive_eval.peers.reliability` is
 the other rule.
 

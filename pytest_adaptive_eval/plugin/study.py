@@ -33,6 +33,8 @@ class Study(pytest.Function):
     kind = ""
     record: StudyRecord | None = None
     result: StudyResult | None = None
+    #: What nobody foresaw, such as an error in a grader of the user's.
+    fault: Exception | None = None
 
     @property
     def aliases(self) -> set[str]:
@@ -66,6 +68,8 @@ class Study(pytest.Function):
             result = plan.hold(kept, progress)
         except AdaptiveEvalError as error:
             result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
+        except Exception as error:  # it voids this study, and must not end the run of all other tests
+            self.fault, result = error, replace(plan.void(f"{type(error).__name__}: {error}"), broken=True)
         finally:
             progress.end()
             kept.close()
@@ -97,6 +101,8 @@ class Study(pytest.Function):
             pytest.fail("the study did not take place", pytrace=False)
         record = self.record
         self.user_properties += [(name, clean_xml(str(value), 200)) for name, value in _properties(record)]
+        if self.fault is not None:
+            raise self.fault
         if record.error:
             pytest.fail(f"ERROR {record.name}: {record.error}", pytrace=False)
 

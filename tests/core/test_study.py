@@ -110,6 +110,16 @@ def test_what_is_not_known_is_no_verdict():
         assert "it takes 3 rounds" in verdict.sentence
 
 
+def test_one_of_whom_nothing_is_known_may_be_better_or_worse():
+    unknown = Measured(np.array([3.0, np.nan, 4.0]), np.diag([0.01, np.nan, 0.01]))
+    score = result(quantities={"score": unknown}).score
+    assert score.rank_within(2).outcome is Outcome.PASS  # behind bee at worst
+    assert score.rank_within(1).outcome is Outcome.INCONCLUSIVE
+    assert score.rank_within(2, subject="ant").outcome is Outcome.INCONCLUSIVE  # the last of those that are known
+    assert score.rank_within(1, subject="ant").outcome is Outcome.FAIL
+    assert "nothing is known of bee, who may be better or worse" in score.rank_within(1).sentence
+
+
 @pytest.mark.parametrize(("then", "through"), [("fail", False), ("warn", True), ("pass", True)])
 def test_an_undecided_gate_may_be_let_through(then, through):
     assert bool(result().score.at_least(4.0, on_inconclusive=then)) is through

@@ -167,6 +167,23 @@ def test_a_model_that_does_not_load_leaves_the_pool_usable() -> None:
     assert pool.loads == {"a": 1, "broken": 1}
 
 
+def test_all_are_closed_even_where_one_cannot_be() -> None:
+    class Stuck(Loaded):
+        def close(self) -> None:
+            super().close()
+            raise OSError("stuck")
+
+    memory: list[str] = []
+    pool = AgentPool(
+        {"a": lambda: Loaded("a", memory), "b": lambda: Stuck("b", memory), "c": lambda: Loaded("c", memory)}
+    )
+    for name in "abc":
+        pool.identity(name)
+    with pytest.raises(OSError, match="stuck"):
+        pool.close()
+    assert memory == []
+
+
 def test_mistakes_are_told() -> None:
     pool = AgentPool({"agent": lambda: Loaded("agent", []), "subject": lambda: Answering("subject")})
     with pytest.raises(ConfigError, match="no model is called 'x'; expected one of agent, subject"):

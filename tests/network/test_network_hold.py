@@ -16,7 +16,7 @@ from acting import COST, CodedAgent, Skilled, pool_of, writer
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.agent import Reply
-from pytest_adaptive_eval.models.base import Usage
+from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.network.declare import read_network
 from pytest_adaptive_eval.network.hold import hold_network
@@ -149,6 +149,19 @@ def test_a_second_answer_that_is_none_leaves_the_first() -> None:
 
 
 # Truth by code
+
+
+@pytest.mark.parametrize(("status", "faults", "area"), [(Status.TIMEOUT, 10, np.nan), (Status.REFUSED, 0, 1.0)])
+def test_a_second_answer_that_could_not_be_had_is_no_answer(status: Status, faults: int, area: float) -> None:
+    class Sue(Skilled):
+        def _one(self, item: Any) -> Completion:
+            return Completion("", status) if item.id.endswith("-c1") else super()._one(item)
+
+    node = {"task": "addition", "levels": 1, "panel": ["pal"], "cycles": 1}
+    found = held({"topology": "hybrid", "node": [node]}, Sue("sue", {1: 1.0}), Skilled("pal", GOOD))
+    assert found.nodes[0].counts.get("faults", 0) == faults
+    assert found.nodes[0].scores[0].mean() == pytest.approx(area, nan_ok=True)
+    assert found.fault_share == faults / 10
 
 
 def test_no_wrong_truth_reaches_a_score() -> None:
@@ -485,6 +498,40 @@ def test_the_order_of_replies_changes_nothing() -> None:
     assert most == 3  # bounded, and reached
 
 
+def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None:
+    """A subject behind a server is asked one level at a time, and nothing more once the run has ended."""
+    over, came, kept = threading.Event(), threading.Event(), {}
+
+    class Away(Skilled):
+        def answer(self, items: Any) -> list[Completion]:
+            if self.read:
+                came.set()
+                assert over.wait(20)
+            return super().answer(items)
+
+    class Here(CodedAgent):
+        def ask(self, *_: Any, **__: Any) -> Reply:
+            if self.asked:
+                raise KeyboardInterrupt
+            assert came.wait(20)
+            time.sleep(0.05)  # for the thread of the level that came before
+            self.asked.append("once")
+            return Reply("no question")
+
+    away, here = Away("sue", GOOD), Here("ann")
+    nodes = [{"task": name, "levels": 1} for name in ("addition", "operations", "counting")]
+    nodes += [{"task": name, "interviewer": "ann"} for name in ("decimals", "post_order")]
+    data = {"topology": "star", "node": nodes}
+    pool, begun = pool_of(away, here, remote=["sue"]), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        hold_network(read_network(data, "sue"), pool, replies=kept)
+    assert time.monotonic() - begun < 10
+    over.set()
+    assert len(kept) == 2  # the first level, and the one reply by ann
+    time.sleep(0.2)
+    assert len(away.read) == 20
+
+
 @pytest.mark.parametrize("capacity", [1, 2, 3, None])
 def test_loads_are_few(capacity: int | None) -> None:
     """With room for one, each level of all nodes together needs each model once."""
@@ -531,8 +578,6 @@ def test_mistakes_are_told() -> None:
     network = read_network(WRITTEN, "sue")
     with pytest.raises(ConfigError, match="no model is called 'ann'"):
         hold_network(network, pool_of(Skilled("sue", GOOD)))
-    with pytest.raises(ConfigError, match="'sue' is interviewed and an agent too"):
-        held({**WRITTEN, "interviewer": "sue"}, Skilled("sue", GOOD))
     with pytest.raises(ConfigError, match="concurrency is 0"):
         held({"node": [{"task": "addition"}]}, Skilled("sue", GOOD), concurrency=0)
     with pytest.raises(ConfigError, match="pictures"):

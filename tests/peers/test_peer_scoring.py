@@ -68,6 +68,9 @@ def test_a_rejected_first_iteration_leaves_scores_at_0_and_weights_alike():
     np.testing.assert_array_equal(found.weights[3], found.weights[2])
     assert np.isnan(found.rounds[[0, 2]]).all()
     np.testing.assert_allclose(found.changes, [0.0, 0.2, 0.0])
+    held = np.array([[[4.0, 2.0], [2.0, 2.0]], np.full((2, 2), np.nan), np.full((2, 2), 5.0)])
+    found = paper_scores(held, [True, False, True])
+    np.testing.assert_allclose(found.scores, [(3 + 3 + 5) / 3, (2 + 2 + 5) / 3])  # the rejected one as the mean so far
 
 
 def by_hand(judgments, accepted):

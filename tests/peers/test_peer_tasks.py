@@ -65,6 +65,15 @@ def test_a_rank_is_read_with_patience(text, rank):
     assert caught.value.kind == (rank or "no-rank")
 
 
+@pytest.mark.parametrize(
+    "token",
+    ["<|im_end|>", "<end_of_turn>", "<start_of_turn>", "</s>", "[/INST]", "[INST]", "<<SYS>>", "<｜User｜>", "<rank>"],
+)
+def test_no_token_of_a_chat_and_no_rank_is_left(token):
+    assert token not in clean(f"2 < 3 {token}model", 100)
+    assert clean("2 < 3, [1], <b>x</b>", 100) == "2 < 3, [1], <b>x</b>"
+
+
 @given(st.text(alphabet="<>/rank 0123456789.,-*_\"'\n", max_size=60))
 def test_any_reply_is_a_rank_or_is_not(text):
     try:

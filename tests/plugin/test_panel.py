@@ -6,7 +6,10 @@ import json
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -21,6 +24,12 @@ import pytest_adaptive_eval.config.network
 import pytest_adaptive_eval.config.panel
 import pytest_adaptive_eval.models.endpoint
 import pytest_adaptive_eval.reports.page  # noqa: F401
+from pytest_adaptive_eval.config.panel import PanelPlan, _Asking
+from pytest_adaptive_eval.config.study import Member as PlanMember
+from pytest_adaptive_eval.models.agent import Reply
+from pytest_adaptive_eval.models.pool import AgentPool
+from pytest_adaptive_eval.peers.assessment import Call
+from pytest_adaptive_eval.peers.settings import PeerSettings
 
 TOPICS = [f"topic {n}" for n in range(60)]
 
@@ -179,7 +188,7 @@ def test_gates_in_python(lab: Any, server: PeerServer) -> None:
         def test_mistake(adaptive_eval):
             with pytest.raises(ConfigError, match="'owl' is none of the study"):
                 adaptive_eval["council"].score.above("owl")
-            adaptive_eval["council"].score.at_least(9.0)
+            assert not adaptive_eval["council"].score.at_least(9.0)
         """
     )
     assert lab.run().ret == 0
@@ -232,6 +241,35 @@ def test_a_run_that_was_ended_goes_on_to_the_same_result(lab: Any, end: signal.S
         assert recalled > 50
         assert asked - before <= needed - recalled + 15  # to open the connections
         assert not lab.journals
+
+
+def test_what_servers_say_is_kept_while_a_model_in_memory_is_asked() -> None:
+    """Killed at the second question to the model in memory, the run has the server's replies to the same phase."""
+    said_away = threading.Event()
+
+    class Member:
+        def __init__(self, name: str) -> None:
+            self.name, self.asked = name, 0
+
+        def ask(self, *_: Any, **__: Any) -> Reply:
+            self.asked += 1
+            if self.name == "away":
+                said_away.set()
+            elif self.asked == 2:
+                raise OSError("killed")
+            else:
+                assert said_away.wait(10)
+                time.sleep(0.05)
+            return Reply(self.name)
+
+    plan = PanelPlan("council", (PlanMember("here", "x"), PlanMember("away", "http://x")), PeerSettings(), None, Path())
+    pool = AgentPool({"here": lambda: Member("here"), "away": lambda: Member("away")}, remote=["away"])
+    members: list[Any] = [Member(name) for name in plan.subjects]
+    calls = [Call(members[n], n, "vote", (0, 0, 0), (), 8) for n in (0, 0, 1)]
+    asking = _Asking(plan, pool, lambda *_: None)(calls)
+    assert [next(asking)[0], next(asking)[0]] == [0, 2]
+    with pytest.raises(OSError, match="killed"):
+        next(asking)
 
 
 def test_a_server_that_fails_ends_the_study_soon(lab: Any) -> None:
