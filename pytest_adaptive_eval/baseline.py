@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.copies import copied_from
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
-from pytest_adaptive_eval.models.replay import ReplaySubject
 from pytest_adaptive_eval.store.runs import read_run
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.store.history import History
 
-__all__ = ["STALE", "BaselineFile", "baseline_of", "read_baseline"]
+__all__ = ["STALE", "BaselineFile", "baseline_of", "read_again", "read_baseline"]
 
 #: Days after which a verdict says how old its baseline is.
 STALE = 30
@@ -40,6 +42,9 @@ class BaselineFile:
         Hashes of the decoding settings, and of the test that made the prompts.
     started : str
         When it was recorded, ISO 8601; empty where that is not known.
+    source : mapping
+        What it was read from, for the candidate's record: path, subject, run and a hash of what was answered; empty for
+        another interview of the candidate's run.
     """
 
     baseline: Baseline
@@ -47,6 +52,7 @@ class BaselineFile:
     decoding: str = ""
     prompt: str = ""
     started: str = ""
+    source: Mapping[str, str] = field(default_factory=dict)
 
     def age(self, now: datetime) -> str:
         """A note where the baseline is so old that a reader should know; else empty."""
@@ -82,7 +88,9 @@ class BaselineFile:
             )
 
 
-def read_baseline(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
+def read_baseline(
+    spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = ""
+) -> BaselineFile:
     """The baseline of one evaluation.
 
     Parameters
@@ -97,6 +105,8 @@ def read_baseline(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation
     bank : ItemBank
     evaluation : str
         Name of the candidate's evaluation: that of its interview in a record.
+    run : str
+        Id of the history's run, where it is not the newest that passed.
 
     Raises
     ------
@@ -118,20 +128,55 @@ def read_baseline(spec: str, folders: Sequence[Path], bank: ItemBank, evaluation
         if found.is_dir() or found.suffix == ".zip":
             from pytest_adaptive_eval.store.history import History  # a data base, which few runs need
 
-            return _from_record(found, _newest(History(found), bank, evaluation), bank, evaluation)
-        if found.suffix == ".json":
-            return _from_record(found, read_run(found), bank, evaluation)
+            history = History(found)
+            record = history.find(run) if run else _newest(history, bank, evaluation)
+            file = _from_record(found, record, bank, evaluation)
+        elif found.suffix == ".json":
+            file = _from_record(found, read_run(found), bank, evaluation)
+        else:
+            file = _from_answers(found, subject or None, bank)
     except BaselineError:
         raise
     except AdaptiveEvalError as error:
         raise BaselineError(str(error)) from error
-    return _from_answers(found, subject or None, bank)
+    given = path if found == folders[0] / path else str(found)
+    return replace(file, source={"path": given, "subject": subject, **file.source})
+
+
+def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
+    """The baseline that a record says it was compared with.
+
+    Parameters
+    ----------
+    source : mapping
+        See `BaselineFile`.
+    folders, bank, evaluation
+        See `read_baseline`.
+
+    Raises
+    ------
+    BaselineError
+        It is gone, has changed, or is of another bank.
+    """
+    path = str(source.get("path"))
+    spec = f"{path}#{source['subject']}" if source.get("subject") else path
+    try:
+        file = read_baseline(spec, folders, bank, evaluation, run=str(source.get("run", "")))
+    except BaselineMissing as error:
+        raise BaselineError(
+            f"the run was compared with {path}, which is not at hand: name a baseline with --baseline FILE"
+        ) from error
+    if file.source["hash"] != source.get("hash"):
+        raise BaselineError(
+            f"the run was compared with {path}, whose answers have changed since: name a baseline with --baseline FILE"
+        )
+    return file
 
 
 def _newest(history: History, bank: ItemBank, evaluation: str) -> RunRecord:
-    """The newest run that passed and interviewed on the bank; on another version of it where there is no such run."""
+    """The newest run that passed and interviewed on the bank, or a copy of one; or else on another version of it."""
     found = [
-        (interview.bank.get("content_hash") == bank.content_hash, place, record.run)
+        (interview.bank.get("content_hash") == bank.content_hash, not copied_from(record), place, record.run)
         for place, record in enumerate(history.runs)
         for interview in record.interviews
         if record.exit_status == 0 and interview.name == evaluation and not interview.error
@@ -140,7 +185,7 @@ def _newest(history: History, bank: ItemBank, evaluation: str) -> RunRecord:
         raise BaselineMissing(
             f"{history.source}: of its {len(history.runs)} runs none has passed with the evaluation {evaluation!r}"
         )
-    return history.whole(max(found)[2])
+    return history.whole(max(found)[-1])
 
 
 def _from_record(path: Path, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile:
@@ -155,7 +200,9 @@ def _from_record(path: Path, record: RunRecord, bank: ItemBank, evaluation: str)
             f"bank {bank.name!r}: expected one"
         )
     interview = candidates[0]
-    return baseline_of(interview, bank, f"{path}: interview {interview.name!r}", record.started)
+    file = baseline_of(interview, bank, f"{path}: interview {interview.name!r}", record.started)
+    answered = hashlib.sha256(json.dumps(interview.to_json(), sort_keys=True).encode()).hexdigest()
+    return replace(file, source={"run": record.run, "hash": answered[:16]})
 
 
 def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
@@ -198,6 +245,8 @@ def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str)
 
 
 def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:
+    from pytest_adaptive_eval.models.replay import ReplaySubject
+
     try:
         replay = ReplaySubject.load(path, subject)
     except ConfigError as error:
@@ -208,4 +257,5 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFi
             scores[n] = item.grade(completion.text) if completion.score is None else completion.score
     if np.isnan(scores).all():
         raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
-    return BaselineFile(Baseline(replay.identity.name, scores), str(path))
+    source = {"hash": replay.identity.checkpoint[:16]}
+    return BaselineFile(Baseline(replay.identity.name, scores), str(path), source=source)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS
 from pytest_adaptive_eval.calibration.engines import Recipe
@@ -84,6 +85,29 @@ QUICK = ("--policy", "estimate", "--budget", "10%")
 # The command itself
 
 
+def test_the_version(run):
+    assert run("--version") == (0, f"pytest-adaptive-eval {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "verb", ["plan", "refine", "report", "history", "compare", "correlate", "drift", "rescore", "merge"]
+)
+def test_help_shows_what_is_meant(run, verb):
+    code, out, _ = run(verb, "--help")
+    assert code == 0
+    assert "%%" not in out
+    assert verb not in ("history", "drift") or 'name or content hash, such as "step' not in " ".join(out.split())
+
+
+def test_a_plan_for_a_budget(run):
+    texts("q.jsonl")
+    for given, told in (("50%", "a budget of 20 questions gives"), ("30", "a budget of 30 questions gives")):
+        code, out, _ = run("plan", "q.jsonl", "--budget", given)
+        assert code == 0
+        assert told in out
+    assert "the default budget of 8 questions gives" in run("plan", "q.jsonl")[1]
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["calibrate", "--help"], ["backtest", "--help"]])
 def test_help(run, monkeypatch, arguments):
     monkeypatch.setenv("COLUMNS", "80")
@@ -99,7 +123,8 @@ def test_help(run, monkeypatch, arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "required: COMMAND"),
+        ([], "held by pytest --adaptive-eval"),
+        ([], "show a run, and write it as"),
         (["calibrat"], "invalid choice: 'calibrat'"),
         (["calibrate"], "required: RESPONSES"),
         (["calibrate", "nowhere.csv"], "nowhere.csv does not exist"),
@@ -128,6 +153,9 @@ def test_help(run, monkeypatch, arguments):
         (["backtest", "r.csv", "--confidence", "95"], "--confidence 95.0: expected a number above 0.5 and below 1"),
         (["backtest", "r.csv", "--splits", "0"], "--splits: '0', expected a whole number"),
         (["backtest", "r.csv", "--test", "23"], "24 subjects cannot give 23 to interview"),
+        (["backtest", "two.csv"], "2 subjects cannot be split: four are needed, two to calibrate and two to interview"),
+        (["plan", "q.jsonl", "--budget", "0.2"], "--budget '0.2': write a count such as 50 or a share"),
+        (["plan", "q.jsonl", "--budget", "41"], "--budget 41: the bank has 40 items"),
         (["backtest", "r.csv", "--plot", "p.png"], "--plot p.png: the picture is an SVG"),
         (["backtest", "r.csv", "--json", "no/x.json"], "--json no/x.json: no is not a folder that can be written to"),
         (["backtest", "r.csv", "--plot", "folder.svg"], "--plot folder.svg is a folder: name a file"),
@@ -138,6 +166,8 @@ def test_help(run, monkeypatch, arguments):
 def test_mistakes_of_use(run, matrix, arguments, message):
     Path("there.bank").mkdir()
     Path("folder.svg").mkdir()
+    written("two.csv", planted(subjects=2))
+    texts("q.jsonl")
     code, out, err = run(*arguments)
     assert code == 4
     assert message in err

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.cli.backtest import BUDGETS as DEFAULT_BUDGETS
 from pytest_adaptive_eval.cli.backtest import POLICIES, SPLITS, backtest_command
 from pytest_adaptive_eval.cli.calibrate import calibrate_command
@@ -29,7 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 passed, 1 not passed (a refused bank), 2 interrupted, 4 a mistake of use.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if "run_command" not in options:
+        parser.print_help(sys.stderr)
+        return USAGE
     try:
         code: int = options.run_command(options)
         sys.stdout.flush()
@@ -71,9 +76,11 @@ def _seed(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="adaptive-eval",
-        description="Adaptive evaluation of model checkpoints: banks of items, and what runs found.",
+        description="Adaptive evaluation of model checkpoints: banks of items, and what runs found. Interviews are "
+        "held by pytest --adaptive-eval, and not here.",
     )
-    verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"pytest-adaptive-eval {__version__}")
+    verbs = parser.add_subparsers(title="commands", metavar="COMMAND")
     calibrate = verbs.add_parser(
         "calibrate",
         help="fit a bank to recorded responses, check it, and write it",
@@ -147,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--alpha", metavar="A", type=float, default=0.05, help="error rate of each one-sided verdict (%(default)s)")
     add("--power", metavar="P", type=float, default=0.8, help="wanted chance of a verdict (%(default)s)")
     add("--at-least", metavar="X", type=float, help="threshold; the accuracy of average ability when omitted")
+    add("--budget", metavar="N|N%", help="as of an evaluation, whose chance of a verdict is told (the default budget)")
     plan.set_defaults(run_command=plan_command)
     add_record_verbs(verbs)
     return parser

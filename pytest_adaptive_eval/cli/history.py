@@ -6,38 +6,53 @@ import argparse
 import math
 import os
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE, screen, width
 from pytest_adaptive_eval.cli.records import open_history, open_run, save, say, which
 from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.store.history import History
 
 __all__ = ["compare_command", "drift_command", "history_command"]
 
 
 def history_command(options: argparse.Namespace) -> int:
     """List past runs; returns the exit code."""
+    from pytest_adaptive_eval.core.record import InterviewRecord
     from pytest_adaptive_eval.core.rounds import envelopes, ladder_of
     from pytest_adaptive_eval.reports.history import envelope_lines, history_lines
 
-    rows = list(open_history(options.source).interviews(**which(options)))
-    if options.last is not None:
-        if options.last < 1:
-            raise ConfigError(f"--last {options.last}: expected a number of at least 1")
-        rows = rows[-options.last :]
+    history = open_history(options.source)
+    if options.last is not None and options.last < 1:
+        raise ConfigError(f"--last {options.last}: expected a number of at least 1")
     if options.levels:
-        found = envelopes(rows)
+        found = envelopes(list(history.interviews(**which(options)))[-(options.last or 0) :])
         if options.json:
             save(options.json, [envelope.to_json() for envelope in found])
         say([line for envelope in found for line in envelope_lines(envelope, width())])
         if not found:
             say([f"no interview in {options.source} is like that and climbed levels"])
         return PASSED
+    rows = list(history.evaluations(**which(options)))[-(options.last or 0) :]
     if options.json:
-        climbs = [{"climb": str(ladder)} if (ladder := ladder_of(i)) else {} for _, i in rows]
-        told = zip(rows, climbs, strict=True)
-        save(options.json, [{"run": r.run, "started": r.started, **i.to_json(), **climb} for (r, i), climb in told])
-    say(history_lines(rows) if rows else [f"no interview in {options.source} is like that"])
+        told = []
+        for record, one in rows:
+            ladder = ladder_of(one) if isinstance(one, InterviewRecord) else None
+            about = {"run": record.run, "started": record.started, **one.to_json()}
+            about |= {name: record.extra[name] for name in ("rescored_from", "merged") if name in record.extra}
+            told.append({**about, "climb": str(ladder)} if ladder else about)
+        save(options.json, told)
+    say(history_lines(rows) if rows else [_nothing(options)])
     return PASSED
+
+
+def _nothing(options: argparse.Namespace) -> str:
+    """Why there is nothing to tell of."""
+    if set(which(options).values()) == {"*"}:
+        return f"no run in {options.source} has held an interview or a study yet"
+    return f"no run in {options.source} is like that"
 
 
 def compare_command(options: argparse.Namespace) -> int:
@@ -83,9 +98,27 @@ def drift_command(options: argparse.Namespace) -> int:
         rows = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
         save(options.json, {"series": [asdict(one) for one in series], "alarms": rows})
     say(drift_lines(series, alarms, newest, width()))
+    if not series:
+        say([_unwatched(history, options)])
     if news and url:
         from pytest_adaptive_eval.alerts import payload, send
 
-        send(url, payload(news, run=history.runs[-1], report_url=options.link))
+        send(url, payload(news, run=history.newest, report_url=options.link))
         screen.note("the webhook was told")
     return NOT_PASSED if news else PASSED
+
+
+def _unwatched(history: History, options: argparse.Namespace) -> str:
+    """Why no run is watched."""
+    from pytest_adaptive_eval.core.copies import copied_from
+    from pytest_adaptive_eval.core.record import InterviewRecord
+
+    found = list(history.evaluations(**which(options)))
+    asked = [one for record, one in found if not copied_from(record)]
+    if not found:
+        return _nothing(options)
+    if not asked:
+        return "all of them are copies, rescored or merged: only runs that asked are watched"
+    if not any(isinstance(one, InterviewRecord) for one in asked):
+        return "studies are not watched, and the runs held nothing else"
+    return "no interview came to its end and measured something" + (" since then" if options.since else "")

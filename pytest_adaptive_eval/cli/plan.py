@@ -26,7 +26,6 @@ def plan_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.core.projection import accuracy_at
     from pytest_adaptive_eval.core.selectors import SELECTORS
     from pytest_adaptive_eval.core.session import POLICIES
-    from pytest_adaptive_eval.core.stopping import resolve_budget
     from pytest_adaptive_eval.core.verdict import number
 
     for name in ("margin", "alpha", "power"):
@@ -59,16 +58,26 @@ def plan_command(options: argparse.Namespace) -> int:
         counts = (round(worst.expected), worst.quantile(0.9), worst.quantile(options.power))
         table.append((label, *map(str, counts), str(fixed_size(worst, options.power))))
     wide = [max(map(len, column)) for column in zip(*table, strict=True)]
-    budget = resolve_budget(decide.budget, size)
+    budget, which = _budget(options, decide.budget, size), "a" if options.budget else "the default"
     chance = min(outlook.chance(budget) for outlook in rows[0][1])
     lines = [
         f"questions to a verdict on {bank.name}, {size} items; truth {away} from the threshold, alpha {alpha} a side",
         *("  ".join([row[0].ljust(wide[0]), *map(str.rjust, row[1:], wide[1:])]).rstrip() for row in table),
-        f"the default budget of {budget} questions gives the first a verdict with probability {chance:.2f}",
+        f"{which} budget of {budget} questions gives the first a verdict with probability {chance:.2f}",
         f"fixed size: of a test that looks once, at the end, with power {options.power:.0%}",
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return PASSED
+
+
+def _budget(options: argparse.Namespace, default: int | str, items: int) -> int:
+    """Questions of the budget given, or of the default."""
+    from pytest_adaptive_eval.core.stopping import resolve_budget
+
+    try:
+        return resolve_budget(default if options.budget is None else options.budget, items)
+    except ConfigError as error:
+        raise ConfigError(f"--{error}") from None
 
 
 def _baseline(bank: ItemBank, accuracy: float) -> Baseline:

@@ -31,7 +31,7 @@ def add_record_verbs(verbs: Any) -> None:
     from pytest_adaptive_eval.cli.history import compare_command, drift_command, history_command
     from pytest_adaptive_eval.cli.report import merge_command, report_command, rescore_command
 
-    run = "a record's path, an id or its beginning, or latest"
+    run = "a record's path, an id or its beginning, or latest, the newest that asked something"
     report = verbs.add_parser(
         "report",
         help="show a run, and write it as a page, Markdown, JUnit or tables",
@@ -53,7 +53,7 @@ def add_record_verbs(verbs: Any) -> None:
     report.set_defaults(run_command=report_command)
 
     history = verbs.add_parser(
-        "history", help="list past runs", description="List the interviews of past runs, oldest first."
+        "history", help="list past runs", description="List the interviews and studies of past runs, oldest first."
     )
     _which_arguments(history)
     history.add_argument("--last", metavar="N", type=int, help="only the newest N")
@@ -66,7 +66,7 @@ def add_record_verbs(verbs: Any) -> None:
     compare = verbs.add_parser(
         "compare",
         help="two runs side by side",
-        description="What changed from one run to another, with 95 %% intervals. Runs on different banks, or asked in "
+        description="What changed from one run to another, with 95 % intervals. Runs on different banks, or asked in "
         "another way, are refused. A gate not_worse_than decides such a question; this only shows it.",
     )
     compare.add_argument("before", metavar="RUN", help=run)
@@ -79,7 +79,7 @@ def add_record_verbs(verbs: Any) -> None:
         "correlate",
         help="how alike evaluations order the subjects of past runs",
         description="Rank and linear correlations between evaluations over subjects, from the newest run of each: "
-        "areas of climbs, and else accuracies. 95 %% intervals take the subjects as drawn independently.",
+        "areas of climbs, and else accuracies. 95 % intervals take the subjects as drawn independently.",
     )
     _which_arguments(correlate)
     add = correlate.add_argument
@@ -146,8 +146,13 @@ def _bank_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _which_arguments(parser: argparse.ArgumentParser) -> None:
-    for name, text in (("evaluation", "its name"), ("subject", "its name"), ("bank", "its name or content hash")):
-        parser.add_argument(f"--{name}", metavar="PATTERN", default="*", help=f'{text}, such as "step-*"')
+    texts = {
+        "evaluation": 'its name, such as "text*"',
+        "subject": 'its name, such as "step-*"',
+        "bank": 'its name or content hash, such as "text" or "1f3a*"',
+    }
+    for name, text in texts.items():
+        parser.add_argument(f"--{name}", metavar="PATTERN", default="*", help=text)
 
 
 def which(options: argparse.Namespace) -> dict[str, str]:

@@ -40,7 +40,7 @@ def report_command(options: argparse.Namespace) -> int:
 
         write_github(record, os.environ, sys.stdout.write, folder=Path.cwd(), alarms=alarms)
     banks: dict[str, ItemBank] = {}
-    if options.html or options.every_eval_ever:
+    if options.html or options.markdown or options.every_eval_ever:
         from pytest_adaptive_eval.config import recorded_banks
 
         banks = recorded_banks(record, [Path.cwd()], bank_paths(options))
@@ -48,15 +48,20 @@ def report_command(options: argparse.Namespace) -> int:
         from pytest_adaptive_eval.reports.page import write_page
 
         write_page(record, options.html, banks=banks, series=series, alarms=alarms)
+        screen.note(f"page: {options.html}")
     if options.markdown:
         from pytest_adaptive_eval.reports.files import write_whole
         from pytest_adaptive_eval.reports.markdown import summary_markdown
 
-        write_whole(options.markdown, summary_markdown(record, alarms=alarms).encode("utf-8"), "the summary")
+        write_whole(
+            options.markdown, summary_markdown(record, banks=banks, alarms=alarms).encode("utf-8"), "the summary"
+        )
+        screen.note(f"summary: {options.markdown}")
     if options.junit:
         from pytest_adaptive_eval.reports.junit import write_gate_report
 
         write_gate_report(record, options.junit)
+        screen.note(f"JUnit report: {options.junit}")
     _export(options, record, banks)
     return PASSED
 
@@ -64,16 +69,20 @@ def report_command(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, ItemBank]) -> None:
     if not (options.responses or options.studies or options.every_eval_ever or options.mlflow):
         return
+    from pytest_adaptive_eval.core.responses import counted
     from pytest_adaptive_eval.reports.exports import every_eval_ever, log_mlflow, write_export
 
-    for path, studies in ((options.responses, False), (options.studies, True)):
+    for what, path, studies in (("answers", options.responses, False), ("studies", options.studies, True)):
         if path:
-            write_export(record, path, "csv" if path.suffix == ".csv" else "jsonl", studies=studies)
+            rows = write_export(record, path, "csv" if path.suffix == ".csv" else "jsonl", studies=studies)
+            none = ": the run held no study" if studies and not record.studies else ""
+            screen.note(f"{what}: {path}, {counted(rows, 'row')}{none}")
     if options.responses and record.studies and not options.studies:
         names = ", ".join(study.name for study in record.studies)
         screen.note(f"{options.responses} holds answers to items, and studies ({names}) have none: see --studies FILE")
     if options.every_eval_ever:
-        every_eval_ever(record, options.every_eval_ever, banks=banks)
+        written = every_eval_ever(record, options.every_eval_ever, banks=banks)
+        screen.note(f"Every Eval Ever: {options.every_eval_ever}, {counted(len(written), 'file')}")
     if options.mlflow:
         log_mlflow(record)
 
@@ -117,12 +126,12 @@ def rescore_command(options: argparse.Namespace) -> int:
 
 def merge_command(options: argparse.Namespace) -> int:
     """Put several runs into one record; returns the worst exit code of theirs."""
-    from pytest_adaptive_eval.core.record import RunRecord
+    from pytest_adaptive_eval.core.copies import merged
 
     records = [open_run(name, options.source) for name in options.runs]
     if len({record.run for record in records}) < len(records):
         raise ConfigError("a run is named twice")
-    new = RunRecord.merged(records, _new_id(datetime.now(UTC)))
+    new = merged(records, _new_id(datetime.now(UTC)))
     show(new)
     _keep(new, options)
     return new.exit_status if new.exit_status in (PASSED, NOT_PASSED, USAGE) else NOT_PASSED

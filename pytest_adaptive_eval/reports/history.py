@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from pytest_adaptive_eval.core.comparison import Comparison, Difference
+from pytest_adaptive_eval.core.copies import copied_from
 from pytest_adaptive_eval.core.drift import Alarm, Series
-from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.rounds import Envelope, area, ladder_of
 from pytest_adaptive_eval.core.verdict import Outcome, number
@@ -24,9 +25,13 @@ _RIGHT = (4, 6)
 _ITEMS = 8
 
 
-def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord]]) -> list[str]:
-    """A table of interviews, oldest first."""
-    return aligned([_HEADS, *(_row(record, interview) for record, interview in rows)], _RIGHT)
+def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord | StudyRecord]]) -> list[str]:
+    """A table of interviews and studies, oldest first, with a column for copies where there are some."""
+    table = [_HEADS, *(_row(record, one) for record, one in rows)]
+    copies = [clean_terminal(copied_from(record), 60) for record, _ in rows]
+    if any(copies):
+        table = [(*row, copy) for row, copy in zip(table, ("copy", *copies), strict=True)]
+    return aligned(table, _RIGHT)
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "") -> list[str]:
@@ -42,21 +47,41 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "
     return lines
 
 
-def _row(record: RunRecord, interview: InterviewRecord) -> tuple[str, ...]:
-    groups, _ = words.gates_by_interview(record)
-    place = next(n for n, other in enumerate(record.interviews) if other is interview)
-    found = [words.outcome(gate) for gate in groups[place]]
-    verdicts = ", ".join(f"{found.count(outcome)} {outcome.value}" for outcome in Outcome if outcome in found)
+def _row(record: RunRecord, one: InterviewRecord | StudyRecord) -> tuple[str, ...]:
+    if isinstance(one, StudyRecord):
+        who, name, ability, asked = one.candidate, words.study_name(one), "-", f"{one.asked}/{one.size} {one.unit}"
+        measured = "void" if one.error else _leading(one)
+        held: Sequence[object] = record.studies
+        gates = words.gates_by_study(record)
+    else:
+        who, name, ability = str(one.subject.get("name") or ""), words.bank_name(one), words.ability(one)
+        measured, asked = "void" if words.void(one) else _measured(one), words.share(one)
+        held, gates = record.interviews, words.gates_by_interview(record)[0]
     return (
         clean_terminal(record.started[:16].replace("T", " "), 16),
         clean_terminal(record.run, 40),
-        clean_terminal(interview.subject.get("name") or "-", _NAME, keep_end=True),
-        clean_terminal(words.bank_name(interview), _NAME),
-        words.ability(interview),
-        _measured(interview) if not words.void(interview) else "void",
-        words.share(interview),
-        verdicts or "-",
+        clean_terminal(who or "-", _NAME, keep_end=True),
+        clean_terminal(name, _NAME),
+        ability,
+        clean_terminal(measured, _NAME),
+        clean_terminal(asked, _NAME),
+        _verdicts(next(found for other, found in zip(held, gates, strict=True) if other is one)),
     )
+
+
+def _verdicts(gates: Sequence[GateRecord]) -> str:
+    """``2 PASS, 1 FAIL``."""
+    found = [words.outcome(gate) for gate in gates]
+    return ", ".join(f"{found.count(outcome)} {outcome.value}" for outcome in Outcome if outcome in found) or "-"
+
+
+def _leading(study: StudyRecord) -> str:
+    """The candidate's leading quantity, ``score 4.146 [4.024, 4.268]``."""
+    for metric, rows in words.quantities(study).items():
+        own = next((row for row in rows if row.get("subject") == study.candidate), {})
+        if own.get("estimate") is not None:
+            return f"{metric} {words.quantity(own)[0]}"
+    return "-"
 
 
 def _measured(interview: InterviewRecord) -> str:

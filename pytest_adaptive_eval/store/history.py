@@ -14,8 +14,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.core.copies import copied_from
 from pytest_adaptive_eval.core.drift import Point, Series
-from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.rounds import area, area_error, population
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.store.files import make_private
@@ -23,7 +24,7 @@ from pytest_adaptive_eval.store.runs import parse_run, read_run
 
 __all__ = ["LATEST", "History"]
 
-#: The word for the newest run.
+#: The word for the newest run that asked something.
 LATEST = "latest"
 #: Layout of the index; another number in a file means that it is built anew.
 _INDEX = 1
@@ -216,7 +217,7 @@ class History:
             raise ConfigError(f"{self.source} holds no record of a run{self._because()}")
         ids = [record.run for record in self.runs]
         found = (
-            ids[-1:]
+            [self.newest.run]
             if name == LATEST
             else [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
         )
@@ -226,31 +227,50 @@ class History:
             raise ConfigError(f"{self.source} has {what} {name!r}: give an id or the path of a record, such as {few}")
         return self.whole(found[0])
 
+    @property
+    def newest(self) -> RunRecord:
+        """The newest run that asked something; of copies alone the newest."""
+        return max(self.runs, key=lambda record: (not copied_from(record), record.started, record.run))
+
     def _because(self) -> str:
         return f": {self.unread[0]}" if self.unread else ""
 
-    def interviews(
+    def evaluations(
         self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
-    ) -> Iterator[tuple[RunRecord, InterviewRecord]]:
-        """Interviews with their runs, oldest first.
+    ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
+        """Interviews and studies with their runs, oldest first, those of copies too.
 
         Parameters
         ----------
         evaluation, subject, scale : str
-            Patterns such as ``step-*``.
+            Patterns such as ``step-*``; the subject of a study is its candidate.
         bank : str
-            Pattern of the bank's name or of its content hash.
+            Pattern of the bank's name or of its content hash; a study has none.
         """
         for record in self.runs:
-            for interview in record.interviews:
-                about: dict[str, Any] = interview.bank
+            held: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
+            for one in held:
+                about: dict[str, Any] = one.bank if isinstance(one, InterviewRecord) else {}
+                who = one.subject.get("name", "") if isinstance(one, InterviewRecord) else one.candidate
                 if (
-                    fnmatchcase(interview.name, evaluation)
-                    and fnmatchcase(str(interview.subject.get("name", "")), subject)
+                    fnmatchcase(one.name, evaluation)
+                    and fnmatchcase(str(who), subject)
                     and any(fnmatchcase(str(about.get(key, "")), bank) for key in ("name", "content_hash"))
                     and fnmatchcase(str(about.get("scale", "")), scale)
                 ):
-                    yield record, interview
+                    yield record, one
+
+    def interviews(self, **which: str) -> Iterator[tuple[RunRecord, InterviewRecord]]:
+        """Interviews with their runs, oldest first; a copy asked nothing, and its interviews are those of other runs.
+
+        Parameters
+        ----------
+        **which : str
+            As in `evaluations`.
+        """
+        for record, one in self.evaluations(**which):
+            if isinstance(one, InterviewRecord) and not copied_from(record):
+                yield record, one
 
     def series(self, *, since: str = "", until: str = "", **which: str) -> list[Series]:
         """Each evaluation over the runs, and each of its categories, where bank and scale stay the same.

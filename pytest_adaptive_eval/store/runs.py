@@ -6,6 +6,7 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ __all__ = ["new_run_id", "parse_run", "read_run", "write_record", "write_run"]
 
 #: What a run id may be, so that it is a file name on every system and no path.
 _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+#: Depth of a record's administrations.
+_DEPTH = 4
 
 
 def new_run_id(now: datetime, entropy: bytes) -> str:
@@ -80,7 +84,7 @@ def write_record(path: Path, record: RunRecord) -> None:
         The record is no JSON data, or the path is no regular file or cannot be written.
     """
     try:
-        text = json.dumps(record.to_json(), ensure_ascii=True, allow_nan=False) + "\n"
+        parts = [*_parts(record.to_json(), _DEPTH), "\n"]
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list within itself
         raise JournalError(f"{path}: the run record is no JSON data: {error}; see what the tests attached") from error
     if path.exists() and not path.is_file():
@@ -91,7 +95,7 @@ def write_record(path: Path, record: RunRecord) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("xb") as file:
-                file.write(text.encode("ascii"))
+                file.writelines(part.encode("ascii") for part in parts)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
@@ -104,6 +108,22 @@ def write_record(path: Path, record: RunRecord) -> None:
             f"{path}: cannot write the run record: {error.strerror or error}. Free space, set the rights, or choose "
             "another path"
         ) from error
+
+
+def _parts(data: Any, depth: int) -> Iterator[str]:
+    """JSON of plain data, what lies `depth` below in one piece each: the pieces of it all would take megabytes."""
+    if depth and isinstance(data, dict):
+        for n, (name, value) in enumerate(data.items()):
+            yield f"{', ' if n else '{'}{_encode(name)}: "
+            yield from _parts(value, depth - 1)
+        yield "}" if data else "{}"
+    elif depth and isinstance(data, list):
+        for n, value in enumerate(data):
+            yield ", " if n else "["
+            yield from _parts(value, depth - 1)
+        yield "]" if data else "[]"
+    else:
+        yield _encode(data)
 
 
 def read_run(path: Path) -> RunRecord:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from climbs import climb, run
 
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.core.copies import merged
+from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.store.history import LATEST, History
 from pytest_adaptive_eval.store.runs import write_record, write_run
@@ -231,6 +232,32 @@ def test_areas_of_climbs_are_one_series_whatever_their_seeds(tmp_path: Path) -> 
     assert [point.value for point in found[0].points] == pytest.approx([1.7, 1.6, 0.0, 1.4])
     assert [point.value for point in found[1].points] == pytest.approx([1.6])
     assert all(0.05 < point.standard_error < 0.25 for s in found for point in s.points)
+
+
+def test_copies_are_no_runs_of_their_own(folder: Path) -> None:
+    before = History(folder).series()
+    rescored = record(8)
+    rescored.extra["rescored_from"] = record(5).run
+    write_run(folder, rescored)
+    write_run(folder, merged([record(4), record(5)], "20310509T000000000Z-00000009"))
+    history = History(folder)
+    assert history.series() == before
+    assert len(list(history.interviews())) == 5
+    assert len(list(history.evaluations())) == 8
+    assert history.find(LATEST).run == record(5).run
+    assert history.find("20310509").extra["merged"] == [record(4).run, record(5).run]
+    assert History(folder / "runs" / f"{rescored.run}.json").find(LATEST).run == rescored.run
+
+
+def test_studies_stand_beside_interviews(folder: Path) -> None:
+    held = record(6)
+    held.interviews, held.studies = [], [StudyRecord("council", "t.toml::council", "peers", "step-6")]
+    write_run(folder, held)
+    history = History(folder)
+    assert [one.name for _, one in history.evaluations()] == ["text"] * 5 + ["council"]
+    assert [run.run for run, _ in history.evaluations(subject="step-6")] == [held.run]
+    assert not list(history.evaluations(evaluation="council", bank="text"))
+    assert len(list(history.interviews())) == 5
 
 
 def test_a_run_kept_elsewhere_counts_once(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,16 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     assert read_run(path) == record()
     assert path.read_bytes().isascii()
     assert [p.name for p in path.parent.iterdir()] == ["run-1.json"]
+
+
+def test_a_record_is_the_json_of_its_data_though_written_in_pieces(tmp_path: Path) -> None:
+    for some in (
+        record(),
+        RunRecord("empty", "now"),
+        replace(record(), extra={"é": [{}, [[]], [{"\ud800": [1.5]}], 2]}),
+    ):
+        write_record(tmp_path / "r.json", some)
+        assert (tmp_path / "r.json").read_text() == json.dumps(some.to_json(), allow_nan=False) + "\n"
 
 
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:

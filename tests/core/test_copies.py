@@ -1,0 +1,33 @@
+"""Records that are made from others: how they are called, and the names in merged ones."""
+
+from __future__ import annotations
+
+from climbs import bare, run
+
+from pytest_adaptive_eval.core.copies import copied_from, merged
+from pytest_adaptive_eval.core.record import GateRecord, RunRecord, StudyRecord
+
+
+def test_what_was_made_from_others_says_so() -> None:
+    first = run(1, bare())
+    assert copied_from(first) == ""
+    both = merged([first, run(2, bare())], "m")
+    assert copied_from(RunRecord.from_json(both.to_json())) == "merged of 2"
+    assert copied_from(RunRecord("r", "", extra={"rescored_from": first.run})) == f"rescored from {first.run}"
+
+
+def test_names_that_several_runs_share_become_readable() -> None:
+    records = [run(day, bare(subject={"name": who})) for day, who in enumerate(("one", "two", "two", ""), 1)]
+    records.append(run(4, bare(subject={"name": "two"})))
+    records[-1].run = "another"
+    for record in records:
+        record.studies = [StudyRecord("council", "t.toml::council", "peers", "cat")]
+        record.gates = [GateRecord("g", "t", of, {}) for of in ("text", "t.toml::council")]
+    found = merged(records, "m")
+    texts = ["text", "text (two)", "text (2031-05-03 00:00)", "text (2031-05-04 00:00)", "text (another)"]
+    assert [interview.name for interview in found.interviews] == texts
+    councils = [study.name for study in found.studies]
+    assert councils[:3] == ["council", "council (cat)", "council (2031-05-03 00:00)"]
+    assert len(set(councils)) == 5
+    judged = [gate.interview for gate in found.gates]
+    assert (judged[::2], judged[1::2]) == (texts, councils)
