@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.baseline import baseline_of, read_baseline
+from pytest_adaptive_eval.baseline import BaselineFile, baseline_of, read_again, read_baseline
 from pytest_adaptive_eval.config import StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.climb import levelled
@@ -42,6 +42,7 @@ class _Again:
     notes: list[str] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     baselines: dict[str, Baseline] = field(default_factory=dict)
+    sources: dict[str, Mapping[str, str]] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     result: SessionResult | None = None
 
@@ -70,7 +71,7 @@ def rescore(
     gates : sequence of TomlEval
         Evaluations whose gates take the place of the recorded ones.
     baseline : str, optional
-        What gates call ``"baseline"``, see `read_baseline`.
+        What gates call ``"baseline"``, see `read_baseline`; what the run was compared with when omitted.
     folders : sequence of Path
         What relative paths of baselines may be relative to.
     run : str
@@ -83,7 +84,7 @@ def rescore(
     ConfigError
         A bank is not at hand or is another one, or a gate cannot be judged again.
     BaselineError
-        A baseline does not compare.
+        A baseline does not compare, or what the run was compared with is gone, has changed or is not known.
     """
     work = {interview.nodeid: _graded(interview, banks) for interview in record.interviews}
     studied = {name for study in record.studies for name in (study.name, study.nodeid)}
@@ -91,7 +92,8 @@ def rescore(
     asked = _conditions(record, list(work.values()), gates, kept)
     family = sum(condition.denials(again.bank) for _, again, condition in asked)
     for again in work.values():
-        _compare_with(again, list(work.values()), baseline, folders)
+        judged = [gate for gate in record.gates if gate.interview in (again.old.name, again.old.nodeid)]
+        _compare_with(again, list(work.values()), judged, baseline, folders)
     for again in work.values():
         again.result = _result(again, family)
     verdicts = [*(_judged(gate, again, condition) for gate, again, condition in asked), *kept]
@@ -198,7 +200,13 @@ def _named(work: Sequence[_Again], name: str, where: str) -> _Again:
     return found[0]
 
 
-def _compare_with(again: _Again, others: Sequence[_Again], baseline: str | None, folders: Sequence[Path]) -> None:
+def _compare_with(
+    again: _Again,
+    others: Sequence[_Again],
+    judged: Sequence[GateRecord],
+    baseline: str | None,
+    folders: Sequence[Path],
+) -> None:
     """Find the baselines that the conditions name."""
     old = again.old
     for name in dict.fromkeys(c.name for c in again.conditions if c.kind == "not_worse_than"):
@@ -213,16 +221,40 @@ def _compare_with(again: _Again, others: Sequence[_Again], baseline: str | None,
                 # two tests of one run stand side by side, and are never the same
                 file = replace(file, baseline=twins, prompt="")
             else:
-                spec = baseline if name == "baseline" else name
-                if spec is None:
-                    raise BaselineMissing("there is no baseline: name one with --baseline FILE")
-                file = read_baseline(spec, folders, again.bank, old.name)
+                file = _read(again, name, judged, baseline if name == "baseline" else name, folders)
+                again.sources[name] = file.source
             file.check(decoding=str(old.subject.get("decoding_hash", "")), prompt=str(old.extra.get("prompt", "")))
             again.baselines[name] = file.baseline
         except BaselineMissing as error:
             again.absent[name] = str(error)
         except BaselineError as error:
             raise BaselineError(f"{old.name}: {error}") from None
+
+
+def _read(
+    again: _Again, name: str, judged: Sequence[GateRecord], spec: str | None, folders: Sequence[Path]
+) -> BaselineFile:
+    """The baseline that a file is, or that the run was compared with."""
+    known = again.old.extra.get("baselines")
+    source = known.get(name) if isinstance(known, Mapping) else None
+    if spec is None and isinstance(source, Mapping):
+        return read_again(source, folders, again.bank, again.old.name)
+    if spec is None:
+        if any(_compared(gate, name) for gate in judged):
+            raise BaselineError(
+                "the run was compared with a baseline, and its record does not say which: name it with --baseline FILE"
+            )
+        raise BaselineMissing("there is no baseline: name one with --baseline FILE")
+    file = read_baseline(spec, folders, again.bank, again.old.name)
+    if isinstance(source, Mapping) and source.get("hash") != file.source["hash"]:
+        again.notes.append(f"{spec} is another baseline than the run was compared with")
+    return file
+
+
+def _compared(gate: GateRecord, name: str) -> bool:
+    """Whether the gate found the baseline of that name when it was judged."""
+    about = gate.verdict.get("condition") or {}
+    return about.get("kind") == "not_worse_than" and about.get("name") == name and not gate.verdict.get("notice")
 
 
 def _result(again: _Again, family: int) -> SessionResult:
@@ -288,5 +320,6 @@ def _new_record(again: _Again) -> InterviewRecord:
         decoding_noise=noise.to_json() if (noise := _noise(again)) else None,
         notes=list(dict.fromkeys([*old.notes, *again.notes])),
         conditions=[condition.to_json() for condition in again.conditions],
+        extra={**old.extra, **({"baselines": again.sources} if again.sources else {})},
         **findings(again.result, abilities),
     )

@@ -17,17 +17,20 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from string import ascii_uppercase
 from types import MappingProxyType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
-from pytest_adaptive_eval.core.item import EXPRESSION, GRADERS, MARKED, Grader, Item, unmarked
-from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
+from pytest_adaptive_eval.core.item import EXPRESSION, GRADERS, MARKED, Grader, Item, named_choice, unmarked
 from pytest_adaptive_eval.errors import BankError, EstimationError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.multimodal import FormatScale
 
 __all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "content_hash", "file_hash", "parse_item", "read_bank"]
 
@@ -87,10 +90,10 @@ def parse_item(
         raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
     if not isinstance(data, dict):
         raise BankError(f"{where}: found {type(data).__name__}, expected a JSON object with id, prompt and answer")
-    if unknown := data.keys() - ITEM_FIELDS.keys():
+    if not data.keys() <= ITEM_FIELDS.keys():
         raise BankError(
-            f"{where}: unknown field {min(unknown)!r}; known are {', '.join(ITEM_FIELDS)}. Put your own fields under "
-            "meta"
+            f"{where}: unknown field {min(data.keys() - ITEM_FIELDS.keys())!r}; known are {', '.join(ITEM_FIELDS)}. "
+            "Put your own fields under meta"
         )
     for name, value in data.items():
         if isinstance(value, ITEM_FIELDS[name]):
@@ -105,7 +108,7 @@ def parse_item(
     if not _ID.fullmatch(item_id):
         raise BankError(
             f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable ASCII characters without spaces, "
-            "square brackets or '::' are expected"
+            "square brackets or two colons in a row are expected"
         )
     where = f"{where}: item {item_id!r}"
     textless = data.get("meta", {}).get("textless") is True  # of a bank made from responses alone
@@ -143,7 +146,7 @@ def parse_item(
     prompt, meta = data.get("prompt", ""), data.get("meta", {})
     if EXPRESSION in meta and MARKED not in meta:
         meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
-    return Item(
+    item = Item(
         id=item_id,
         prompt=prompt,
         answer=data.get("answer", ""),
@@ -157,6 +160,11 @@ def parse_item(
         custom=custom,
         root=root,
     )
+    plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
+    if grader == "choice" and not textless and item.answer not in plain and named_choice(item) is None:
+        known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
+        raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
+    return item
 
 
 def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> Any:
@@ -204,7 +212,7 @@ class _LazyItems(Sequence[Item]):
     def __getitem__(self, i: int | slice) -> Item | list[Item]:
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
-        i = range(len(self))[i]
+        i = range(len(self._offsets))[i]
         if self._text is None:
             if (found := file_hash(self._path)) != self._hash:
                 raise _edited(self._path, f"its hash is {found}, bank.json says {self._hash}")
@@ -365,6 +373,8 @@ def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:
 
 def _in_formats(path: Path, about: Any, size: int) -> FormatScale:
     """Parameters of the items in formats: numbers in formats.npz, names and what they mean in bank.json."""
+    from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
+
     columns = _arrays(path / "formats.npz")
     try:
         items = MultimodalItems(

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +16,10 @@ from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.multimodal import FormatScale
 from pytest_adaptive_eval.errors import BankError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.multimodal import FormatScale
 
 __all__ = ["write_bank"]
 

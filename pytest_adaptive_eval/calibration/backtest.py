@@ -183,6 +183,10 @@ def splits(
         Fewer than two subjects would calibrate, or be interviewed.
     """
     families, codes = np.unique(list(responses.families), return_inverse=True)
+    if len(codes) < 4:
+        raise ResponsesError(
+            f"{counted(len(codes), 'subject')} cannot be split: four are needed, two to calibrate and two to interview"
+        )
     if not 2 <= test <= len(codes) - 2:
         raise ResponsesError(
             f"{counted(len(codes), 'subject')} cannot give {test} to interview, two or more, and leave two or more to "

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.formats import asked_in_formats
 from pytest_adaptive_eval.core.item import Grader
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
@@ -169,4 +168,8 @@ def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
 
         bank = twin_bank(bank, str(twins.get("values")), int(twins.get("seed", 0)))
     formats = interview.bank.get("formats")
-    return asked_in_formats(bank, [str(name) for name in formats]) if isinstance(formats, list) else bank
+    if isinstance(formats, list):
+        from pytest_adaptive_eval.core.formats import asked_in_formats
+
+        bank = asked_in_formats(bank, [str(name) for name in formats])
+    return bank

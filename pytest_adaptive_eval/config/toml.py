@@ -112,7 +112,9 @@ def read_toml(path: Path) -> list[TomlEval]:
             spec = EvalSpec({k: v for k, v in table.items() if k in EVAL_KEYS}, where, path.parent)
         gates = tuple(_gate(gate, path, next(gate_lines, line), spec) for gate in table.get("gate", []))
         if any(character in spec.name for character in "[]") or "::" in spec.name or not spec.name.strip():
-            raise ConfigError(f"{where}: name {spec.name!r} cannot name a test: leave out '::' and square brackets")
+            raise ConfigError(
+                f"{where}: name {spec.name!r} cannot name a test: leave out square brackets and two colons in a row"
+            )
         if any(other.spec.name == spec.name for other in out):
             raise ConfigError(f"{where}: two evaluations of the name {spec.name!r}; give one a name of its own")
         names = [gate.name for gate in gates]

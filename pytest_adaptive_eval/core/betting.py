@@ -103,31 +103,40 @@ def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1], margin: float
     EstimationError
         No propensities, or a missing score.
     """
+    return _wealth(log, claim, side)(claim.total + side * margin)
+
+
+def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[float | Array], Array]:
+    """`log_wealth` as a function of the sum of scores, whatever the claim's own is."""
     if np.isnan(log.scores).any():
         raise EstimationError("a score is missing: bound it first, see DesignLog.with_missing_as")
     if np.isnan(log.propensities).any():
         raise EstimationError("the items were not drawn at random, so no bets can be judged")
-    t, size, total = len(log), log.size, claim.total + side * margin
-    before = log.before
-    gain = side * (log.totals - total)
-    expected = before + log.rest
-    worst = total - expected + log.down if side > 0 else expected + log.up - total
-    with np.errstate(divide="ignore"):
-        limit = LIMIT / np.maximum(worst, 1e-300)
-    logs = np.empty((len(DISTANCES), *gain.shape))
-    for k, distance in enumerate(DISTANCES):
-        gap = distance * claim.unit * size
-        if claim.rare:  # Kelly's stake for two outcomes, of mean `gap`, variance and greatest loss as given
+    size, before, totals = log.size, log.before, log.totals
+    expected, certain = before + log.rest, before + log.scores
+    if side < 0:
+        certain += size - np.arange(1, len(log) + 1)  # what is left to draw may all be right
+    gaps = [distance * claim.unit * size for distance in DISTANCES]
+    # the best stakes for many small outcomes
+    stakes = [] if claim.rare else [gap / (log.variance + gap * gap) for gap in gaps]
+
+    def wealth(total: float | Array) -> Array:
+        gain = side * (totals - total)
+        worst = total - expected + log.down if side > 0 else expected + log.up - total
+        with np.errstate(divide="ignore"):
+            limit = LIMIT / np.maximum(worst, 1e-300)
+        own = stakes
+        if claim.rare:  # Kelly's stakes for two outcomes, of mean `gap`, variance and greatest loss as given
             loss = np.maximum(worst, ROUNDING)
-            stake = gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss))
-        else:  # and for many small ones
-            stake = gap / (log.variance + gap * gap)
-        logs[k] = np.log1p(np.minimum(stake, limit) * gain).cumsum(axis=-1)
-    wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(DISTANCES))
-    known = before + log.scores
-    open_items = size - np.arange(1, t + 1)
-    settled = known >= total - ROUNDING if side > 0 else known + open_items < total - ROUNDING
-    return np.asarray(np.where(settled, np.inf, wealth))
+            own = [gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)) for gap in gaps]
+        logs = np.empty((len(gaps), *gain.shape))
+        for k, stake in enumerate(own):
+            np.log1p(np.minimum(stake, limit) * gain).cumsum(axis=-1, out=logs[k])
+        found = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
+        settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
+        return np.asarray(np.where(settled, np.inf, found))
+
+    return wealth
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +231,13 @@ def anytime_valid(log: DesignLog, estimate: float, confidence: float = 0.95, uni
     known = float(wrong.scores.sum())
     most = float(right.scores.sum()) + size - len(log)
 
-    def refuted(total: float, side: Literal[1, -1]) -> bool:
-        claim = Claim(total, confidence, unit)
-        return bool((log_wealth(wrong if side > 0 else right, claim, side) + claim.log_alpha >= -ROUNDING).any())
+    def refuted(missing: DesignLog, side: Literal[1, -1]) -> Callable[[float], bool]:
+        claim = Claim(0.0, confidence, unit)
+        wealth = _wealth(missing, claim, side)
+        return lambda total: bool((wealth(total) + claim.log_alpha >= -ROUNDING).any())
 
-    low = _edge(lambda total: refuted(total, 1), known, most)
-    high = _edge(lambda total: refuted(total, -1), most, known)
+    low = _edge(refuted(wrong, 1), known, most)
+    high = _edge(refuted(right, -1), most, known)
     if low > high:  # draws that contradict each other: both ends were refuted, and what lies between is left in doubt
         low, high = high, low
     middle = min(max(estimate, low / size), high / size)

@@ -60,7 +60,12 @@ class CategoryResult:
 
 
 def by_category(
-    bank: ItemBank, log: DesignLog, abilities: Sequence[Sequence[float]] | None, confidence: float = 0.95
+    bank: ItemBank,
+    log: DesignLog,
+    abilities: Sequence[Sequence[float]] | None,
+    confidence: float = 0.95,
+    *,
+    drawn: bool = True,
 ) -> list[CategoryResult]:
     """Accuracy in each of the bank's broadest categories.
 
@@ -81,6 +86,8 @@ def by_category(
         Estimated before each draw; None on an uncalibrated bank.
     confidence : float
         Of each one-sided bound.
+    drawn : bool
+        Whether the draws say something of the bank, see `SessionResult.invalid`; without, there are no intervals.
 
     Returns
     -------
@@ -90,7 +97,7 @@ def by_category(
     names, code, sizes = np.unique(np.asarray(bank.categories, dtype=object), return_inverse=True, return_counts=True)
     if len(names) < 2 or not len(log):
         return []
-    drawn = not np.isnan(log.propensities).any()
+    drawn = drawn and not np.isnan(log.propensities).any()
     uniform = drawn and np.allclose(log.propensities * (log.size - np.arange(len(log))), 1.0, rtol=1e-9)
     largest = sorted(np.argsort(-sizes, kind="stable")[:_CATEGORIES].tolist())
     expected = None

@@ -9,7 +9,6 @@ from typing import Any
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
-from pytest_adaptive_eval.core.gap import gap_claims
 from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
 from pytest_adaptive_eval.core.projection import accuracy_at
 from pytest_adaptive_eval.core.verdict import number
@@ -166,7 +165,7 @@ class Condition:
         """Claims whose denial is corrected for all those of the run."""
         if self.by_rank or self.method != "draws":
             return 0
-        return len(gap_claims(bank, self.value, self.confidence)) if self.metric == "gain" else 1
+        return len(self._gains(bank)) if self.metric == "gain" else 1
 
     def check(self, bank: ItemBank) -> None:
         """Refuse a bank on which the condition means nothing.
@@ -180,7 +179,7 @@ class Condition:
             known = ", ".join(bank.parts) or "none: set formats, on a bank that was calibrated with answers in formats"
             raise ConfigError(f"the bank {bank.name!r} has no part of ability {self.part!r}; it has {known}")
         if self.metric == "gain":
-            gap_claims(bank, self.value, self.confidence)
+            self._gains(bank)
         if self.metric == "ability" and bank.parts:
             parts = ", ".join(f"{PART}{part}" for part in bank.parts)
             raise ConfigError(f"the bank {bank.name!r} is asked in formats, and has abilities in parts: use {parts}")
@@ -203,10 +202,16 @@ class Condition:
     def claims(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
         """What the draws must show, all of it; not for ranks."""
         if self.metric == "gain":
-            return gap_claims(bank, self.value, self.confidence)
+            return self._gains(bank)
         if self.kind == "not_worse_than":
             return (PairedClaim.of(baselines[self.name], self.value, self.confidence),)
         return (Claim(self.target(bank) * len(bank), self.confidence),)
+
+    def _gains(self, bank: ItemBank) -> tuple[Claim, ...]:
+        """The claims of a gain, imported for the few gates that ask for one."""
+        from pytest_adaptive_eval.core.gap import gap_claims
+
+        return gap_claims(bank, self.value, self.confidence)
 
     def to_json(self) -> dict[str, Any]:
         """For the record; fields at their default are left out."""

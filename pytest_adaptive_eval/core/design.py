@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DesignLog"]
+__all__ = ["GATE_FLOOR", "DesignLog"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+#: The draws of any selector but a uniform one decide something only when mixed with this much uniform drawing.
+GATE_FLOOR = 0.1
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,10 +170,11 @@ class MAP:
         precision = 1.0 / float(self._variances(1)[0])
         near = math.sqrt(self.tolerance / max(float(a.max(initial=1.0)), -float(a.min(initial=0.0))))
         limit, last, arrived, information = 2.0, 0.0, False, precision
+        minus, squared = -a, a * a
         with np.errstate(over="ignore"):
             for i in range(self.iterations):
-                p = 1.0 / (1.0 + np.exp(-(a * theta + d)))
-                information = float((p - p * p) @ (a * a)) + precision
+                p = 1.0 / (1.0 + np.exp(minus * theta - d))
+                information = float((p - p * p) @ squared) + precision
                 step = (float((scores - p) @ a) - precision * (theta - self.mean)) / information
                 if i > 5 and step * last < 0:
                     limit *= 0.5

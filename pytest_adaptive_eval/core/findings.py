@@ -41,7 +41,7 @@ def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None)
         "accuracy_error": standard_error(log) if drawn else None,
         "accuracy_model": model.to_json() if model else None,
         "accuracy_conformal": conformal.to_json() if conformal else None,
-        "categories": [found.to_json() for found in by_category(bank, log, abilities)],
+        "categories": [found.to_json() for found in by_category(bank, log, abilities, drawn=drawn)],
         "levels": _levels(result),
         "error": result.error,
     }

@@ -11,7 +11,7 @@ import numpy as np
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import anytime_valid
 from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb, by_level, levelled
-from pytest_adaptive_eval.core.conditions import PART, Condition
+from pytest_adaptive_eval.core.conditions import METRICS, PART, Condition
 from pytest_adaptive_eval.core.conformal import Conformal, conformal_scale, subjects_needed
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.inference import hull, mean_of_draws, with_missing_bounded
@@ -22,7 +22,6 @@ from pytest_adaptive_eval.core.projection import model_based, project
 from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.core.verdict import Verdict
-from pytest_adaptive_eval.core.weighted import weighted_ability
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ ERROR_SHARE = 0.05
 #: ... and when more than this share of its answers have not the form of an answer.
 UNREADABLE_SHARE = 0.5
 #: Of an interview that ended so nothing can be said.
-_CUT_OFF = (None, StopReason.ERRORS, StopReason.INTERRUPTED)
+_CUT_OFF = (None, StopReason.ERRORS, StopReason.UNASKED, StopReason.GIVEN_UP, StopReason.INTERRUPTED)
 
 OnInconclusive = Literal["fail", "warn", "pass"]
 
@@ -231,6 +230,8 @@ class SessionResult:
         estimate = session.estimate
         ability, doubt = estimate.theta[0], estimate.standard_error[0]
         if session.bank.parts and len(log) > 1 and not session.policy.design_based:
+            from pytest_adaptive_eval.core.weighted import weighted_ability
+
             weighted = weighted_ability(session.bank, log.with_missing_as(0.5))
             ability, doubt = weighted.theta, weighted.standard_error
         projected = None
@@ -252,6 +253,12 @@ class SessionResult:
             policy="" if session.adapts_length else session.policy.key(session.bank),
             **more,
         )
+
+    if not TYPE_CHECKING:  # which would take any attribute for one
+
+        def __getattr__(self, name: str) -> Any:
+            """Nothing: what is measured has an attribute of its own."""
+            raise AttributeError(name if name[:1] == "_" else f"{self!r} has no {name!r}; use {', '.join(METRICS)}")
 
     def __repr__(self) -> str:
         return f"<result of {self.name}: {self.asked} of {len(self.bank)} items>"

@@ -17,7 +17,18 @@ from pytest_adaptive_eval.errors import BankError
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["EXPRESSION", "GRADERS", "MARK", "MARKED", "Grader", "Item", "Response", "Status", "unmarked"]
+__all__ = [
+    "EXPRESSION",
+    "GRADERS",
+    "MARK",
+    "MARKED",
+    "Grader",
+    "Item",
+    "Response",
+    "Status",
+    "named_choice",
+    "unmarked",
+]
 
 Grader = Callable[["Item", str], float]
 
@@ -53,7 +64,7 @@ class Status(enum.StrEnum):
         return self in _INFRASTRUCTURE
 
 
-_INFRASTRUCTURE = frozenset({Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN})
+_INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN)
 
 
 def unmarked(prompt: str) -> str:
@@ -236,11 +247,23 @@ _LEADING = re.compile(_LETTER, re.IGNORECASE)
 _STATED = re.compile(rf"answer(?:\s*:|\s+is)*\s*{_LETTER}", re.IGNORECASE)
 
 
+def named_choice(item: Item) -> int | None:
+    """Place of the choice that an item's answer names by its text or its letter; None where there is no such one.
+
+    Any letter will do where the item keeps its choices within its prompt.
+    """
+    folded, answer = [_normal(choice) for choice in item.choices], item.answer.strip()
+    if _normal(answer) in folded:
+        return folded.index(_normal(answer))
+    letter = _LEADING.match(answer)
+    place = ord(letter.group(1).upper()) - 65 if letter else None
+    return None if place is None or (folded and place >= len(folded)) else place
+
+
 def _choice(item: Item, text: str) -> float:
     """The letter of a choice ("B", "(B) blue", "the answer is B") or the choice's own text."""
-    answer = item.answer.strip()
     folded = [_normal(choice) for choice in item.choices]
-    wanted = folded.index(_normal(answer)) if _normal(answer) in folded else ord(answer.upper()[:1] or "A") - 65
+    wanted = named_choice(item)
     given = text.strip()
     if _normal(given) in folded:
         return float(folded.index(_normal(given)) == wanted)

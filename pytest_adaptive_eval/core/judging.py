@@ -13,7 +13,6 @@ from pytest_adaptive_eval.core.betting import Claim, decide, log_wealth
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.design import DesignLog
-from pytest_adaptive_eval.core.gap import fullest, gap_claims
 from pytest_adaptive_eval.core.inference import hull, noise_margin, student_quantile, with_missing_bounded
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
@@ -23,7 +22,6 @@ from pytest_adaptive_eval.core.projection import ability_at
 from pytest_adaptive_eval.core.ranks import Predictive, above_probability, rank_distribution, rank_probability
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import Outcome, Verdict, number
-from pytest_adaptive_eval.core.weighted import weighted_ability
 from pytest_adaptive_eval.errors import BaselineError, ConfigError
 
 if TYPE_CHECKING:
@@ -169,6 +167,8 @@ def _by_rank(result: SessionResult, condition: Condition, verdict: Verdict) -> V
 
 def _by_part(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
     """A part of ability, as all answers would give it, by the draws."""
+    from pytest_adaptive_eval.core.weighted import weighted_ability
+
     fewest = FEWEST * result.bank.dimensions
     if result.asked < fewest:
         why = f"{counted(result.asked, 'answer')} of the {fewest} that abilities in parts take: set a larger budget"
@@ -292,6 +292,8 @@ def _unscored(result: SessionResult) -> list[str]:
 
 def _by_gaps(result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
     """Accuracy with everything given against accuracy in each smaller format: PASS needs all, FAIL one."""
+    from pytest_adaptive_eval.core.gap import fullest, gap_claims
+
     claims = gap_claims(result.bank, condition.value, condition.confidence)
     outcomes = _decided(result, condition, list(claims))
     outcome = Outcome.INCONCLUSIVE
@@ -362,6 +364,9 @@ def _forecast(result: SessionResult, claim: Claim, log: DesignLog, estimate: flo
         float(log_wealth(filled, claim, side, margin)[-1]) if result.sequential else 0.0,
     )
     more = outlook.quantile(0.5) - len(log)
+    baseline = claim.baseline if isinstance(claim, PairedClaim) else None
+    if baseline is not None and len(log) + more > baseline.draws:
+        return baseline.coverage
     if more > 0.8 * (log.size - len(log)):
         return "the estimate is so near the threshold that probably only the whole bank would decide"
     return f"about {counted(max(more, 1), 'more question')} would probably decide"

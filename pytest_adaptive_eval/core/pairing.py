@@ -91,6 +91,14 @@ class Baseline:
         """Items on which a candidate can be compared."""
         return len(self.scores) if self.log is None or self.complete else len(self.log)
 
+    @property
+    def coverage(self) -> str:
+        """What a partial baseline lacks, and how to mend it."""
+        return (
+            f"the baseline {self.name} holds answers to only {self.draws} of {len(self.scores)} items, and no others "
+            'can be compared: record it over more of the bank (a larger budget, stop = "budget")'
+        )
+
     def shapes(self, bank: ItemBank) -> Array:
         """How likely each item is to flip, relative to the mean, by several guesses, shape (K, n).
 

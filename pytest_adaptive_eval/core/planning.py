@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conditions import PLANNING_MARGIN, Condition
-from pytest_adaptive_eval.core.gap import gap_claims
 from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.pairing import FLIPS, Baseline
 from pytest_adaptive_eval.core.projection import ability_at
@@ -153,6 +152,8 @@ def _of_gain(condition: Condition, bank: ItemBank, policy: Policy, margin: float
 
     Accuracies lie around one half, where they are hardest to tell.
     """
+    from pytest_adaptive_eval.core.gap import gap_claims
+
     claims = gap_claims(bank, condition.value, condition.confidence)
     n, items, signs = len(bank), claims[0].items, claims[0].signs
     theta = np.zeros((1, bank.dimensions))
@@ -193,7 +194,7 @@ def outlooks(
     margin : float, optional
         Distance of the truth from the threshold; `PLANNING_MARGIN`, or the paired gate's own.
     """
-    size = len(bank) if baseline is None else baseline.draws
+    size = len(bank)
     if condition.kind == "not_worse_than":
         gap = condition.value if margin is None else margin
         variance = draw_variance(bank, policy, 0.5, baseline)
@@ -211,6 +212,8 @@ def outlook_sentence(
 ) -> str:
     """What a gate may expect of its budget, with a warning where a verdict is less likely than not."""
     ahead = outlooks(condition, bank, policy, baseline)
+    known = len(bank) if baseline is None else baseline.draws
+    budget = min(budget, known)
     chance = min(outlook.chance(budget) for outlook in ahead)
     worst = min(ahead, key=lambda outlook: outlook.chance(budget))
     if condition.kind == "not_worse_than":
@@ -223,9 +226,11 @@ def outlook_sentence(
         f"{name}: {condition.quantity} {condition.requirement}: {chance:.0%} chance of a verdict within {budget} of "
         f"{len(bank)} questions {case}, {worst.expected:.0f} expected"
     )
+    if baseline is not None and budget == known < len(bank):
+        text += f"; {baseline.coverage}"
     if chance < 0.5:
-        text += (
-            f". WARNING: less likely than not; an even chance needs budget = {worst.quantile(0.5)}, and four in five "
-        )
-        text += f"budget = {worst.quantile(0.8)}"
+        even, likely = worst.quantile(0.5), worst.quantile(0.8)
+        text += f". WARNING: less likely than not; an even chance needs budget = {even}, and four in five "
+        text += f"budget = {likely}"
+        text += ", in both runs" if likely > known else ""
     return text

@@ -8,13 +8,13 @@ surrogates, and keys that this version does not know are kept as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.core.noise import DecodingNoise, item_score
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
@@ -58,14 +58,19 @@ def plain(value: Any) -> Any:
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if kind is float:
         return value if math.isfinite(value) else None
+    if kind is list or kind is tuple:
+        return [plain(v) for v in value]
     if isinstance(value, _Json):
         known: dict[str, Any] = {}
         for name in value.__dataclass_fields__:
             part = getattr(value, name)
-            known[name] = part if part.__class__ in _ATOMS else plain(part)
+            kind = part.__class__  # most are numbers and plain texts: a call for each would cost more than all else
+            if not (kind in _ATOMS or (kind is float and math.isfinite(part)) or (kind is str and part.isascii())):
+                part = plain(part)
+            known[name] = part
         extra = known.pop("extra")
-        return {**known, **extra}
-    if isinstance(value, Mapping):
+        return {**known, **extra} if extra else known
+    if kind is dict or isinstance(value, Mapping):
         return {plain(str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [plain(v) for v in value]
@@ -269,7 +274,7 @@ class InterviewRecord(_Json):
         return super(InterviewRecord, cls).from_json({**data, "administrations": asked})
 
     def draws(self, place: Mapping[str, int] | None = None) -> DesignLog:
-        """The draws as inference takes them.
+        """The draws as inference takes them; without propensities where the policy left items no sure chance.
 
         Parameters
         ----------
@@ -281,6 +286,9 @@ class InterviewRecord(_Json):
             name: np.array([np.nan if (v := getattr(a, attribute)) is None else v for a in asked], dtype=np.float64)
             for name, attribute in _COLUMNS.items()
         }
+        floor = self.policy.get("floor")
+        if isinstance(floor, int | float) and floor < GATE_FLOOR and self.policy.get("selector") != "random":
+            columns["propensities"] = np.full(len(asked), np.nan)
         items = range(len(asked)) if place is None else [place[a.item] for a in asked]
         noise = (self.decoding_noise or {}).get("allowed", 0.0)
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise)
@@ -427,48 +435,6 @@ class RunRecord(_Json):
             self.warnings = [f"{_OPINION} ({names}); {_ADVICE}"]
         else:
             self.warnings = []
-
-    @classmethod
-    def merged(cls, records: Sequence[RunRecord], run: str) -> RunRecord:
-        """One record of several, as they were judged.
-
-        Evaluations that share a name get the subject's, or the run's, added to it.
-
-        Parameters
-        ----------
-        records : sequence of RunRecord
-            At least one.
-        run : str
-            Id of the new record.
-        """
-        out = cls(run, min(record.started for record in records))
-        names: set[str] = set()
-        for record in records:
-            renamed: dict[str, str] = {}
-            for interview in record.interviews:
-                name = interview.name
-                for more in (interview.subject.get("name"), record.run):
-                    if name in names:
-                        name = f"{interview.name} ({more})"
-                names.add(name)
-                renamed |= {interview.name: name, interview.nodeid: name}
-                out.interviews.append(replace(interview, name=name))
-            for study in record.studies:
-                name = study.name
-                for more in (study.candidate, record.run):
-                    if name in names:
-                        name = f"{study.name} ({more})"
-                names.add(name)
-                renamed |= {study.name: name, study.nodeid: name}
-                out.studies.append(replace(study, name=name))
-            out.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
-            out.seconds += record.seconds
-            out.versions |= record.versions
-        statuses = [1 if record.exit_status is None else record.exit_status for record in records]
-        out.exit_status = max(statuses)
-        out.extra["merged"] = [record.run for record in records]
-        out.warn()
-        return out
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

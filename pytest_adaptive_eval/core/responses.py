@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.core.multimodal import Modalities
 from pytest_adaptive_eval.errors import ResponsesError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.multimodal import Modalities
 
 __all__ = ["FormatResponses", "Responses", "counted"]
 

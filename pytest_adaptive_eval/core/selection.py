@@ -165,10 +165,10 @@ def _chances(criteria: Array, left: int, floor: float, top: bool) -> Array:
         q = np.full(criteria.shape, floor / left)
         q[np.arange(len(q)), criteria.argmax(axis=1)] += 1.0 - floor
         return q
-    total: Array = criteria.sum(axis=1, keepdims=True)
+    total: Array = np.add.reduce(criteria, axis=1, keepdims=True)
     share: Array | float = floor
-    informed = total > TINY
-    if not informed.all():  # then every item left has the same chance
+    if not total.min() > TINY:  # then every item left has the same chance
+        informed = total > TINY
         share, total = np.where(informed, floor, 1.0), np.where(informed, total, 1.0)
     q = criteria * ((1.0 - share) / total)
     q += share / left
@@ -182,16 +182,16 @@ def chances(selector: Selector, view: View, floor: float) -> Array:
 
 
 def _variance(spread: Array, q: Array, floor: float, out: Array) -> Array:
-    """Sum (S,) of spread / q over the items left, those drawn having q infinite; `out` is overwritten."""
+    """Sum (S,) of spread / q over the items left, those drawn having spread 0; `out` is overwritten."""
     if floor > 0:
-        return np.asarray(np.divide(spread, q, out=out).sum(axis=1))
+        return np.asarray(np.add.reduce(np.divide(spread, q, out=out), axis=1))
     out.fill(0.0)
     with np.errstate(divide="ignore", over="ignore"):  # infinite where an item without a chance could tell something
         return np.asarray(np.divide(spread, q, out=out, where=spread > 0).sum(axis=1))
 
 
 def _reach(p: Array, q: Array, floor: float, out: Array) -> tuple[Array, Array]:
-    """Largest p / q and (1 - p) / q, both (S, 1), likewise."""
+    """Largest p / q and (1 - p) / q, both (S, 1), over the items left, those drawn having q infinite."""
     if floor > 0:
         down = np.divide(p, q, out=out).max(axis=1, keepdims=True)
         np.subtract(1.0, p, out=out)
@@ -241,22 +241,25 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     if randomised:
         propensities, rest, variance, down, up = np.empty((5, subjects, k))
         spread = irt.weight(p)  # of the score, whatever the guess
+        spread.put(gone[:, :t], 0.0)
         sum_left = p.sum(axis=1) - p.take(gone[:, :t]).sum(axis=1)
         scratch = np.empty(p.shape)
     for j in range(k):
+        chosen = gone[:, t + j]
         if randomised:
             q = _chances(criteria, n - t - j, floor, top)
-            q.put(gone[:, : t + j], np.inf)
-            variance[:, j] = _variance(spread, q, floor, scratch)
             if j == 0:  # the chance of an item left only grows as others are drawn: this bounds the later draws as well
+                q.put(gone[:, :t], np.inf)
                 down[:], up[:] = _reach(p, q, floor, scratch)
+            variance[:, j] = _variance(spread, q, floor, scratch)
             q.put(gone[:, : t + j], 0.0)
-            chosen = start + [_draw(q[s], rngs[s].random()) for s in range(subjects)]
+            for s in range(subjects):
+                chosen[s] = s * n + _draw(q[s], rngs[s].random())
             propensities[:, j], rest[:, j] = q.take(chosen), sum_left
             sum_left -= p.take(chosen)
+            spread.put(chosen, 0.0)
         else:
-            chosen = start + criteria.argmax(axis=1)
+            np.add(start, criteria.argmax(axis=1), out=chosen)
         criteria.put(chosen, drawn)
-        gone[:, t + j] = chosen
     new = gone[:, t:]
     return Proposal(new - start[:, None], propensities, p.take(new), rest, variance, down, up)

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
-from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
 from pytest_adaptive_eval.core.noise import allowed, bound
 from pytest_adaptive_eval.core.pairing import Baseline
@@ -36,13 +36,10 @@ from pytest_adaptive_eval.core.stopping import (
 )
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["FIXED_FORM", "GATE_FLOOR", "LADDER", "POLICIES", "Policy", "Session"]
+__all__ = ["FIXED_FORM", "LADDER", "POLICIES", "Policy", "Session"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: A deterministic selector may feed a gate only when mixed with this much uniform drawing.
-GATE_FLOOR = 0.1
 
 #: Subjects x items proposed for in one pass: arrays of 256 KiB, some of which a processor's cache holds.
 CELLS = 1 << 15
@@ -246,10 +243,13 @@ class Session:
         self.budget = policy.budget_on(bank)
         self.bank, self.policy = bank, policy
         self._followed = self._paired = None
+        self._spent = StopReason.BUDGET
         if baseline is not None and baseline.complete:
             self._paired, self._flips = baseline, baseline.shapes(bank)
         elif baseline is not None:
-            self._followed, self.budget = baseline, min(self.budget, baseline.draws)
+            if baseline.draws < self.budget:
+                self._spent, self.budget = StopReason.BASELINE, baseline.draws
+            self._followed = baseline
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
         self.subjects = subjects
         if isinstance(seed, int):
@@ -433,6 +433,7 @@ class Session:
         progress = Progress(self.asked, self.estimate, self.logs)
         for s, reason in enumerate(self.rule.check(progress)):
             if reason:
+                reason = self._spent if reason is StopReason.BUDGET else reason
                 self.end(StopReason.EXHAUSTED if self.asked == len(self.bank) else reason, s)
 
     def _estimated(self) -> Estimate:

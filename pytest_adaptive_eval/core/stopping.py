@@ -33,6 +33,7 @@ class StopReason(enum.Enum):
     """Why an interview ended; each value is the sentence shown."""
 
     BUDGET = "the budget is spent"
+    BASELINE = "the baseline holds answers to no more items"
     EXHAUSTED = "every item of the bank was asked"
     DECISION = "every gate is decided"
     LEVEL = "a level was failed"
@@ -40,6 +41,8 @@ class StopReason(enum.Enum):
     WIDTH = "the area is known as well as wanted"
     PRECISION = "the standard error reached its target"
     ERRORS = "too many answers could not be had"
+    UNASKED = "nothing could be asked"
+    GIVEN_UP = "it was given up"
     INTERRUPTED = "the run was interrupted"
 
 

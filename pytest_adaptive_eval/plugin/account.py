@@ -26,6 +26,12 @@ __all__ = ["ATTACHED", "Account", "relative"]
 
 #: Attribute of a report that carries records to the controller.
 ATTACHED = "adaptive_eval"
+#: How scores of questions are shown, as they stand in reports; others as a share.
+SHOWN: dict[object, tuple[str, str, tuple[str, dict[str, bool]]]] = {
+    "1": ("", "+", ("RIGHT", {"green": True})),
+    "0": ("", "-", ("WRONG", {"blue": True})),
+    "unscored": ("", "?", ("UNSCORED", {"yellow": True})),
+}
 
 
 class Account:
@@ -101,16 +107,10 @@ class Account:
         """Show answers as + and -, apart from tests that pass and fail."""
         if report.when != "call" or not report.passed:
             return None
-        properties = getattr(report, "user_properties", ())
-        score = next((value for name, value in properties if name == PROPERTY), None)
-        if score is None:
-            return None
-        if score == "unscored":
-            return "", "?", ("UNSCORED", {"yellow": True})
-        if float(score) in (0.0, 1.0):
-            right = float(score) == 1.0
-            return ("", "+", ("RIGHT", {"green": True})) if right else ("", "-", ("WRONG", {"blue": True}))
-        return "", "~", (f"SCORE {score}", {"green": True})
+        for name, score in getattr(report, "user_properties", ()):
+            if name == PROPERTY:
+                return SHOWN.get(score) or ("", "~", (f"SCORE {score}", {"green": True}))
+        return None
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:

@@ -49,6 +49,8 @@ class Collection:
     def __init__(self, state: AdaptiveEval) -> None:
         self.state, self.config = state, state.config
         self._mistakes: list[str] = []
+        #: Functions of evaluations with a mistake: that these are no interviews is no second one.
+        self._mistaken: set[object] = set()
         self._banks: dict[Path, ItemBank] = {}
 
     def mistake(self, error: UsageError) -> None:
@@ -72,6 +74,7 @@ class Collection:
             spec = self._spec(metafunc.definition, mark)
         except UsageError as error:
             self.mistake(error)
+            self._mistaken.add(metafunc.function)
             if "item" in metafunc.fixturenames:
                 metafunc.parametrize("item", [], ids=[])
             return
@@ -119,6 +122,7 @@ class Collection:
                 out.extend(self._named(interview))
             except UsageError as error:
                 self.mistake(error)
+                self._mistaken.add(node.function)
                 out.append(node)  # or pytest would only say that a test named on the command line is not there
         return out
 
@@ -215,10 +219,12 @@ class Collection:
         """Put each gate after its interviews, and those back that a selection dropped; report mistakes."""
         yield
         state = self.state
+        # an evaluation that a gate names may be one of those with a mistake
+        doubtful = gate_rules.known(state.held) if self._mistakes else None
         for item in items:
             try:
                 self._check(item)
-                if gate_rules.is_gate(item):
+                if gate_rules.is_gate(item) and (doubtful is None or doubtful.issuperset(gate_rules.named(item) or ())):
                     state.wants[item] = gate_rules.needed(item, state.held)
                     self._plan(item)
             except UsageError as error:
@@ -251,6 +257,9 @@ class Collection:
                     self._plan_study(condition, interview)
                     continue
                 condition.check(interview.evaluation.bank)
+                why = interview.evaluation.policy.design_based
+                if why and not condition.by_level and not condition.by_rank:
+                    raise ConfigError(f"{interview.evaluation.name}: this interview cannot feed a gate: {why}")
                 if condition.kind == "not_worse_than" and not self._baseline(interview, condition.name):
                     continue
                 interview.planned.append(condition)
@@ -263,6 +272,9 @@ class Collection:
                     interview.unplanned.append(gate.name)
 
     def _plan_study(self, condition: Condition | StudyCondition, study: gate_rules.Held) -> None:
+        metrics = study.evaluation.metrics if isinstance(study, Study) else ()
+        if isinstance(condition, Condition) and condition.metric in metrics and condition.kind == "at_least":
+            condition = StudyCondition(condition.metric, condition.kind, condition.value)  # and names no subject
         if not isinstance(study, Study) or not isinstance(condition, StudyCondition):
             raise ConfigError(f"{study.evaluation.name!r} measures no {condition.metric}: gate on what it measures")
         study.evaluation.check(condition)
@@ -331,6 +343,8 @@ class Collection:
         if item.get_closest_marker(MARKER) is None:
             return
         if not isinstance(item, Interview | Question):
+            if getattr(item, "function", None) in self._mistaken:
+                return
             raise ConfigError(
                 f"{item.nodeid}: the marker {MARKER} has no effect on this kind of test; use a plain function, or a "
                 "method of a class that is no unittest.TestCase"

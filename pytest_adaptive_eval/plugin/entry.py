@@ -164,7 +164,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 class _Inactive:
-    """Skips adaptive tests, with one line, and does nothing else."""
+    """Skips adaptive tests, tells what was left out, and does nothing else."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -172,9 +172,17 @@ class _Inactive:
         self.files: list[str] = []
 
     def pytest_collect_file(self, file_path: Path) -> None:
-        """Notice TOML evaluations when they are required."""
-        if self.required and is_eval_file(file_path):
+        """Notice TOML evaluations."""
+        if is_eval_file(file_path):
             self.files.append(str(file_path))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Tell of the files that hold evaluations, which leave no trace among the tests."""
+        if self.files:
+            from pytest_adaptive_eval.reports.text import guard
+
+            names = ", ".join(os.path.relpath(file) for file in self.files[:3]) + (", ..." if self.files[3:] else "")
+            terminalreporter.write_line(guard(f"adaptive-eval: nothing of {names} was run: add --adaptive-eval"))
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
@@ -22,7 +22,19 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
     from pytest_adaptive_eval.plugin.study import Study
 
-__all__ = ["Held", "Results", "is_gate", "literal_conditions", "literal_names", "needed", "order", "resolve"]
+__all__ = [
+    "Held",
+    "Judged",
+    "Results",
+    "is_gate",
+    "known",
+    "literal_conditions",
+    "literal_names",
+    "named",
+    "needed",
+    "order",
+    "resolve",
+]
 
 FIXTURE = "adaptive_eval"
 #: What gates judge.
@@ -183,6 +195,16 @@ def resolve(name: str, interviews: Iterable[Held]) -> Held:
     )
 
 
+def known(interviews: Iterable[Held]) -> set[str]:
+    """All names that gates may use."""
+    return set().union(*(interview.aliases for interview in interviews))
+
+
+def named(item: pytest.Item) -> list[str] | None:
+    """See `literal_names`; of a gate that is no function nothing is told."""
+    return literal_names(item.obj) if isinstance(item, pytest.Function) else None
+
+
 def needed(item: pytest.Item, interviews: Sequence[Held]) -> list[Held]:
     """Interviews and studies that a gate waits for.
 
@@ -196,8 +218,7 @@ def needed(item: pytest.Item, interviews: Sequence[Held]) -> list[Held]:
             f"{item.nodeid}: a test with the marker adaptive_eval asks questions and cannot judge the answers too: "
             "move what uses the fixture adaptive_eval to a test of its own"
         )
-    names = literal_names(item.obj) if isinstance(item, pytest.Function) else None
-    if names is None:
+    if (names := named(item)) is None:
         return list(interviews)
     try:
         return [resolve(name, interviews) for name in names]
@@ -237,6 +258,36 @@ def order(items: list[pytest.Item], wants: Mapping[pytest.Item, Sequence[Held]])
     for item in items:
         bring(item)
     return out
+
+
+class Judged(Verdict):
+    """A verdict as a gate gets it, which knows whether its truth or its outcome was asked for."""
+
+    __slots__ = ("_told",)
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Judged:
+        """A verdict of which nobody has asked yet."""
+        return cls(**_parts(verdict))
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "outcome":
+            object.__setattr__(self, "_told", True)
+        return super().__getattribute__(name)
+
+    @property
+    def told(self) -> bool:
+        """Whether anybody asked; to show it is not enough."""
+        return hasattr(self, "_told")
+
+    @property
+    def sentence(self) -> str:
+        """One line that can be read alone."""
+        return Verdict(**_parts(self)).sentence
+
+
+def _parts(verdict: Verdict) -> dict[str, Any]:
+    return {part.name: object.__getattribute__(verdict, part.name) for part in fields(Verdict)}
 
 
 class Results:

@@ -10,7 +10,6 @@ so that module- and session-scoped fixtures (the model) are set up once.
 from __future__ import annotations
 
 import functools
-import gc
 import hashlib
 import json
 import time
@@ -131,10 +130,10 @@ class Interview(pytest.Function):
     def setup(self) -> None:
         """Nothing: fixtures belong to the questions, and some of them would read the placeholder."""
 
-    def give_up(self, sentence: str, *, usage: bool = False) -> None:
+    def give_up(self, sentence: str, *, usage: bool = False, fault: StopReason = StopReason.GIVEN_UP) -> None:
         """End the interview as void; the first reason stands."""
         if not self._error:
-            self._error, self._usage = sentence, usage
+            self._error, self._usage, self._fault = sentence, usage, fault if self._bound else StopReason.UNASKED
 
     def administer(self) -> None:
         """Ask questions until the session ends."""
@@ -155,21 +154,19 @@ class Interview(pytest.Function):
         except AdaptiveEvalError as error:
             self._session = Session(evaluation.bank, evaluation.policy, seed=evaluation.stream)
             self.give_up(str(error), usage=isinstance(error, UsageError))
-        gc.freeze()  # all that is loaded by now stays: looking through it for garbage would only take time
         try:
             self._ask()
             self._ask_again()
         except AdaptiveEvalError as error:
             self.give_up(str(error), usage=isinstance(error, UsageError))
         finally:
-            gc.unfreeze()
             if self._journal is not None:
                 self._journal.close()
         with closing(self._session):
             if self.config.getoption("setuponly", False):
                 return
             if not self._session.finished:
-                self._session.end(StopReason.ERRORS if self._error else StopReason.INTERRUPTED)
+                self._session.end(self._fault if self._error else StopReason.INTERRUPTED)
                 self.give_up("the run was interrupted before the interview ended")
             self._finish(time.monotonic() - start)
 
@@ -231,15 +228,15 @@ class Interview(pytest.Function):
     @property
     def _ability(self) -> list[float] | None:
         """As it is estimated now; None on an uncalibrated bank."""
-        return plain(self._session.estimate.theta[0]) if self.evaluation.bank.calibrated else None
+        return plain(self._session.estimate.theta[0].tolist()) if self.evaluation.bank.calibrated else None
 
     def _scores(self, proposal: Proposal) -> list[float | None]:
         """Scores of the items of one proposal, up to the end of the batch or of the interview."""
         bank, samples = self.evaluation.bank, self.evaluation.samples
         before, items = self._ability, proposal.items[0]
-        columns = {name: plain(getattr(proposal, column)[0]) for name, column in _DRAWN.items()}
+        columns = {name: plain(getattr(proposal, column)[0].tolist()) for name, column in _DRAWN.items()}
         if bank.calibrated and bank.dimensions == 1:
-            columns["difficulty"] = plain(bank.difficulty_of(items))
+            columns["difficulty"] = plain(bank.difficulty_of(items).tolist())
         questions: list[Question] = []
         for row, i in enumerate(items.tolist()):
             known = {name: column[row] for name, column in columns.items()}
@@ -254,7 +251,7 @@ class Interview(pytest.Function):
         """The test of one item of the bank, the next but `place` - 1; without what is `known` of a draw, a repeat."""
         item = self.evaluation.bank.items[index]
         made = question(self, item, sample)
-        made.interview = self
+        made.interview, made.ihook = self, self._hook
         made.entry = Administration(
             position=len(self._answers) + place,
             item=item.id,
@@ -318,7 +315,8 @@ class Interview(pytest.Function):
         else:
             return
         last = next(entry for entry in reversed(self._answers) if Status(entry.status).infrastructure)
-        self.give_up(f"{what}; the last: {' '.join(last.detail.split())[:200] or last.status}")
+        detail = " ".join(last.detail.split())[:200] or last.status
+        self.give_up(f"{what}; the last: {detail}", fault=StopReason.ERRORS)
 
     def bind(self, funcargs: dict[str, Any]) -> None:
         """Learn who answers, once the first question's fixtures are set up, and open the journal."""
@@ -439,7 +437,7 @@ class Interview(pytest.Function):
             notes.append(
                 f"the whole budget was asked, since what {self.unplanned[0]} asks for is not written as plain values"
             )
-        if self.absent:
+        if self.absent and session.policy.stop != "level":
             notes.append("the whole budget was asked, so that the run's record can serve as a baseline")
         files = [file for file in self.sources.values() if isinstance(file, BaselineFile)]
         notes += filter(None, (file.age(datetime.now(UTC)) for file in files))
@@ -475,6 +473,7 @@ class Interview(pytest.Function):
             self.result,
             self._answers,
             conditions=self.planned,
+            baselines=self._compared or {},
             noise=noise,
             seconds=seconds,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import numbers
 import time
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +12,7 @@ import pytest
 
 from pytest_adaptive_eval.core.item import Item, Response, Status
 from pytest_adaptive_eval.core.record import Administration, plain
-from pytest_adaptive_eval.errors import AdaptiveEvalError, Unscored, UsageError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored, UsageError
 from pytest_adaptive_eval.models.base import Subject
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class AskedItem:
     def __init__(self, item: Item, sample: int = 0) -> None:
         self.item, self.sample = item, sample
         self.given: float | None = None
+        self.graded: float | None = None
         self.text = ""
 
     def __getattr__(self, name: str) -> Any:
@@ -66,10 +68,24 @@ class AskedItem:
     def __repr__(self) -> str:
         return f"<item {self.item.id}>"
 
-    def grade(self, text: str) -> float:
-        """Score of an answer in [0, 1] by the item's own grader; the answer is kept for the record."""
+    def grade(self, text: str | float) -> float:
+        """Score of an answer in [0, 1] by the item's own grader; the answer is kept for the record.
+
+        Raises
+        ------
+        Unscored
+            It is no text, nor a number where the grader reads one: such an answer is no wrong one.
+        """
+        if not isinstance(text, str) and not (self.item.grader == "numeric" and _is_number(text)):
+            self.text = ""
+            raise Unscored(
+                Status.ERROR.value,
+                f"item.grade() got {type(text).__name__}, expected the text of an answer (str): see what the model's "
+                "generate() returns",
+            )
         self.text = str(text)
-        return self.item.grade(self.text)
+        self.graded = self.item.grade(self.text)
+        return self.graded
 
     def score(self, value: float) -> None:
         """Set the score, in [0, 1], instead of right or wrong."""
@@ -77,6 +93,10 @@ class AskedItem:
         if not 0.0 <= number <= 1.0:
             raise ValueError(f"item.score({value!r}): a score lies in [0, 1]")
         self.given = number
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def question(template: pytest.Function, item: Item, sample: int = 0) -> Question:
@@ -122,10 +142,11 @@ class Question(pytest.Function):
 
     def runtest(self) -> None:
         """Run the test, or take the answer that the journal already has."""
-        subjects = [value for value in self.funcargs.values() if isinstance(value, Subject)]
+        sample = self.asked.sample
+        subjects = [value for value in self.funcargs.values() if isinstance(value, Subject)] if sample else []
         try:
             for subject in subjects:
-                subject.sample = self.asked.sample
+                subject.sample = sample
             self._runtest()
         finally:
             for subject in subjects:
@@ -133,7 +154,7 @@ class Question(pytest.Function):
 
     def _runtest(self) -> None:
         if self.interview is None or self.entry is None:
-            super().runtest()
+            self._run_test()
             if self.asked.given is not None and self.asked.given < 1:
                 raise AssertionError(f"score {self.asked.given:g} of 1")
             return
@@ -150,9 +171,18 @@ class Question(pytest.Function):
             self.entry.seconds = time.perf_counter() - start
             self._properties()
 
+    def _run_test(self) -> None:
+        """The test itself, which must not pass unless it asked whether the answer is right."""
+        super().runtest()
+        if self.asked.given is None and self.asked.graded == 0:
+            raise ConfigError(
+                f"{self.nodeid}: the test passed although item.grade(...) gave 0, so that every answer would count as "
+                "right: write `assert item.grade(...)`, or item.score(...) where the score is another"
+            )
+
     def _answer(self) -> Response:
         try:
-            super().runtest()
+            self._run_test()
         except AssertionError:
             return Response(Status.OK, 0.0, self.asked.text)
         except Unscored as fault:

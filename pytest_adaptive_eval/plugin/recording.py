@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.findings import findings
@@ -54,6 +55,7 @@ def recorded(
     answers: list[Administration],
     *,
     conditions: Sequence[Condition],
+    baselines: Mapping[str, BaselineFile],
     noise: DecodingNoise | None,
     seconds: float,
 ) -> InterviewRecord:
@@ -71,6 +73,8 @@ def recorded(
     answers : list of Administration
     conditions : sequence of Condition
         Known before the first question.
+    baselines : mapping of str to BaselineFile
+        What they compare with.
     noise : DecodingNoise or None
         Where it was measured.
     seconds : float
@@ -101,6 +105,8 @@ def recorded(
         **findings(result, [a.theta_before or [] for a in items] if bank.calibrated else None),
     )
     record.asked = len(items)  # also those of a batch that was cut off
+    if sources := {name: dict(file.source) for name, file in baselines.items() if file.source}:
+        record.extra["baselines"] = sources
     return record
 
 

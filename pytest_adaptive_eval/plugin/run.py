@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import warnings
 from collections.abc import Generator
@@ -33,6 +34,8 @@ __all__ = ["AdaptiveEval", "activate"]
 
 #: Names of properties that need no cleaning.
 KNOWN = frozenset((PROPERTY, *DETAILS))
+#: Whose reports may quote a model.
+OURS = (Question, Interview, Study)
 
 
 def _settings_of(config: pytest.Config) -> Settings:
@@ -63,13 +66,17 @@ def _settings_of(config: pytest.Config) -> Settings:
             "a missing baseline is to be recorded, and there is no place for it: name a file with "
             "--adaptive-eval-baseline=FILE.json"
         )
+    if (html := path("html")) is not None:
+        from pytest_adaptive_eval.reports.page import need_jinja2
+
+        need_jinja2()
     return Settings(
         root=config.rootpath,
         folder=path("dir") or config.rootpath / (text("dir") or ".adaptive-eval"),
         model=text("model"),
         baseline=baseline,
         missing_baseline=missing,
-        html=path("html"),
+        html=html,
         unsafe_code=config.getoption("adaptive_eval_unsafe_code") is not None,
         budget=text("budget"),
         seed=number,
@@ -101,6 +108,8 @@ def activate(config: pytest.Config) -> None:
         state = AdaptiveEval(config, _settings_of(config))
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None
+    gc.freeze()  # all that is imported by now stays: looking through it for garbage would only take time
+    config.add_cleanup(gc.unfreeze)
     config.stash[STATE] = state
     register = config.pluginmanager.register
     register(state, "adaptive-eval-run")
@@ -133,8 +142,8 @@ class AdaptiveEval:
         #: Number of conditions that draws decide, in all gates of the run, and of thresholds of studies.
         self.family = 0
         self.exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
-        #: Verdicts that each gate has asked for, with whom they judge.
-        self._verdicts: dict[str, list[tuple[str, Verdict]]] = {}
+        #: Verdicts that each gate has asked for, with whom they judge, and as the gate got them.
+        self._verdicts: dict[str, list[tuple[str, Verdict, gate_rules.Judged]]] = {}
 
     @property
     def held(self) -> list[gate_rules.Held]:
@@ -164,8 +173,9 @@ class AdaptiveEval:
         final = verdict if changed is None else changed
         if final.allowed and not final.notice and final.on_inconclusive == "warn":
             gate.warn(AdaptiveEvalWarning(final.sentence))
-        self._verdicts.setdefault(gate.nodeid, []).append((self._name(interview), final))
-        return final
+        judged = gate_rules.Judged.of(final)
+        self._verdicts.setdefault(gate.nodeid, []).append((self._name(interview), final, judged))
+        return judged
 
     def _name(self, interview: gate_rules.Held) -> str:
         """An evaluation's name, or the node id where several have that name."""
@@ -188,6 +198,8 @@ class AdaptiveEval:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
         """Hold the interview, then let pytest run its placeholder."""
+        if isinstance(item, Question):
+            return
         if item in self.wants and self.worker:
             self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
         if isinstance(item, Interview | Study):
@@ -196,15 +208,27 @@ class AdaptiveEval:
                 self.exchange.publish(item.nodeid, item.result.to_json())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Fail a gate that passed without asking whether its verdicts hold."""
+        __tracebackhide__ = True
+        yield
+        __tracebackhide__ = False
+        for _, verdict, judged in self._verdicts.get(item.nodeid, ()) if self._verdicts else ():
+            if not verdict and not judged.told:
+                todo = "write `assert` before it, or read its outcome where it need not hold"
+                pytest.fail(f"{verdict.sentence}; the test did not ask whether this holds: {todo}", pytrace=False)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach records to reports, for whoever keeps the account."""
         report = yield
         if isinstance(item, Question):
-            if not report.passed and item.interview is not None:
+            if not report.passed:
                 item.note(report, call.excinfo.value if call.excinfo else None)
-                setattr(report, ATTACHED, {"question_of": item.interview.nodeid})
+                if item.interview is not None:
+                    setattr(report, ATTACHED, {"question_of": item.interview.nodeid})
         elif report.when == "call" or (report.when == "setup" and not report.passed):
             if isinstance(item, Interview) and item.record is not None:
                 # plain data where it travels between processes
@@ -215,15 +239,15 @@ class AdaptiveEval:
                 setattr(report, ATTACHED, {"gates": [gate.to_json() for gate in self._judged(item, report)]})
         if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
-        if isinstance(item, Question | Interview | Study) or item in self.wants:
+        if isinstance(item, OURS) or item in self.wants:
             _guard(report)
         return report
 
     def _judged(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
         """Records of a gate: one a verdict, and one more when it failed for another reason than its verdicts."""
         taken = self._verdicts.pop(item.nodeid, [])
-        said = [(name, verdict.to_json()) for name, verdict in taken]
-        if report.failed and all(taken_verdict for _, taken_verdict in taken):
+        said = [(name, verdict.to_json()) for name, verdict, _ in taken]
+        if report.failed and all(verdict for _, verdict, _ in taken):
             sentence = f"{Outcome.ERROR.value} {crash_line(report)}"
             name = self._name(self.wants[item][0]) if len(self.wants[item]) == 1 else ""
             said.append((name, {"outcome": Outcome.ERROR.value, "interval": None, "notes": [], "sentence": sentence}))
@@ -249,8 +273,10 @@ class AdaptiveEval:
 
 def _guard(report: pytest.TestReport) -> None:
     """Let no runner of CI find a command in what a report shows: faults, answers, what was printed."""
-    report.longrepr = _guarded(report.longrepr)
-    report.sections = [(name, guard(text, "| ")) for name, text in report.sections]
+    if report.longrepr is not None:
+        report.longrepr = _guarded(report.longrepr)
+    if report.sections:
+        report.sections = [(name, guard(text, "| ")) for name, text in report.sections]
     if hasattr(report, "wasxfail"):
         report.wasxfail = _guarded(report.wasxfail)
 

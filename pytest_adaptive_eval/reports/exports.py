@@ -79,6 +79,7 @@ _ABOUT = (
     "bank_hash",
     "scale",
 )
+_COLUMNS = (*_ABOUT, *_ASKED)
 
 
 def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
@@ -100,7 +101,11 @@ def responses_jsonl(record: RunRecord) -> Iterator[str]:
 
 def studies_jsonl(record: RunRecord) -> Iterator[str]:
     """What studies found, a line of JSON a subject and quantity; the columns are in ``docs/exports.md`` too."""
-    return (_line(row) for study in record.studies for row in study_rows(record, study))
+    return map(_line, _of_studies(record))
+
+
+def _of_studies(record: RunRecord) -> Iterator[dict[str, Any]]:
+    return (row for study in record.studies for row in study_rows(record, study))
 
 
 def _line(row: Mapping[str, Any]) -> str:
@@ -121,12 +126,12 @@ def responses_csv(record: RunRecord) -> str:
     formula begins with an apostrophe, control characters are shown as
     escapes, and a text of more than 32 000 characters is cut.
     """
-    return _csv([*_ABOUT, *_ASKED], _rows(record))
+    return _csv(_COLUMNS, _rows(record))
 
 
 def studies_csv(record: RunRecord) -> str:
     """The rows of `studies_jsonl` as CSV, with a head; see `responses_csv`."""
-    return _csv(STUDY_COLUMNS, (row for study in record.studies for row in study_rows(record, study)))
+    return _csv(STUDY_COLUMNS, _of_studies(record))
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -149,7 +154,7 @@ def _cell(value: Any) -> Any:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = False) -> None:
+def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = False) -> int:
     """Write the answers of a run, or what its studies found, replacing what is there in one step.
 
     Parameters
@@ -160,19 +165,25 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
     studies : bool
         Whether studies are written, and not answers.
 
+    Returns
+    -------
+    int
+        Rows written.
+
     Raises
     ------
     UsageError
         There is no such kind, or the file cannot be written.
     """
-    lines, table = (studies_jsonl, studies_csv) if studies else (responses_jsonl, responses_csv)
+    rows = list(_of_studies(record) if studies else _rows(record))
     if kind == "jsonl":
-        text = "".join(f"{line}\n" for line in lines(record))
+        text = "".join(f"{_line(row)}\n" for row in rows)
     elif kind == "csv":
-        text = table(record)
+        text = _csv(STUDY_COLUMNS if studies else _COLUMNS, rows)
     else:
         raise UsageError(f"there is no export {kind!r}: expected 'jsonl' or 'csv'")
     write_whole(path, text.encode("utf-8"), "the studies" if studies else "the answers")
+    return len(rows)
 
 
 def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, ItemBank] | None = None) -> list[Path]:

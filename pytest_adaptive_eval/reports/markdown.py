@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
+from pytest_adaptive_eval.reports.questions import AskedItems, asked_text, expected_answer
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.core.bank import ItemBank
     from pytest_adaptive_eval.core.drift import Alarm
 
 __all__ = ["WORST_FIRST", "summary_markdown"]
@@ -27,8 +30,8 @@ __all__ = ["WORST_FIRST", "summary_markdown"]
 WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
 _SIGNS = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.INCONCLUSIVE: "❔", Outcome.ERROR: "🛑"}
 _LET_THROUGH = "⚠️"
-#: Longest name and sentence, in characters; what is cut is in the record.
-_NAME, _SENTENCE = 100, 600
+#: Longest name, sentence and question, in characters; what is cut is in the record.
+_NAME, _SENTENCE, _QUESTION = 100, 600, 300
 #: Rows of a table, and lines of a list.
 _ROWS = 200
 #: Wrong answers shown, and of each the characters and lines.
@@ -56,12 +59,20 @@ _WRITTEN = {
 _GAP = "&#8203;"
 
 
-def summary_markdown(record: RunRecord, *, alarms: Sequence[Alarm] = (), limit: int = 900_000) -> str:
+def summary_markdown(
+    record: RunRecord,
+    *,
+    banks: Mapping[str, ItemBank] = MappingProxyType({}),
+    alarms: Sequence[Alarm] = (),
+    limit: int = 900_000,
+) -> str:
     """A run for people who read the page of a workflow or a pull request.
 
     Parameters
     ----------
     record : RunRecord
+    banks : mapping of str to ItemBank
+        By the interview's name, where at hand: wrong answers are then shown with what was asked and expected.
     alarms : sequence of Alarm
         That this run raised.
     limit : int
@@ -78,7 +89,7 @@ def summary_markdown(record: RunRecord, *, alarms: Sequence[Alarm] = (), limit: 
         ("studies", "\n".join(filter(None, map(_study, record.studies[:_ROWS])))),
         ("notes", _listed("Notes", notes)),
         ("accuracy by category", "\n".join(filter(None, map(_categories, record.interviews[:_ROWS])))),
-        ("wrong answers", _wrong(record.interviews)),
+        ("wrong answers", _wrong(record.interviews, banks)),
     ]
     room = max(limit, _LEAST) - len(_left_out([name for name, _ in sections]).encode())
     shown, left_out = [], []
@@ -192,7 +203,7 @@ def _notes(record: RunRecord) -> list[str]:
     return list(dict.fromkeys([*words.standing_notes(record), *(note for note, n in each.items() if n > 1)]))
 
 
-def _wrong(interviews: Sequence[InterviewRecord]) -> str:
+def _wrong(interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank]) -> str:
     """Some wrong answers, first those that were least expected."""
     wrong = [
         (interview, asked)
@@ -204,16 +215,27 @@ def _wrong(interviews: Sequence[InterviewRecord]) -> str:
         return ""
     least = sorted(wrong, key=lambda pair: -(pair[1].predicted or 0.0))[:_WRONG]
     several = len(interviews) > 1
-    text = "\n".join(_answer(interview if several else None, asked) for interview, asked in least)
+    text = "\n".join(
+        _answer(interview, asked, banks.get(interview.name), several=several) for interview, asked in least
+    )
     how_many = f", the {len(least)} least expected of {len(wrong)}" if len(wrong) > len(least) else ""
     return _details(f"Wrong answers{how_many}", text)
 
 
-def _answer(interview: InterviewRecord | None, asked: Administration) -> str:
-    of = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if interview else ""
-    chance = "" if asked.predicted is None else f", right with a chance of {number(asked.predicted, 2)}"
-    head = f"**{_inline(words.asked_item(asked), _NAME)}**{of}{chance}"
-    return f"{head}\n\n{_fenced(asked.text)}" if asked.text.strip() else f"{head}: an empty answer\n"
+def _answer(interview: InterviewRecord, asked: Administration, bank: ItemBank | None, *, several: bool) -> str:
+    of = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if several else ""
+    foretold = None if interview.bank.get("calibrated") is False else asked.predicted
+    chance = "" if foretold is None else f", right with a chance of {number(foretold, 2)}"
+    lines = [f"**{_inline(words.asked_item(asked), _NAME)}**{of}{chance}"]
+    item, _ = AskedItems(interview, bank).find(asked)
+    if item is not None:
+        lines += [
+            f"asked: {_inline(asked_text(item), _QUESTION)}",
+            f"expected: {_inline(expected_answer(item), _NAME)}",
+        ]
+    if not asked.text.strip():
+        return "\n\n".join([*lines, "an empty answer\n"])
+    return "\n\n".join([*lines, "answered:", _fenced(asked.text)])
 
 
 def _listed(title: str, texts: Sequence[str]) -> str:

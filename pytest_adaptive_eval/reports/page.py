@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.bank import ItemBank
     from pytest_adaptive_eval.core.drift import Alarm, Series
 
-__all__ = ["html_page", "write_page"]
+__all__ = ["html_page", "need_jinja2", "write_page"]
 
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
@@ -126,12 +126,25 @@ def html_page(
     return page
 
 
-@cache
-def _template() -> Any:
+def need_jinja2() -> None:
+    """Refuse to go on where no page can be written.
+
+    Raises
+    ------
+    UsageError
+        jinja2 is missing.
+    """
     try:
-        import jinja2
+        import jinja2  # noqa: F401  # only whether it is there
     except ImportError:
         raise UsageError('the HTML report needs jinja2: pip install "pytest-adaptive-eval[html]"') from None
+
+
+@cache
+def _template() -> Any:
+    need_jinja2()
+    import jinja2
+
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_cleaned
     )

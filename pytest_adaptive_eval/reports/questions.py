@@ -18,7 +18,7 @@ from pytest_adaptive_eval.reports.pictures import THUMBNAIL, Thumbnail, thumbnai
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.bank import ItemBank
 
-__all__ = ["Picture", "Question", "QuestionList", "question_lists"]
+__all__ = ["AskedItems", "Picture", "Question", "QuestionList", "asked_text", "expected_answer", "question_lists"]
 
 #: What all texts and thumbnails of a page may take, in bytes, so that 2 000 questions stay below 3 MB.
 _TEXTS, _IMAGES = 2_800_000, 1_100_000
@@ -87,7 +87,7 @@ def question_lists(
         By the interview's name, where at hand.
     """
     found = [
-        (title, interview, _Items(interview, banks.get(interview.name)))
+        (title, interview, AskedItems(interview, banks.get(interview.name)))
         for title, interview in interviews
         if interview.administrations
     ]
@@ -104,8 +104,15 @@ def question_lists(
     return list(lists.values())
 
 
-class _Items:
-    """The bank's items as they were when asked."""
+class AskedItems:
+    """The bank's items as they were when asked.
+
+    Parameters
+    ----------
+    interview : InterviewRecord
+    bank : ItemBank or None
+        Where at hand.
+    """
 
     def __init__(self, interview: InterviewRecord, bank: ItemBank | None) -> None:
         self._bank = bank
@@ -147,7 +154,10 @@ def _question(
     if kind is Kind.PARTLY:
         word = f"{word} {_shown(asked.score, 2)}"
     categories = asked.category if isinstance(asked.category, list) else [asked.category]
-    answer, expected = clean_html(asked.text, cut), "" if item is None else clean_html(_expected(item), min(cut, 600))
+    answer, expected = (
+        clean_html(asked.text, cut),
+        "" if item is None else clean_html(expected_answer(item), min(cut, 600)),
+    )
     return Question(
         position=asked.position,
         kind=kind,
@@ -155,7 +165,7 @@ def _question(
         item=clean_html(asked.item, 130),
         category=clean_html(" / ".join(map(str, categories)), 120),
         broad=clean_html(categories[0], 60) if categories else "",
-        text=None if item is None else clean_html(_text(item), cut),
+        text=None if item is None else clean_html(asked_text(item), cut),
         sentence=sentence,
         pictures=[] if item is None else [pictures[item.root, name] for name in item.images],
         answer=answer,
@@ -169,7 +179,7 @@ def _question(
     )
 
 
-def _text(item: Item) -> str:
+def asked_text(item: Item) -> str:
     """What was asked, as one text."""
     parts = [item.prompt] if item.prompt else [f"{m.get('role')}: {_content(m.get('content'))}" for m in item.messages]
     return "\n".join([*parts, *(f"{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices))])
@@ -184,7 +194,7 @@ def _content(content: Any) -> str:
     return str(content)
 
 
-def _expected(item: Item) -> str:
+def expected_answer(item: Item) -> str:
     """The expected answer; the choice that its letter stands for goes with it."""
     letter = item.answer.strip().upper()
     place = ord(letter) - 65 if len(letter) == 1 else -1

@@ -160,8 +160,10 @@ def asked_item(asked: Administration) -> str:
 
 
 def bank_name(interview: InterviewRecord) -> str:
-    """The bank, and the evaluation's name where it differs."""
+    """The bank, and the evaluation's name where it differs and does not begin with the bank's, as in merged records."""
     bank = str(interview.bank.get("name", ""))
+    if interview.name.startswith(f"{bank} ("):
+        return interview.name
     return bank if interview.name in ("", bank) else f"{interview.name} ({bank})"
 
 

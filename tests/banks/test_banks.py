@@ -137,7 +137,7 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path):
         ({"id": "a", "prompt": "p", "answer": "x", "colour": 1}, "unknown field 'colour'"),
         ({"id": "a", "prompt": 3, "answer": "x"}, "prompt is 3, expected a string"),
         ({"id": "a b", "prompt": "p", "answer": "x"}, "cannot name a test"),
-        ({"id": "a::b", "prompt": "p", "answer": "x"}, "cannot name a test"),
+        ({"id": "a::b", "prompt": "p", "answer": "x"}, "cannot name a test: .* or two colons in a row are expected$"),
         ({"id": "a[1]", "prompt": "p", "answer": "x"}, "cannot name a test"),
         ({"prompt": "p", "answer": "x"}, "id ''"),
         ({"id": "a", "answer": "x"}, "asks nothing"),
@@ -150,6 +150,12 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path):
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["a.gif"]}, "is not one of"),
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["gone.png"]}, "cannot be read"),
         ({"id": "a", "prompt": "p", "answer": "x", "choices": [1]}, "expected a list of strings"),
+        ({"id": "a", "prompt": "p", "answer": "C", "choices": ["u", "v"]}, "one of its 2 choices or the letter"),
+        (
+            {"id": "a", "prompt": "p", "answer": "use", "choices": ["u", "v"]},
+            "'a': the answer 'use' names no choice",
+        ),
+        ({"id": "a", "prompt": "p", "answer": "7", "grader": "choice"}, "names no choice; a letter is expected"),
         ({"id": "a", "messages": [{"role": "user"}], "answer": "x"}, "expected {"),
         ({"id": "q", "prompt": "p", "answer": "x"}, "stands already in line 1"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "python:os:system"}, "not trusted"),
@@ -163,6 +169,18 @@ def test_a_bad_line_is_named(tmp_path, line, message):
     assert str(path) in str(caught.value) or "gone.png" in str(caught.value)
     if "gone" not in str(line):
         assert ":3:" in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["B", "b", "(B)", "B.", "B) blue", "blue", " Blue. ", "sky  BLUE"])
+def test_a_key_that_names_a_choice_reads_and_grades(tmp_path, key):
+    choices = ["red", "sky blue" if "sky" in key else "blue", "dark"]
+    bank = read_bank(jsonl(tmp_path / "x.jsonl", {"id": "a", "prompt": "p", "answer": key, "choices": choices}))
+    assert [bank.items[0].grade(text) for text in ("B", choices[1], "A", "D", "nothing")] == [1, 1, 0, 0, 0]
+
+
+def test_a_key_by_letter_needs_no_list_of_choices(tmp_path):
+    line = {"id": "a", "prompt": "A. red B. blue?", "answer": "B", "grader": "choice"}
+    assert read_bank(jsonl(tmp_path / "x.jsonl", line)).items[0].grade("(B)") == 1
 
 
 def test_graders_of_trusted_modules_grade(tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ import pytest
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.categories import by_category
+from pytest_adaptive_eval.core.findings import findings
+from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import POLICIES, Session
@@ -110,3 +112,18 @@ def test_categories_never_asked_or_not_drawn_have_no_interval() -> None:
     assert all(found.accuracy is None and found.asked for found in by_category(calibrated, blind, abilities))
     single = replace(calibrated, categories=["algebra"] * 300)
     assert by_category(single, log, abilities) == []
+
+
+def test_an_interview_whose_draws_decide_nothing_has_no_intervals_by_category() -> None:
+    calibrated = bank()
+    session = Session(calibrated, replace(POLICIES["estimate"], budget=30), seed=1)
+    abilities = []
+    while (proposal := session.ask()) is not None:
+        abilities += [session.estimate.theta[0].tolist()] * proposal.items.shape[1]
+        session.tell(np.ones(proposal.items.shape))
+    result = SessionResult.of("three", session, statuses={"ok": 30})
+    assert not np.isnan(result.log.propensities).any(), "their chances are known, and some left items none"
+    told = findings(result, abilities)
+    assert told["accuracy"] is None
+    assert sum(found["asked"] for found in told["categories"]) == 30
+    assert all(found["accuracy"] is found["standard_error"] is None for found in told["categories"])

@@ -141,11 +141,11 @@ def test_a_candidate_follows_the_draws_of_a_baseline_that_answered_some_items():
     scores = (rng.random(60) < 0.7).astype(float)
     baseline = recorded(bank, scores, Policy(budget=25, batch=4), seed=3)
     candidate = flipped(scores, rng, 4, 2)
-    for budget, asked in ((40, 25), (10, 10)):
+    for budget, asked, why in ((40, 25, StopReason.BASELINE), (25, 25, StopReason.BUDGET), (10, 10, StopReason.BUDGET)):
         session = finish(Session(bank, Policy(budget=budget, batch=3), seed=8, baseline=baseline), candidate)
         log = session.log()
         assert len(log) == asked
-        assert session.stop == [StopReason.BUDGET]
+        assert session.stop == [why]
         np.testing.assert_array_equal(log.items, baseline.log.items[:asked])
         for name in ("propensities", "variance"):
             np.testing.assert_array_equal(getattr(log, name), getattr(baseline.log, name)[:asked])

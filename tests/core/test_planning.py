@@ -129,8 +129,16 @@ def test_a_paired_gate_is_planned_for_an_equal_candidate():
         session.tell(whole.scores[proposal.items])
     known = np.full(200, np.nan)
     known[session.log().items] = session.log().scores
-    (some,) = outlooks(condition, bank, UNIFORM, Baseline("old", known, session.log()))
-    assert some.size == 80
+    part = Baseline("old", known, session.log())
+    (some,) = outlooks(condition, bank, UNIFORM, part)
+    assert (some.size, part.draws) == (200, 80)
+    text = outlook_sentence(condition, bank, UNIFORM, 150, "toy", part)
+    assert f"{some.chance(80):.0%} chance of a verdict within 80 of 200 questions if it is as good as old, " in text
+    assert "; the baseline old holds answers to only 80 of 200 items, and no others can be compared: record it " in text
+    assert text.endswith(
+        f"needs budget = {some.quantile(0.5)}, and four in five budget = {some.quantile(0.8)}, in both runs"
+    )
+    assert "only" not in outlook_sentence(condition, bank, UNIFORM, 60, "toy", part)
     assert ahead.expected < outlooks(Condition("accuracy", "at_least", 0.65), bank, UNIFORM, margin=0.02)[0].expected
 
 

@@ -63,6 +63,23 @@ def test_a_run_reads_back_with_what_it_does_not_know():
     assert back.gates[0].outcome.value == "PASS"
 
 
+@pytest.mark.parametrize(
+    ("policy", "sure"),
+    [
+        ({"selector": "variance", "floor": 0.0}, False),
+        ({"selector": "spread", "floor": 0.05}, False),
+        ({"selector": "spread", "floor": 0.5}, True),
+        ({"selector": "random", "floor": 0.0}, True),
+        ({}, True),
+    ],
+)
+def test_draws_that_left_items_no_sure_chance_have_no_propensities(policy, sure):
+    interview = run_record().interviews[0]
+    interview.policy = policy
+    interview.administrations[0].propensity = 0.2
+    assert interview.draws().propensities.tolist() == pytest.approx([0.2 if sure else np.nan], nan_ok=True)
+
+
 def test_a_score_that_is_missing_stays_missing():
     entry = Administration(1, "q1", "abc", status="timeout")
     assert Administration.from_json(entry.to_json()).score is None

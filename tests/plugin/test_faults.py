@@ -17,6 +17,7 @@ def test_a_model_that_cannot_load_ends_the_interview_at_once(project: Any) -> No
     result = project.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert project.record["interviews"][0]["asked"] == 1
+    assert project.record["interviews"][0]["stop_sentence"] == "nothing could be asked"
     assert project.record["interviews"][0]["error"] == (
         "the fixtures of the first question could not be set up: RuntimeError: out of memory"
     )
@@ -87,9 +88,39 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
         """
     )
     result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    why = "toy: this interview cannot feed a gate: the selector *set floor to*"
+    result.stderr.fnmatch_lines([f"ERROR: test_it.py::test_gate: {why}"])
+    assert lab.asked == []
+    (lab.path / "test_it.py").write_text((lab.path / "test_it.py").read_text().replace("0.5", "sum([0.5])"))
+    result = lab.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["E *ConfigError: toy: this interview cannot feed a gate: the selector *set floor to*"])
+    result.stdout.fnmatch_lines([f"E *ConfigError: {why}"])
     assert lab.outcomes() == [("test_gate", "ERROR")]
+
+
+def test_a_gate_on_a_deterministic_policy_in_toml(lab: Any) -> None:
+    lab.calibrated()
+    lab.toy()
+    text = '[[eval]]\nbank = "toy.bank"\npolicy = "estimate"\n[[eval.gate]]\nat_least = 0.5\n'
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: adaptive-eval.toml::*: toy: this interview cannot feed a gate: *set floor to*"]
+    )
+    assert lab.asked == []
+
+
+def test_a_gate_on_what_is_not_measured(project: Any) -> None:
+    path = project.path / "test_it.py"
+    path.write_text(path.read_text().replace("accuracy", "f1"))
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["E *AttributeError: <result of toy: * items> has no 'f1'; use accuracy, ability, gain, auc, last_level"]
+    )
+    assert project.outcomes() == [("test_gate", "ERROR")]
 
 
 def test_timeouts_are_a_status_of_the_question_alone(lab: Any) -> None:

@@ -385,6 +385,27 @@ def test_the_baseline_of_the_flag_is_a_record_and_its_draws_are_followed(lab: An
     assert sentence(lab).startswith("FAIL accuracy less that of first.json ")
 
 
+def test_a_baseline_of_few_answers_says_so_before_and_after(lab: Any) -> None:
+    write(lab, "result.accuracy.at_least(0.5)", budget=150)
+    lab.toy(9, identity='"first", "hash"')
+    assert lab.run("--adaptive-eval-record=first.json").ret == 0
+    held = interview(lab)["asked"]
+    assert held < 40
+    write(lab, "result.accuracy.not_worse_than('baseline', margin=0.02)", budget=150)
+    lab.toy(9, identity='"next", "other"')
+    result = lab.run("--adaptive-eval-baseline=first.json")
+    assert result.ret == 1
+    short = f"the baseline first holds answers to only {held} of 300 items, and no others can be compared: record it"
+    result.stdout.fnmatch_lines(
+        [f"adaptive-eval: toy: * 0% chance of a verdict within {held} of 300 *; {short} *. WARNING: less *in both runs"]
+    )
+    assert interview(lab)["asked"] == held
+    assert interview(lab)["stop_sentence"] == "the baseline holds answers to no more items"
+    assert sentence(lab).startswith("INCONCLUSIVE accuracy less that of baseline .000 [")
+    assert f" {held} of 300 items, anytime-valid; {short} over more of the bank" in sentence(lab)
+    assert "would probably decide" not in sentence(lab)
+
+
 def test_not_worse_than_another_evaluation_of_the_run(lab: Any) -> None:
     lab.bank(n=300)
     lab.toy(9, more=OLD.format(tenths=9))

@@ -1,4 +1,4 @@
-"""Without --adaptive-eval nothing happens but one line."""
+"""Without --adaptive-eval nothing happens but one line for what was left out."""
 
 from __future__ import annotations
 
@@ -67,3 +67,13 @@ def test_required_under_xdist(project: Any) -> None:
 def test_help_and_markers(lab: Any) -> None:
     lab.run("--help", active=False).stdout.fnmatch_lines(["*--adaptive-eval-model=MODEL*"])
     lab.run("--markers", active=False).stdout.fnmatch_lines(["@pytest.mark.adaptive_eval(bank, *"])
+
+
+def test_files_that_were_left_out_are_told(lab: Any) -> None:
+    (lab.path / "x.eval.toml").write_text('[[evaluation]]\nbank = "b.jsonl"\n')
+    (lab.path / "test_plain.py").write_text("def test_plain():\n    pass\n")
+    result = lab.run(active=False)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["adaptive-eval: nothing of x.eval.toml was run: add --adaptive-eval"])
+    (lab.path / "x.eval.toml").unlink()
+    lab.run(active=False).stdout.no_fnmatch_line("adaptive-eval:*")

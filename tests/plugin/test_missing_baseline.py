@@ -51,6 +51,29 @@ def test_a_first_run_is_told_and_passes_by_its_other_gate(lab: Any, flag: tuple[
     assert any("can serve as a baseline" in note for note in found["notes"])
 
 
+def test_a_climb_without_a_baseline_does_not_say_that_all_was_asked(lab: Any) -> None:
+    lab.pytester.makeconftest(
+        """
+        import pytest
+
+        class Dull:
+            def generate(self, prompt):
+                return "-1"
+
+        @pytest.fixture(scope="session")
+        def model():
+            return Dull()
+        """
+    )
+    gate = '[[eval.gate]]\nmetric = "auc"\nnot_worse_than = "baseline"\nmargin = 0.5\n'
+    (lab.path / "adaptive-eval.toml").write_text(f'[[eval]]\ntask = "addition"\nqueries = 5\nlevels = 3\n{gate}')
+    lab.run()
+    assert lab.record["interviews"][0]["asked"] == 5, "no answer is right, so that the first level ends it"
+    found = lab.record["gates"][0]["verdict"]
+    assert found["notice"] is True
+    assert not any("whole budget" in note for note in found["notes"])
+
+
 def test_no_gate_that_passes_means_no_run_that_passes(lab: Any) -> None:
     project(lab, able=False)
     result = lab.run()

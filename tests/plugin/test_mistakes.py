@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,13 @@ def refused(lab: Any, *messages: str, args: tuple[str, ...] = ()) -> None:
     assert len(result.errlines) < 12, "no traceback"
     for message in messages:
         result.stderr.fnmatch_lines([message])
+    told = [line for line in result.errlines if line and not line.startswith(("ERROR: usage: ", "  "))]
+    assert len(told) == len(messages), "each mistake is told once"
     assert lab.asked == []
     assert not (lab.path / ".adaptive-eval").exists()
+
+
+GATE = "def test_gate(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.5)\n"
 
 
 def marked(lab: Any, marker: str, signature: str = "item, model", more: str = "") -> None:
@@ -64,8 +70,8 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
 def test_marker(lab: Any, marker: str, message: str) -> None:
     lab.bank()
     lab.toy()
-    marked(lab, marker)
-    refused(lab, f"ERROR: */test_it.py:3: test_toy*: {message}")
+    marked(lab, marker, more=GATE)
+    refused(lab, f"ERROR: */test_it.py:*: test_toy*: {message}")
 
 
 def test_a_named_test_with_a_mistake(lab: Any) -> None:
@@ -79,6 +85,22 @@ def test_every_mistake_is_told_at_once(lab: Any) -> None:
     marked(lab, '"none.jsonl"')
     (lab.path / "x.eval.toml").write_text("")
     refused(lab, "*/test_it.py:3: test_toy*: there is no bank at *", "*x.eval.toml: no evaluation*")
+
+
+def test_other_mistakes_stay(lab: Any) -> None:
+    """A gate whose evaluations are all there is judged on its own."""
+    lab.bank()
+    lab.toy()
+    marked(lab, '"toy.jsonl"', more=GATE.replace("at_least(0.5)", "above('nobody')"))
+    (lab.path / "x.eval.toml").write_text("")
+    refused(lab, "ERROR: *x.eval.toml: no evaluation*", "test_it.py::test_gate: the bank 'toy' knows no reference *")
+
+
+@pytest.mark.parametrize("args", [(), ("-n1",)])
+def test_a_page_that_could_not_be_written(project: Any, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    message = 'ERROR: the HTML report needs jinja2: pip install "pytest-adaptive-eval[[]html]"'
+    refused(project, message, args=("--adaptive-eval-html=page.html", *args))
 
 
 def test_no_item(lab: Any) -> None:

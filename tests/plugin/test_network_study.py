@@ -159,6 +159,32 @@ def test_gates_in_python(lab: Any, server: PeerServer) -> None:
     assert lab.run().ret == 0
 
 
+def test_a_fault_of_a_grader_voids_it_and_nothing_else(lab: Any, server: PeerServer) -> None:
+    items = [{"id": f"q{n}", "prompt": f"{n} + 1", "answer": "1", "grader": "python:grading:boo"} for n in range(8)]
+    (lab.path / "bank.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    (lab.path / "grading.py").write_text('def boo(item, text):\n    raise ZeroDivisionError("boo \\x1b[31m")\n')
+    lab.pytester.syspathinsert()
+    lab.ini("adaptive_eval_graders = grading\n")
+    bank = {'task = "addition"\nname = "first"\nlevels = 2': 'bank = "bank.jsonl"'}
+    write(lab, server, "[[eval.gate]]\nat_least = 0.3\n", **bank)
+    lab.tests("def test_other():\n    assert True")
+    result = lab.run()
+    result.assert_outcomes(passed=1, failed=2)
+    assert lab.outcomes() == [("web-energy[at-least-0.3]", "ERROR")]
+    assert lab.record["studies"][0]["error"].startswith("ZeroDivisionError: boo")
+    assert "grading.py:2: ZeroDivisionError" in result.stdout.str()
+    assert "\x1b" not in result.stdout.str()
+    assert len(lab.journals) == 1  # it goes on when the grader is mended
+
+
+def test_questions_that_code_had_to_set_are_told(lab: Any, server: PeerServer) -> None:
+    gate = "[[eval.gate]]\nat_least = 0.9\n"
+    write(lab, server, gate, **{"queries = 8": 'queries = 2\nretries = 0\ninterviewer = "judge"'})
+    lab.run()
+    (judged,) = lab.record["gates"]
+    assert "10 of 10 questions that judge was to set were set by code" in judged["verdict"]["sentence"]
+
+
 def test_faults_of_the_run_void_it(lab: Any) -> None:
     with PeerServer({"pupil": 0.0, "judge": 0.0}, lambda m, t: None if "+" in t and m == "pupil" else "no") as server:
         write(
@@ -197,7 +223,17 @@ def test_mistakes_are_told_before_anything_is_asked(
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in " ".join(result.stderr.str().split())
+    assert "there is no such evaluation" not in result.stderr.str()  # of the gates on it: the mistake is told once
     assert not server.asked
+
+
+def test_a_gate_in_python_on_a_node_names_it(lab: Any, server: PeerServer) -> None:
+    write(lab, server, "")
+    lab.tests('def test_web(adaptive_eval):\n    assert adaptive_eval["web"].auc.at_least(1.0)')
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert not server.asked
+    assert 'are of a node: write subject = "NODE", one of first, second' in " ".join(result.stderr.str().split())
 
 
 def test_a_gate_on_a_node_that_stayed_closed_says_why(lab: Any, server: PeerServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 from xml.etree import ElementTree
 
@@ -23,6 +24,19 @@ def test_letters_progress_and_summary(project: Any) -> None:
             "*= 2 passed in *",
         ]
     )
+
+
+def test_nothing_is_kept_from_the_garbage_collector_after_a_run(project: Any) -> None:
+    project.pytester.makeconftest(
+        """
+        import gc
+
+        def pytest_collection_finish():
+            print("frozen:", gc.get_freeze_count() > 0)
+        """
+    )
+    project.run("-s").stdout.fnmatch_lines(["frozen: True"])
+    assert gc.get_freeze_count() == 0
 
 
 def test_verbose(project: Any) -> None:

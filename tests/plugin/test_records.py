@@ -97,6 +97,11 @@ class Project:
         assert "Traceback" not in out + err
         return code, out, err
 
+    def whole(self, run: str) -> dict[str, Any]:
+        """The record of a run."""
+        found: dict[str, Any] = json.loads((self.path / ".adaptive-eval" / "runs" / f"{run}.json").read_text())
+        return found
+
     @property
     def ids(self) -> list[str]:
         return [run.run for run in History(self.path / ".adaptive-eval").runs]
@@ -130,7 +135,7 @@ def test_history_lists_runs_and_filters(two: Project) -> None:
     assert [row["run"] for row in rows] == two.ids
     assert len(two.command("history", "--last", "1")[1].splitlines()) == 2
     assert len(two.command("history", "--subject", "good*")[1].splitlines()) == 2
-    assert two.command("history", "--evaluation", "none")[1] == "no interview in .adaptive-eval is like that\n"
+    assert two.command("history", "--evaluation", "none")[1] == "no run in .adaptive-eval is like that\n"
     assert two.command("history", "--last", "0")[0] == 4
     code, _, err = two.command("history", "--from", "nowhere")
     assert code == 4
@@ -220,6 +225,83 @@ def test_rescoring_by_other_gates_and_a_baseline(two: Project) -> None:
     assert "no baseline yet" in out
 
 
+def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) -> None:
+    gates = TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n'
+    two.text("adaptive-eval.toml", gates)
+    verdicts = []
+    for given in ("good.json", "good.jsonl", ".adaptive-eval"):
+        assert two.run("good", "--adaptive-eval-seed=3", f"--adaptive-eval-baseline={given}") == 0
+        verdicts.append(two.whole(two.ids[-1])["gates"])
+        code, out, err = two.command("rescore", "latest")
+        assert code == 0, out + err
+        again = two.whole(two.ids[-1])
+        assert [gate["verdict"] for gate in again["gates"]] == [gate["verdict"] for gate in verdicts[-1]]
+        assert again["interviews"][0]["baselines"]["baseline"]["path"] == given
+        assert two.command("rescore", again["run"])[0] == 0, "a copy knows it too"
+    before = two.ids
+    first = next(run for run in before[2:] if "rescored_from" not in two.whole(run))
+    code, out, err = two.command("rescore", first, "--baseline", "bad.jsonl")
+    assert code == 0, out + err
+    assert "bad.jsonl is another baseline than the run was compared with" in out
+    two.text("good.json", (two.path / "bad.json").read_text())
+    before = two.ids
+    code, out, err = two.command("rescore", first)
+    assert (code, out) == (4, "")
+    assert "good.json, whose answers have changed since: name a baseline with --baseline FILE" in err
+    (two.path / "good.json").unlink()
+    code, _, err = two.command("rescore", first)
+    assert code == 4
+    assert "good.json, which is not at hand: name a baseline with --baseline FILE" in err
+    old = two.whole(first)
+    del old["interviews"][0]["baselines"]
+    two.text("old.json", json.dumps(old))
+    code, _, err = two.command("rescore", "old.json")
+    assert code == 4
+    assert "its record does not say which: name it with --baseline FILE" in err
+    assert two.ids == before, "no copy is written"
+
+
+def test_rescoring_a_run_that_had_no_baseline_gives_its_notice_again(two: Project) -> None:
+    two.text("adaptive-eval.toml", TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n')
+    assert two.run("good", "--adaptive-eval-seed=3") == 0
+    code, out, _ = two.command("rescore", "latest")
+    assert code == 0
+    assert "no baseline yet" in out
+
+
+def test_copies_are_marked_and_are_not_runs(two: Project) -> None:
+    runs = two.ids
+    assert "copy" not in two.command("history")[1]
+    assert two.command("rescore", "latest")[0] == 1
+    assert two.command("rescore", "latest")[0] == 1
+    assert two.command("merge", *runs)[0] == 1
+    code, out, _ = two.command("history", "--json", "list.json")
+    assert code == 0
+    head, *lines = out.splitlines()
+    assert head.endswith("  copy")
+    assert [line.endswith(f"1 FAIL  rescored from {runs[1]}") for line in lines].count(True) == 2
+    assert [line.endswith("  merged of 2") for line in lines].count(True) == 2
+    assert "toy (replay:bad)" in out or "toy (bad)" in out, "the bank's name stands there once"
+    rows = json.loads((two.path / "list.json").read_text())
+    assert [row.get("rescored_from") for row in rows].count(runs[1]) == 2
+    assert [row.get("merged") for row in rows].count(runs) == 2
+    assert two.command("drift")[1].splitlines() == ["3 series of 2 runs watched", "no alarm"]
+    assert two.command("report")[1] == two.command("report", runs[1])[1]
+    assert two.command("compare", runs[0], "latest")[1].splitlines()[0].startswith(f"{runs[0]} -> {runs[1]}")
+    two.command("merge", *runs, "-o", "all.json")
+    code, out, _ = two.command("drift", "--from", "all.json")
+    assert code == 0
+    assert out.splitlines()[-1].startswith("all of them are copies, rescored or merged")
+
+
+def test_a_history_as_baseline_prefers_a_run_to_its_copies(two: Project) -> None:
+    assert two.command("rescore", two.ids[0])[0] == 0
+    two.text("adaptive-eval.toml", TOML + '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.2\n')
+    assert two.run("good", "--adaptive-eval-seed=3", "--adaptive-eval-baseline=.adaptive-eval") == 0
+    (interview,) = two.whole(two.ids[-1])["interviews"]
+    assert interview["baselines"]["baseline"]["run"] == two.ids[0]
+
+
 def test_rescoring_says_what_it_cannot_do(two: Project) -> None:
     rows = (two.path / "toy.jsonl").read_text().splitlines()
     two.text("toy.jsonl", "\n".join(rows[1:]) + "\n")
@@ -300,7 +382,13 @@ def test_report_writes_what_is_asked_for(two: Project) -> None:
     rows = list(csv.DictReader(io.StringIO((two.path / "r.csv").read_text())))
     assert len(rows) == 80
     assert list((two.path / "neutral").iterdir())
-    assert two.command("report", two.ids[0], "--responses", "r.jsonl")[0] == 0
+    code, _, err = two.command("report", two.ids[0], "--responses", "r.jsonl", "--html", "r.html", "--studies", "s.csv")
+    assert code == 0
+    assert err.splitlines() == [
+        "note: page: r.html",
+        "note: answers: r.jsonl, 80 rows",
+        "note: studies: s.csv, 0 rows: the run held no study",
+    ]
     assert len((two.path / "r.jsonl").read_text().splitlines()) == 80
 
 

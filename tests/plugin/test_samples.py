@@ -142,6 +142,7 @@ def test_a_batch_gives_each_sample_its_own_answer_to_bare_prompts(lab: Any) -> N
         def test_toy(item, model):
             text = model.generate(item.prompt)
             item.grade(text)
+            item.score(1)
             assert text == f"{item.prompt}, draw {item.sample}"
             assert model.generate("else " + item.prompt).endswith(f"draw {item.sample}")
         """

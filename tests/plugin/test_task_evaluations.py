@@ -209,7 +209,7 @@ def test_workers_and_toml_judge_climbs_too(lab: Any) -> None:
 def test_metrics_that_do_not_go_together(lab: Any) -> None:
     lab.bank()
     project(lab, gate=gated("result.accuracy.at_least(0.2)"))
-    assert "gate on auc or last_level, or draw from the task" in " ".join(lab.run().stdout.str().split())
+    lab.run().stderr.fnmatch_lines(["ERROR: *gate on auc or last_level, or draw from the task*"])
     project(lab, more=", policy='decide', levels=5", gate=gated("result.auc.at_least(2.0)"))
     assert "auc is of a task that is climbed" in " ".join(lab.run().stdout.str().split())
     for text, message in (

@@ -12,7 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import html
 
+from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.drift import Alarm, Series
+from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.record import Administration, RunRecord
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.markup import clean_html
@@ -160,12 +162,36 @@ def test_what_a_reader_finds(run: RunRecord) -> None:
     wrong = told(page.findall(".//details")[1])
     assert wrong.index("q-3 of mmmu, right with a chance of .93") < wrong.index("q-1 of mmmu")
     assert [told(block) for block in page.iter("pre")] == ["eight\nnine\n", "seven\n"]
-    assert "q-5 of mmmu: an empty answer" in wrong
+    assert "q-5 of mmmu\nan empty answer" in wrong
     assert "q-2" not in text
     assert "q-4" not in text
     assert [told(item) for item in page.iter("li")] == ["mmmu fell from .70 to .61", "read me"]
     assert "ability is in logits on the bank's own scale; intervals are two-sided at 90 %" in told(page)
     assert {element.tag for element in page.iter()} <= OURS
+
+
+def test_a_wrong_answer_stands_beside_its_question_where_the_bank_is_at_hand(make: SimpleNamespace) -> None:
+    sums = Item("sum-7", f"What is {'1 + ' * 200}*17* + 25?", "42", "numeric")
+    colours = Item("hue-1", "Sky?", "B", "choice", choices=("red", "_blue_"))
+    bank = ItemBank.uncalibrated("questions", [sums, colours], content_hash="b")
+    wrong = [
+        Administration(n, item.id, item.content_hash, score=0.0, text="441", predicted=0.5)
+        for n, item in enumerate(bank.items, 1)
+    ]
+    interview = make.interview(
+        name="questions", bank={"name": "questions", "calibrated": False, "content_hash": "b"}, administrations=wrong
+    )
+    record = make.record([interview])
+    told_without = told(rendered(summary_markdown(record)).findall(".//details")[-1]).rstrip()
+    assert told_without == "Wrong answers\nsum-7\nanswered:\n441\n\nhue-1\nanswered:\n441"
+    page = rendered(summary_markdown(record, banks={"questions": bank}))
+    shown = told(page.findall(".//details")[-1])
+    assert "sum-7\nasked: What is 1 + 1 + " in shown
+    assert "expected: 42\nanswered:\n441\n" in shown
+    assert len(shown) < 600, "a long question is cut"
+    assert "asked: Sky? A. red B. _blue_\nexpected: B. _blue_\nanswered:" in shown
+    wrong[0].item_hash = "of another time"
+    assert "What is" not in summary_markdown(record, banks={"questions": bank})
 
 
 def test_answers_to_one_item_are_told_apart(make: SimpleNamespace) -> None:

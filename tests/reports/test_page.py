@@ -763,6 +763,15 @@ def climbed(make: SimpleNamespace, **changes: Any) -> InterviewRecord:
     return interview
 
 
+def test_categories_without_intervals_say_why(record: RunRecord) -> None:
+    assert "Each interval holds by itself" in read(record).text
+    for row in record.interviews[0].categories:
+        row["accuracy"] = row["standard_error"] = None
+    text = read(record).text
+    assert "Each interval holds by itself" not in text
+    assert "There are no intervals: as for the whole bank, the draws of this interview allow none." in text
+
+
 def test_a_climb_is_drawn_by_level(make: SimpleNamespace) -> None:
     text = read(run(climbed(make))).text
     assert "Area under the accuracy by level" in text

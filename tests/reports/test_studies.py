@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.core.copies import merged
 from pytest_adaptive_eval.core.record import RunRecord, StudyRecord
 from pytest_adaptive_eval.reports.github import annotation_lines, outputs
 from pytest_adaptive_eval.reports.junit import gate_report
@@ -62,7 +63,7 @@ def test_a_promotion_by_opinion_alone_warns_everywhere(make: SimpleNamespace) ->
     assert annotation_lines(record, folder=folder, workspace=folder)[-1].startswith("::warning title=promotion::only")
     assert json.loads(json.dumps(record.to_json()))["warnings"] == [warning]
     assert RunRecord.from_json(record.to_json()).to_json() == record.to_json()
-    assert RunRecord.merged([record, record], "x").warnings
+    assert merged([record, record], "x").warnings
 
 
 @pytest.mark.parametrize("change", ["failed", "network", "truth"])

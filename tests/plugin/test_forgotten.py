@@ -1,0 +1,176 @@
+"""What a test forgets to assert neither counts as right nor passes, and what is no text is no answer."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from typing import Any
+
+import pytest
+
+QUESTION = """
+import pytest
+@pytest.mark.adaptive_eval("toy.jsonl", budget=20{more})
+def test_toy(item, model):
+    {body}
+def test_gate(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.at_least(0.3)
+"""
+GATE = """
+import pytest
+@pytest.mark.adaptive_eval("toy.jsonl", budget=30, stop="budget")
+def test_toy(item, model):
+    assert item.grade(model.generate(item.prompt))
+{mark}
+def test_gate(adaptive_eval):
+    accuracy = adaptive_eval["toy"].accuracy
+    {body}
+"""
+GRADE = "item.grade(model.generate(item.prompt))"
+FORGOTTEN = "test_it.py::test_toy?q*?: the test passed although item.grade(...) gave 0, *: write `assert item.grade(*"
+
+
+def asking(lab: Any, body: str, more: str = "", tenths: int = 0) -> Any:
+    lab.bank()
+    lab.toy(tenths)
+    lab.tests(QUESTION.format(body=body, more=more))
+    return lab.run("-W", "ignore::pytest.PytestReturnNotNoneWarning")
+
+
+@pytest.mark.parametrize("more", ["", ", samples=2", ')\n@pytest.mark.xfail(reason="so"'])
+@pytest.mark.parametrize("body", [GRADE, f"return {GRADE}", f"item.grade('right'); {GRADE}"])
+def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None:
+    result = asking(lab, body, more)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert len(lab.asked) == 1
+    result.stdout.fnmatch_lines([*(() if "xfail" in more else [f"ERROR toy: {FORGOTTEN}"]), "*it was given up*"])
+    assert lab.outcomes() == [("test_gate", "ERROR")]
+    (interview,) = lab.record["interviews"]
+    assert fnmatch(interview["error"], FORGOTTEN)
+    assert (interview["scored"], interview["stop"]) == (0, "GIVEN_UP")
+    assert [line for path in lab.journals for line in path.read_text().splitlines() if '"score"' in line] == []
+
+
+def test_a_named_question_that_does_not_assert(lab: Any) -> None:
+    asking(lab, GRADE)
+    result = lab.run("test_it.py::test_toy[q3]", "-k", "q3")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines([FORGOTTEN])
+
+
+@pytest.mark.parametrize(
+    ("body", "scores"),
+    [
+        (f"{GRADE}; assert item.grade('right')", {1.0}),  # the last grade counts
+        (f"assert not {GRADE}; item.score(1)", {1.0}),
+        (f"item.score({GRADE})", {0.0}),
+        (f"assert {GRADE}", {0.0}),
+    ],
+)
+def test_a_question_that_says_its_score(lab: Any, body: str, scores: set[float]) -> None:
+    asking(lab, body)
+    assert {a["score"] for a in lab.record["interviews"][0]["administrations"]} == scores
+    assert lab.record["interviews"][0]["error"] == ""
+
+
+def test_answers_of_an_earlier_run_are_graded_no_more(lab: Any) -> None:
+    lab.bank()
+    lab.toy(0, fault="if n == 9: pytest.exit('stop')")
+    lab.tests(QUESTION.format(body=f"assert {GRADE}", more=", stop='budget'"))
+    lab.run()
+    lab.toy(0)
+    lab.run()
+    assert lab.record["interviews"][0]["error"] == ""
+    assert (lab.record["interviews"][0]["scored"], len(lab.asked)) == (20, 21)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"), [("item.grade(None)", "NoneType"), ("item.grade(b'right')", "bytes"), ("item.grade(3)", "int")]
+)
+def test_what_is_no_text_is_no_wrong_answer(lab: Any, body: str, kind: str) -> None:
+    result = asking(lab, f"assert {body}")
+    assert result.ret == 1
+    (interview,) = lab.record["interviews"]
+    assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
+    assert interview["administrations"][0]["detail"].startswith(
+        f"item.grade() got {kind}, expected the text of an answer (str): see what the model's generate() returns"
+    )
+    assert lab.outcomes() == [("test_gate", "ERROR")]
+
+
+def test_a_number_is_what_a_numeric_grader_reads(lab: Any) -> None:
+    lab.bank()
+    path = lab.path / "toy.jsonl"
+    path.write_text(path.read_text().replace('"answer": "right"', '"answer": "4", "grader": "numeric"'))
+    lab.toy()
+    lab.tests(QUESTION.format(body="assert item.grade(4) and item.grade(4.0)", more=""))
+    assert lab.run().ret == 0
+
+
+def test_what_is_no_text_in_toml(lab: Any) -> None:
+    lab.bank()
+    lab.toy(fault="return None")
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_least = 0.5\n')
+    assert lab.run().ret == 1
+    assert "item.grade() got NoneType" in lab.record["interviews"][0]["error"]
+    assert [outcome for _, outcome in lab.outcomes()] == ["ERROR"]
+
+
+@pytest.mark.parametrize("outcome", ["FAIL", "INCONCLUSIVE"])
+@pytest.mark.parametrize("body", ["{}", "return {}", "print({}.sentence)", "found = [{}, accuracy.at_least(0.1)]"])
+def test_a_gate_that_does_not_assert(lab: Any, body: str, outcome: str) -> None:
+    lab.bank()
+    lab.toy(8)
+    verdict = f"accuracy.at_least({0.99 if outcome == 'FAIL' else 0.75})"
+    lab.tests(GATE.format(body=body.format(verdict), mark=""))
+    result = lab.run("-W", "ignore::pytest.PytestReturnNotNoneWarning")
+    assert result.ret == 1
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines([f"{outcome} accuracy *; the test did not ask whether this holds: write `assert` *"])
+    assert lab.outcomes()[0] == ("test_gate", outcome)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert not accuracy.at_least(0.99)",
+        "assert accuracy.at_least(0.99).outcome == 'FAIL'",
+        "assert accuracy.at_least(0.99).to_json()['outcome'] == 'FAIL'",
+        "assert accuracy.at_least(0.99) or True",
+        "accuracy.at_least(0.1)",  # it holds
+        "accuracy.at_least(0.75, on_inconclusive='pass')",
+        "pytest.skip(str(accuracy.at_least(0.99)))",
+    ],
+)
+def test_a_gate_that_says_what_it_wants(lab: Any, body: str) -> None:
+    lab.bank()
+    lab.toy(8)
+    lab.tests(GATE.format(body=body, mark=""))
+    assert lab.run().ret == 0
+    assert len(lab.outcomes()) == 1
+
+
+def test_a_gate_that_may_fail_may_forget(lab: Any) -> None:
+    lab.bank()
+    lab.toy(8)
+    lab.tests(GATE.format(body="accuracy.at_least(0.99)", mark="@pytest.mark.xfail(strict=True, reason='so')"))
+    result = lab.run()
+    assert result.ret == 0
+    result.assert_outcomes(passed=1, xfailed=1)
+
+
+def test_a_verdict_keeps_what_a_plugin_made_of_it(lab: Any) -> None:
+    lab.bank()
+    lab.toy(
+        8,
+        more="""
+        import dataclasses
+        def pytest_adaptive_eval_verdict(verdict):
+            assert not verdict
+            return dataclasses.replace(verdict, notes=("seen",))
+        """,
+    )
+    lab.tests(GATE.format(body="import dataclasses; assert not dataclasses.replace(accuracy.at_least(0.99))", mark=""))
+    assert lab.run().ret == 0
+    assert lab.record["gates"][0]["verdict"]["notes"] == ["seen"]
+    lab.tests(GATE.format(body="accuracy.at_least(0.99)", mark=""))
+    assert lab.run().ret == 1
