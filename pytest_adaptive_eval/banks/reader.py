@@ -160,10 +160,11 @@ def parse_item(
         custom=custom,
         root=root,
     )
-    plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
-    if grader == "choice" and not textless and item.answer not in plain and named_choice(item) is None:
-        known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
-        raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
+    if grader == "choice" and not textless:
+        plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
+        if item.answer not in plain and named_choice(item) is None:
+            known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
+            raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
     return item
 
 

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core.multimodal import AT_BOUND, MultimodalItems
+from pytest_adaptive_eval.core.multimodal import AT_BOUND, MultimodalItems, unbounded
 
 __all__ = ["Standing", "standing"]
 
@@ -113,12 +113,6 @@ def standing(scores: Array, items: MultimodalItems, theta: Array) -> Standing:
     return marginal.standing(found.x, bool(found.success))
 
 
-def _free(share: Array) -> Array:
-    """``logit``, no further out than a thousandth from 0 and 1."""
-    share = np.clip(share, AT_BOUND / 10, 1.0 - AT_BOUND / 10)
-    return np.asarray(np.log(share / (1.0 - share)))
-
-
 class _Marginal:
     """The loss that is minimised, in torch: n items, S subjects, F formats, K parts, X = 2 K free numbers an item.
 
@@ -140,8 +134,8 @@ class _Marginal:
         self.seen = torch.tensor((~np.isnan(by_item)).astype(np.float64))
         self.score = torch.tensor(np.nan_to_num(by_item))
         #: Most probable free numbers (n, X) at the abilities that were last tried.
-        self.x = torch.tensor(_free(np.c_[items.discrimination, items.difficulty] / items.bound))
-        x, u = self.x, torch.tensor(_free(theta / items.bound))
+        self.x = torch.tensor(unbounded(np.c_[items.discrimination, items.difficulty], items.bound))
+        x, u = self.x, torch.tensor(unbounded(theta, items.bound))
         spread, size = x.std(dim=0) + 0.1, x.shape[1]
         self.below = torch.tril_indices(size, size, -1)
         level = torch.zeros(self.below.shape[1], dtype=x.dtype)
@@ -166,7 +160,9 @@ class _Marginal:
         precision = whitening.T @ whitening
         basis = self._basis(u)
         hessian = self._maximise(basis.detach(), mean.detach(), precision.detach())
-        x = self.x + torch.linalg.solve(hessian, self._gradient(self.x, basis, mean, precision)[0])
+        known, by, _ = self._coefficients(self.x)
+        along, _ = self._slope(torch.sigmoid(known @ basis.T), by, basis)
+        x = self.x + torch.linalg.solve(hessian, along - (self.x - mean) @ precision)
         known, by, _ = self._coefficients(x)
         z = known @ basis.T
         likely = (self.score * z).sum() - (torch.nn.functional.softplus(z) * self.seen).sum()
@@ -208,11 +204,10 @@ class _Marginal:
             out[:, :, 1:, :parts] = torch.diag_embed(design)
         return known, out * turn[:, None, None, :], turn
 
-    def _gradient(self, x: Any, basis: Any, mean: Any, precision: Any) -> tuple[Any, Any]:
-        """Of the bracket, (n, X), and of the likelihood alone by the intercepts and slopes, (n, F, 1 + K)."""
-        known, by, _ = self._coefficients(x)
-        residual = (self.score - self.torch.sigmoid(known @ basis.T) * self.seen) @ basis
-        return self.torch.einsum("nfc,nfcx->nx", residual, by) - (x - mean) @ precision, residual
+    def _slope(self, p: Any, by: Any, basis: Any) -> tuple[Any, Any]:
+        """Gradient of the likelihood by the free numbers (n, X), and by intercepts and slopes (n, F, 1 + K)."""
+        residual = (self.score - p * self.seen) @ basis
+        return self.torch.einsum("nfc,nfcx->nx", residual, by), residual
 
     def _expected(self, p: Any, by: Any, basis: Any) -> Any:
         """Expected information of the answers about the items, (n, X, X), at probabilities (n, F, S)."""
@@ -232,18 +227,19 @@ class _Marginal:
         torch, parts = self.torch, self.parts
         with torch.no_grad():
             for _ in range(NEWTON):
-                gradient, residual = self._gradient(self.x, basis, mean, precision)
                 known, by, turn = self._coefficients(self.x)
-                along = torch.einsum("nfc,nfcx->nx", residual, by)
+                p = torch.sigmoid(known @ basis.T)
+                along, residual = self._slope(p, by, basis)
                 bend = torch.diag_embed(along * (1.0 - 2.0 * torch.sigmoid(self.x)))
                 if self.form == "m2":  # discrimination times difficulty
                     both = -torch.einsum("nf,fk,fl->nkl", residual[:, :, 0], self.design, self.signed)
                     both = both * turn[:, :parts, None] * turn[:, None, parts:]
                     bend[:, :parts, parts:] += both
                     bend[:, parts:, :parts] += both.transpose(1, 2)
-                expected = self._expected(torch.sigmoid(known @ basis.T), by, basis) + precision
+                expected = self._expected(p, by, basis) + precision
                 positive = torch.linalg.cholesky_ex(expected - bend)[1] == 0
                 hessian = torch.where(positive[:, None, None], expected - bend, expected)
+                gradient = along - (self.x - mean) @ precision
                 step = torch.linalg.solve(hessian, gradient).clamp(-1.0, 1.0)
                 self.x = self.x + step
                 if step.abs().max() < NEAR:

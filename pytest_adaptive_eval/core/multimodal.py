@@ -46,6 +46,7 @@ __all__ = [
     "MultimodalItems",
     "Population",
     "estimate_abilities",
+    "unbounded",
 ]
 
 Array = NDArray[np.float64]
@@ -230,7 +231,7 @@ class Population:
     @classmethod
     def of(cls, theta: Array, bound: float, *, pseudo: float = 8.0, spread: float = 1.0) -> Population:
         """Mean and covariance of subjects (S, K), the latter mixed with `pseudo` subjects of independent abilities."""
-        u = _unbound(theta, bound)
+        u = unbounded(theta, bound)
         around = u - u.mean(axis=0)
         scatter = around.T @ around + pseudo * spread**2 * np.eye(theta.shape[1])
         return cls(u.mean(axis=0), scatter / (len(u) + pseudo), bound)
@@ -306,8 +307,8 @@ def _bounded(u: Array, bound: float) -> Array:
     return np.asarray(bound / (1.0 + np.exp(-u)))
 
 
-def _unbound(theta: Array, bound: float) -> Array:
-    """The inverse of `_bounded`; at a bound, as far as AT_BOUND / 10."""
+def unbounded(theta: Array, bound: float) -> Array:
+    """``logit(theta / bound)`` of any shape; at a bound, as far as AT_BOUND / 10."""
     share = np.clip(np.asarray(theta, dtype=np.float64) / bound, AT_BOUND / 10, 1.0 - AT_BOUND / 10)
     return np.asarray(np.log(share / (1.0 - share)))
 
@@ -387,7 +388,7 @@ def estimate_abilities(
     if not ((scores[seen] >= 0) & (scores[seen] <= 1)).all():
         raise EstimationError("scores lie in [0, 1], with NaN where missing")
     filled, prior, bound = np.where(seen, scores, 0.0), np.linalg.inv(population.covariance), population.bound
-    u = np.tile(population.mean, (len(scores), 1)) if start is None else _unbound(start, bound)
+    u = np.tile(population.mean, (len(scores), 1)) if start is None else unbounded(start, bound)
     limit = np.ones((len(u), 1))
     last, arrived = np.zeros_like(u), np.zeros(len(u), dtype=bool)
     for _ in range(iterations):
