@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytest_adaptive_eval.core.copies import copied_from
 from pytest_adaptive_eval.core.correlation import measures
 from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.peers.scoring import agreement
@@ -30,7 +31,8 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
     """
     panels = [study for study in run.studies if study.kind == "peers" and study.account and not study.error]
     if panels:
-        interviews = [interview for record in (*earlier, run) for interview in record.interviews]
+        asked = [record for record in (*earlier, run) if not copied_from(record)]
+        interviews = [interview for record in asked for interview in record.interviews]
         for study in panels:
             study.account["truth"] = _truth(study, interviews)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pytest_adaptive_eval.core.record import RunRecord
 
-__all__ = ["copied_from", "merged"]
+__all__ = ["copied_from", "merged", "sources_of"]
 
 
 def copied_from(record: RunRecord) -> str:
@@ -16,6 +16,12 @@ def copied_from(record: RunRecord) -> str:
         return f"rescored from {source}"
     runs = record.extra.get("merged")
     return f"merged of {len(runs)}" if isinstance(runs, list) else ""
+
+
+def sources_of(record: RunRecord) -> list[str]:
+    """Ids of the runs whose answers a copy holds; none for a run that asked."""
+    source, runs = record.extra.get("rescored_from"), record.extra.get("merged")
+    return [str(source)] if source else [str(run) for run in runs] if isinstance(runs, list) else []
 
 
 def merged(records: Sequence[RunRecord], run: str) -> RunRecord:

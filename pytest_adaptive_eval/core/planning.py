@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.betting import decide
 from pytest_adaptive_eval.core.conditions import PLANNING_MARGIN, Condition
 from pytest_adaptive_eval.core.inference import student_quantile
-from pytest_adaptive_eval.core.pairing import FLIPS, Baseline
+from pytest_adaptive_eval.core.pairing import FLIPS, Baseline, PairedClaim
 from pytest_adaptive_eval.core.projection import ability_at
 from pytest_adaptive_eval.core.selection import View, chances
 from pytest_adaptive_eval.core.session import Policy
@@ -32,6 +33,8 @@ Array = NDArray[np.float64]
 #: What not knowing the best stake costs, and by how much the last draw overshoots, in nats; fitted to interviews on
 #: real response matrices, where it brings the expected number of questions within a tenth.
 COST = 0.6
+#: Candidates that follow a baseline's draws in play, to learn how soon a gate decides: at most, and answers in all.
+PLAYED, ANSWERS = 400, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,6 @@ def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, baseline: Bas
     `pairing.FLIPS` of the answers differed.
     """
     n = len(bank)
-    if baseline is not None and not baseline.complete:
-        return FLIPS
     if baseline is not None:
         known = np.array([[]])
         p = baseline.predicted(baseline.shapes(bank), known.astype(np.int64), known)
@@ -172,6 +173,37 @@ def _of_gain(condition: Condition, bank: ItemBank, policy: Policy, margin: float
     return ahead
 
 
+def _following(condition: Condition, baseline: Baseline) -> Outlook:
+    """Of a candidate that follows the draws of a baseline with answers to some items.
+
+    What such a draw may do is only bounded, and the bound limits the stakes, so
+    that wealth grows slower than any variance tells.  Therefore candidates that
+    differ on `FLIPS` of the answers are played, and the variance is the one
+    that gives as many verdicts.
+    """
+    log, n = baseline.log, len(baseline.scores)
+    assert log is not None
+    whole = Outlook(n, condition.value, FLIPS, condition.confidence)
+    if not len(log):
+        return whole
+    played = max(min(PLAYED, ANSWERS // len(log)), 50)
+    flipped = np.random.default_rng(0).random((played, len(log))) < FLIPS
+    columns = {name: np.broadcast_to(getattr(log, name), flipped.shape) for name in log.columns()}
+    found = decide(
+        replace(log, **columns | {"scores": np.abs(log.scores - flipped)}),
+        [PairedClaim.of(baseline, condition.value, condition.confidence)],
+    )
+    at = np.where(found.outcome[:, 0] > 0, found.at[:, 0], n)
+    asked, chance = len(log), max(float((at < n).mean()), 1.0 / played)
+    if chance == 1.0:
+        asked, chance = int(np.median(at)), 0.5
+    low, high = 1e-6, 1e3  # verdicts get fewer as the variance grows
+    while high > 1.001 * low:
+        variance = math.sqrt(low * high)
+        low, high = (variance, high) if replace(whole, variance=variance).chance(asked) > chance else (low, variance)
+    return replace(whole, variance=low)
+
+
 def fixed_size(outlook: Outlook, power: float) -> int:
     """Questions of a test that looks once, at the end: normal, one-sided, with the finite bank's correction."""
     alpha, beta = (student_quantile(math.inf, level) for level in (outlook.confidence, power))
@@ -192,10 +224,13 @@ def outlooks(
     baseline : Baseline, optional
         Of a paired gate, whose planning margin is its own: a candidate like the baseline.
     margin : float, optional
-        Distance of the truth from the threshold; `PLANNING_MARGIN`, or the paired gate's own.
+        Distance of the truth from the threshold; `PLANNING_MARGIN`, or the paired gate's own, which alone serves
+        where the baseline answered some items only.
     """
     size = len(bank)
     if condition.kind == "not_worse_than":
+        if baseline is not None and not baseline.complete:
+            return [_following(condition, baseline)]
         gap = condition.value if margin is None else margin
         variance = draw_variance(bank, policy, 0.5, baseline)
         return [Outlook(size, gap, variance, condition.confidence)]
@@ -217,9 +252,7 @@ def outlook_sentence(
     chance = min(outlook.chance(budget) for outlook in ahead)
     worst = min(ahead, key=lambda outlook: outlook.chance(budget))
     if condition.kind == "not_worse_than":
-        case = f"if it is as good as {condition.name}"
-        if baseline is None or baseline.complete:
-            case += f" and {FLIPS:.0%} of the answers differ"
+        case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
     else:
         case = f"if the truth is {100 * PLANNING_MARGIN:g} points away"
     text = (

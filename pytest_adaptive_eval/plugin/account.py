@@ -56,6 +56,7 @@ class Account:
         self._faulty: dict[str, str] = {}
         self._written: dict[str, Path] = {}
         self._complaints: list[str] = []
+        self._kept = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -117,6 +118,10 @@ class Account:
         """Write the record and the reports; a run that cannot account for itself does not pass."""
         self.state.exchange.break_off()
         yield
+        self._close(session, exitstatus)
+        self._kept = self._keeps_answers()
+
+    def _close(self, session: pytest.Session, exitstatus: int) -> None:
         planned = self.state.exchange.planned()
         status = int(getattr(session, "exitstatus", exitstatus))
         nothing = not self._reported and status != 0  # a mistake, or collection failed
@@ -231,6 +236,15 @@ class Account:
             if over and (name := one.extra.get("journal")):
                 (self.state.folder / "journal" / name).unlink(missing_ok=True)
 
+    def _keeps_answers(self) -> bool:
+        """Whether answers of this run are left in a journal, from which another goes on."""
+        since = self._started.timestamp()
+        try:
+            found = [path.stat() for path in (self.state.folder / "journal").glob("*.jsonl")]
+        except OSError:  # another run forgot its own
+            return False
+        return any(one.st_size and one.st_mtime >= since for one in found)
+
     def _remember_failures(self) -> None:
         """Let ``--lf`` find interviews: failed questions are not collected, and gates need theirs."""
         cache = getattr(self.config, "cache", None)
@@ -246,7 +260,7 @@ class Account:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """The table of interviews and verdicts."""
-        if not (self.run.interviews or self.run.studies or self.run.gates or self._complaints):
+        if not (self.run.interviews or self.run.studies or self.run.gates or self._complaints or self._kept):
             return
         from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
         from pytest_adaptive_eval.reports.text import guard
@@ -261,6 +275,11 @@ class Account:
             write_lines(summary_lines(self.run, width, written=shown), writer.write)
         for complaint in self._complaints:
             writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
+        if self._kept:
+            writer.write_line(
+                "adaptive-eval: the answers of what did not end are kept: the same command goes on from them, and with "
+                "--adaptive-eval-fresh it asks anew"
+            )
 
 
 def relative(path: os.PathLike[str] | str, base: Path) -> str:

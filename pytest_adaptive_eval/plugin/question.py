@@ -154,9 +154,7 @@ class Question(pytest.Function):
 
     def _runtest(self) -> None:
         if self.interview is None or self.entry is None:
-            self._run_test()
-            if self.asked.given is not None and self.asked.given < 1:
-                raise AssertionError(f"score {self.asked.given:g} of 1")
+            self._replay()
             return
         self.response, self.fault = None, ""  # a plugin may run it again
         start = time.perf_counter()
@@ -170,6 +168,24 @@ class Question(pytest.Function):
         finally:
             self.entry.seconds = time.perf_counter() - start
             self._properties()
+
+    def _replay(self) -> None:
+        """The question as an ordinary test; where it fails, pytest shows what was asked and answered."""
+        try:
+            self._run_test()
+            if self.asked.given is not None and self.asked.given < 1:
+                pytest.fail(f"score {self.asked.given:g} of 1", pytrace=False)
+        finally:
+            item, text = self.asked.item, self.asked.text
+            shown = {
+                "asked": item.prompt or "\n".join(f"{m.get('role')}: {m.get('content')}" for m in item.messages),
+                "choices": "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(item.choices)),
+                "images": "\n".join(item.image_paths),
+                "answered": text,
+                "expected": item.answer and f"{item.answer} (by the grader {item.grader})",
+            }
+            lines = [f"{name}: " + value.replace("\n", "\n    ") for name, value in shown.items() if value]
+            self.add_report_section("call", "question", "\n".join(lines))
 
     def _run_test(self) -> None:
         """The test itself, which must not pass unless it asked whether the answer is right."""

@@ -479,10 +479,10 @@ def interview(answers, name="m", checkpoint="c1", bank="b", decoding="d", format
     )  # fmt: skip
 
 
-def record(folder, run, *interviews, started="2026-05-06T07:08:09+00:00"):
+def record(folder, run, *interviews, started="2026-05-06T07:08:09+00:00", **extra):
     path = folder / "runs" / f"{run}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(RunRecord(run, started, interviews=list(interviews)).to_json()))
+    path.write_text(json.dumps(RunRecord(run, started, interviews=list(interviews), extra=extra).to_json()))
     return path
 
 
@@ -510,6 +510,19 @@ def test_several_answers_count_as_their_mean(tmp_path):
     record(tmp_path, "3", interview([("q1", 1)]))
     found = table(read_responses(tmp_path))
     assert found == {"m": {"q1": pytest.approx(2 / 3), "q2": 0.5}}
+
+
+def test_copies_of_runs_that_are_there_are_left_out(tmp_path):
+    record(tmp_path, "1", interview([("q1", 1)]))
+    record(tmp_path, "2", interview([("q1", 0), ("q2", 1)]))
+    judged = record(tmp_path, "rescored", interview([("q1", 0)]), rescored_from="1")
+    record(tmp_path, "both", interview([("q1", 1), ("q1", 0)]), merged=["1", "2"])
+    record(tmp_path, "other", interview([("q2", 0)]), merged=["2", "elsewhere"])
+    notes = []
+    assert table(read_responses(tmp_path, note=notes.append)) == {"m": {"q1": 0.5, "q2": 0.5}}
+    ends = ": a copy, rescored or merged, of runs that are read themselves, is left out"
+    assert sorted(notes) == [f"both.json{ends}", f"rescored.json{ends}"]
+    assert table(read_responses(judged)) == {"m": {"q1": 0}}
 
 
 def test_namesakes_are_told_apart_by_their_hashes(tmp_path):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from climbs import bare, run
 
-from pytest_adaptive_eval.core.copies import copied_from, merged
+from pytest_adaptive_eval.core.copies import copied_from, merged, sources_of
 from pytest_adaptive_eval.core.record import GateRecord, RunRecord, StudyRecord
 
 
 def test_what_was_made_from_others_says_so() -> None:
     first = run(1, bare())
-    assert copied_from(first) == ""
+    assert (copied_from(first), sources_of(first)) == ("", [])
     both = merged([first, run(2, bare())], "m")
     assert copied_from(RunRecord.from_json(both.to_json())) == "merged of 2"
-    assert copied_from(RunRecord("r", "", extra={"rescored_from": first.run})) == f"rescored from {first.run}"
+    assert sources_of(both) == [first.run, run(2, bare()).run]
+    judged = RunRecord("r", "", extra={"rescored_from": first.run})
+    assert (copied_from(judged), sources_of(judged)) == (f"rescored from {first.run}", [first.run])
 
 
 def test_names_that_several_runs_share_become_readable() -> None:

@@ -133,13 +133,43 @@ def test_a_paired_gate_is_planned_for_an_equal_candidate():
     (some,) = outlooks(condition, bank, UNIFORM, part)
     assert (some.size, part.draws) == (200, 80)
     text = outlook_sentence(condition, bank, UNIFORM, 150, "toy", part)
-    assert f"{some.chance(80):.0%} chance of a verdict within 80 of 200 questions if it is as good as old, " in text
+    assert (
+        f"{some.chance(80):.0%} chance of a verdict within 80 of 200 questions if it is as good as old and 5% of the answers differ, "
+        in text
+    )
     assert "; the baseline old holds answers to only 80 of 200 items, and no others can be compared: record it " in text
     assert text.endswith(
         f"needs budget = {some.quantile(0.5)}, and four in five budget = {some.quantile(0.8)}, in both runs"
     )
     assert "only" not in outlook_sentence(condition, bank, UNIFORM, 60, "toy", part)
     assert ahead.expected < outlooks(Condition("accuracy", "at_least", 0.65), bank, UNIFORM, margin=0.02)[0].expected
+
+
+@pytest.mark.parametrize(("budget", "margin", "floor"), [(50, 0.1, 0.25), (150, 0.1, 0.25), (150, 0.05, 1.0)])
+def test_the_promise_against_a_baseline_that_answered_some_items_is_kept(budget, margin, floor):
+    bank = make_bank(400)
+    rng = np.random.default_rng(1)
+    condition = Condition("accuracy", "not_worse_than", margin, "old")
+    policy = replace(DECIDE, budget=budget, floor=floor, stop="budget")
+    promised, happened = [], []
+    for seed in range(6):
+        p = irt.probability(np.array([[0.5]]), bank.discrimination, bank.intercept)[0]
+        answers = (rng.random(400) < p) * 1.0
+        session = Session(bank, policy, seed=seed)
+        while (proposal := session.ask()) is not None:
+            session.tell(answers[proposal.items])
+        known = np.full(400, np.nan)
+        known[session.log().items] = session.log().scores
+        old = Baseline("old", known, session.log())
+        (ahead,) = outlooks(condition, bank, policy, old)
+        promised.append(ahead.chance(budget))
+        new = np.abs(answers - (rng.random((100, 400)) < FLIPS))
+        following = Session(bank, policy, seed=0, subjects=100, baseline=old)
+        while (proposal := following.ask()) is not None:
+            following.tell(np.take_along_axis(new, proposal.items, axis=1))
+        claim = condition.claims(bank, {"old": old})[0]
+        happened.append(float((decide(following.logs(), [claim]).outcome[:, 0] == 1).mean()))
+    assert np.mean(promised) == pytest.approx(np.mean(happened), abs=0.06)
 
 
 def format_bank(n, forms, calibrated=False):

@@ -65,7 +65,7 @@ def model():
 
 
 #: Plugins that cost time here and change nothing.
-ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio")
+ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:logging")
 
 
 class Lab:

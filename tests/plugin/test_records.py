@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +19,6 @@ import pytest
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.store.history import History
 
-#: Plugins that cost time here and change nothing.
-ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:cacheprovider")
 ITEMS = 200
 TOML = """
 [[eval]]
@@ -58,15 +57,14 @@ def listening() -> Iterator[tuple[str, list[Any]]]:
 class Project:
     """A folder with a bank, recorded answers, and runs on them."""
 
-    def __init__(self, pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
-        self.pytester, self.capsys, self.path = pytester, capsys, pytester.path
+    def __init__(self, lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+        self.lab, self.capsys, self.path = lab, capsys, lab.path
         rows = [
             {"id": f"q{i}", "prompt": f"question {i}", "answer": "yes", "category": ["even" if i % 2 == 0 else "odd"]}
             for i in range(ITEMS)
         ]
         self.write("toy.jsonl", rows)
         self.text("adaptive-eval.toml", TOML)
-        pytester.makeini("[pytest]\n")
 
     def write(self, name: str, rows: list[dict[str, Any]]) -> None:
         self.text(name, "".join(json.dumps(row) + "\n" for row in rows))
@@ -83,7 +81,7 @@ class Project:
     def run(self, name: str, *flags: str) -> int:
         """A run with recorded answers as the model."""
         model = f"--adaptive-eval-model=replay:{name}.jsonl"
-        result = self.pytester.runpytest_inprocess(*ALONE, "--adaptive-eval", model, *flags)
+        result = self.lab.run(model, *flags)
         self.said = self.capsys.readouterr().err
         return int(result.ret)
 
@@ -108,17 +106,26 @@ class Project:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> Project:
-    return Project(pytester, capsys)
+def project(lab: Any, capsys: pytest.CaptureFixture[str]) -> Project:
+    return Project(lab, capsys)
+
+
+@pytest.fixture(scope="session")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the runs of `two` are kept once they were made."""
+    return tmp_path_factory.mktemp("held")
 
 
 @pytest.fixture
-def two(project: Project) -> Project:
+def two(project: Project, held: Path) -> Project:
     """A good run, then a bad one of another checkpoint with other draws."""
-    project.answers("good", 0.9)
-    project.answers("bad", 0.4)
-    assert project.run("good", "--adaptive-eval-record=good.json") == 0
-    assert project.run("bad", "--adaptive-eval-seed=1", "--adaptive-eval-record=bad.json") == 1
+    if not any(held.iterdir()):
+        project.answers("good", 0.9)
+        project.answers("bad", 0.4)
+        assert project.run("good", "--adaptive-eval-record=good.json") == 0
+        assert project.run("bad", "--adaptive-eval-seed=1", "--adaptive-eval-record=bad.json") == 1
+        shutil.copytree(project.path, held, dirs_exist_ok=True)
+    shutil.copytree(held, project.path, dirs_exist_ok=True)
     return project
 
 

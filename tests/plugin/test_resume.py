@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+KEPT = "adaptive-eval: the answers of what did not end are kept: the same command goes on from them, and with *"
 INTERRUPT = "if len((HERE / 'asked.txt').read_text().split()) == 12: raise KeyboardInterrupt"
 
 
@@ -24,8 +25,11 @@ def test_control_c_and_on_again(project: Any, comparable: Any) -> None:
     result = project.run()
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert len(project.journals) == 1
+    result.stdout.fnmatch_lines([KEPT])
     project.toy()
-    assert project.run().ret == 0
+    result = project.run()
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line(KEPT)
     assert len(project.asked) == 31  # the one in flight is asked again
     assert comparable(project.record, "resumed") == whole
     resumed = [a["resumed"] for a in project.record["interviews"][0]["administrations"]]
@@ -95,7 +99,7 @@ def test_another_interview_shares_nothing(project: Any, change: dict[str, Any]) 
 
 def test_who_is_not_known_leaves_no_journal(project: Any) -> None:
     project.toy(fault=INTERRUPT, identity='"toy"')
-    project.run()
+    project.run().stdout.no_fnmatch_line(KEPT)
     assert project.journals == []
     project.toy(identity='"toy"')
     project.run()

@@ -161,7 +161,9 @@ def test_one_gate_or_one_question_by_node_id(recorded: Any) -> None:
     (recorded.path / "adaptive-eval.toml").write_text(FILE)
     assert recorded.run("adaptive-eval.toml::toy-accuracy[at-least-0.5]").ret == 0
     assert recorded.outcomes() == [("toy-accuracy[at-least-0.5]", "PASS")]
-    recorded.run("adaptive-eval.toml::toy[q9]").assert_outcomes(failed=1)
+    result = recorded.run("adaptive-eval.toml::toy[q9]")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["score 0 of 1", "*Captured question call*", "*asked: *", "*expected: *"])
     recorded.run("adaptive-eval.toml::toy[q8]").assert_outcomes(passed=1)
     assert len(recorded.records) == 1
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.files import LIMIT, Collected, choose, files_of, head, load_json, named, score
+from pytest_adaptive_eval.core.copies import sources_of
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.core.responses import Responses
@@ -73,7 +74,8 @@ def read_runs(
 
     A subject is a checkpoint with its decoding settings, whatever it was called.
     Only answers with status ok have a score; several to one item count as their
-    mean.  Answers to an earlier text of an item are left out.
+    mean.  Answers to an earlier text of an item are left out, and so are
+    records that were rescored or merged from others that are there.
 
     Parameters
     ----------
@@ -96,6 +98,8 @@ def read_runs(
     runs: dict[str, tuple[RunRecord, Path]] = {}
     for record, file in records:  # --adaptive-eval-record writes the same run a second time
         runs.setdefault(str(record.run) or str(file), (record, file))
+    for run in [run for run, (record, _) in runs.items() if (of := sources_of(record)) and runs.keys() >= set(of)]:
+        note(f"{runs.pop(run)[1].name}: a copy, rescored or merged, of runs that are read themselves, is left out")
     interviews = [
         (f"{file}: interview {interview.name!r}", interview)
         for record, file in runs.values()
