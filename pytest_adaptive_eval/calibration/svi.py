@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.meanfield import MeanField, Parameters, random_numbers
 from pytest_adaptive_eval.calibration.variational import checked
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
 
 __all__ = ["SVIFit", "SVISettings", "fit_svi"]
@@ -122,9 +123,7 @@ class SVISettings:
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ConfigError(f"betas is {self.betas!r}, expected two rates of at least 0 and below 1")
         for name in ("guess_steps", "batch", "particles", "steps", "window", "evaluations"):
-            value, least = getattr(self, name), int(name != "guess_steps")
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ConfigError(f"{name} is {value!r}, expected a whole number of at least {least}")
+            check_count(name, getattr(self, name), least=int(name != "guess_steps"))
 
     @property
     def difficulty_sd(self) -> float:

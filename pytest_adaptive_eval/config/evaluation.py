@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import Selector
@@ -126,6 +127,8 @@ def check_keys(data: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], wh
             expected = " or ".join(kind.__name__ for kind in keys[name])
             hint = ' (a share is written in quotes: "15%")' if name == "budget" else ""
             raise ConfigError(f"{where}: {name} is {value!r}, expected {expected}{hint}")
+        if isinstance(value, int) and value.bit_length() > 63:
+            raise ConfigError(f"{where}: {name} is too large: numbers in TOML have 64 bits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +304,7 @@ class EvalSpec:
     def _decodings(self, bank: ItemBank) -> tuple[int, int | str]:
         """Times that each item is asked, and which are asked again at the end."""
         samples, repeat = self.data.get("samples", 1), self.data.get("repeat", 0)
-        if samples < 1:
-            raise ConfigError(f"samples is {samples}, expected a whole number of at least 1")
+        check_count("samples", samples)
         if samples == 1 and repeats(repeat, len(bank)) == 0:
             return 1, 0
         own = next((item.id for item in bank.items if "sample" in item.meta), None)

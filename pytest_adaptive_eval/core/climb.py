@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.selection import Attentive, View
 from pytest_adaptive_eval.core.stopping import Progress, StoppingRule, StopReason
 from pytest_adaptive_eval.errors import ConfigError
@@ -77,7 +78,7 @@ class Climb:
     needs_calibration: bool = False
 
     def __post_init__(self) -> None:
-        _check_queries(self.queries)
+        check_count("queries", self.queries)
         if not 0.0 <= self.stop_at < 1.0:
             raise ConfigError(f"stop_at is {self.stop_at!r}, expected an accuracy in [0, 1)")
 
@@ -154,7 +155,7 @@ class AdaptiveClimb:
     needs_calibration: bool = False
 
     def __post_init__(self) -> None:
-        _check_queries(self.queries)
+        check_count("queries", self.queries)
         if not 0.0 < self.width < np.inf:
             raise ConfigError(f"width is {self.width!r}, expected a number of levels above 0 such as 1.0")
 
@@ -206,11 +207,6 @@ def levelled(name: str, settings: Mapping[str, Any]) -> Climb | AdaptiveClimb:
 
 def _settings(way: Climb | AdaptiveClimb) -> dict[str, Any]:
     return {k: v for k, v in asdict(way).items() if k not in ("name", "mode", "needs_calibration")}
-
-
-def _check_queries(queries: int) -> None:
-    if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
-        raise ConfigError(f"queries is {queries!r}, expected a whole number of at least 1")
 
 
 class _Remembering:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,7 +189,7 @@ def _following(condition: Condition, baseline: Baseline) -> Outlook:
         return whole
     played = max(min(PLAYED, ANSWERS // len(log)), 50)
     flipped = np.random.default_rng(0).random((played, len(log))) < FLIPS
-    columns = {name: np.broadcast_to(getattr(log, name), flipped.shape) for name in log.columns()}
+    columns: dict[str, Any] = {name: np.broadcast_to(getattr(log, name), flipped.shape) for name in log.columns()}
     found = decide(
         replace(log, **columns | {"scores": np.abs(log.scores - flipped)}),
         [PairedClaim.of(baseline, condition.value, condition.confidence)],

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.design import GATE_FLOOR, DesignLog
@@ -83,8 +84,7 @@ class Policy:
             raise ConfigError(f"stop is 'level', and the selector {self.selector.name!r} knows no levels")
         if not 0.0 <= self.floor <= 1.0:
             raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
-        if isinstance(self.batch, bool) or not isinstance(self.batch, int) or self.batch < 1:
-            raise ConfigError(f"batch is {self.batch!r}, expected a whole number of at least 1")
+        check_count("batch", self.batch)
         if self.standard_error is not None:
             StandardError(self.standard_error)
 

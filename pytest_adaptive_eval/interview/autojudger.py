@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.selection import View
 from pytest_adaptive_eval.errors import ConfigError
@@ -97,12 +98,7 @@ class AutoJudger:
             if (value := getattr(self, setting)) not in get_args(known):
                 raise ConfigError(f"autojudger: {setting} is {value!r}, expected one of {', '.join(get_args(known))}")
         for setting, least in (("count", 0), ("restarts", 1), ("candidates", 1)):
-            value = getattr(self, setting)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ConfigError(
-                    f"autojudger: {setting} is {value!r}, expected a whole number of at least {least}"
-                    + (", or first = 'none'" if setting == "count" else "")
-                )
+            check_count(f"autojudger: {setting}", getattr(self, setting), least)
         if self.window is not None and not 0.0 <= self.window[0] < self.window[1] <= 1.0:
             raise ConfigError(f"autojudger: window is {self.window!r}, expected two chances such as (0.2, 0.8)")
 

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Item, Status
-from pytest_adaptive_eval.errors import ConfigError, Unscored
+from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 
-__all__ = ["Completion", "Subject", "SubjectIdentity", "Usage"]
+__all__ = ["Completion", "Subject", "SubjectIdentity", "Usage", "cap_and_sample"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,3 +219,21 @@ def _drawn(item: Item, sample: int) -> Item:
 def _key(item: Item) -> tuple[Any, ...]:
     messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
     return item.prompt, messages, item.image_paths, item.meta.get("sample", 0)
+
+
+def cap_and_sample(item: Item, max_tokens: int) -> tuple[int, int]:
+    """How long the answer to an item may be, in tokens, and which of its samples it is, by its meta.
+
+    Raises
+    ------
+    BankError
+        One of them is no whole number.
+    """
+    cap, sample = item.meta.get("max_tokens", max_tokens), item.meta.get("sample", 0)
+    if isinstance(sample, bool) or not isinstance(sample, int):
+        raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")
+    try:
+        check_count("meta.max_tokens", cap)
+    except ConfigError as error:
+        raise BankError(f"item {item.id!r}: {error}") from None
+    return cap, sample

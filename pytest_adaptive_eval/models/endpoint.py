@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
-from pytest_adaptive_eval.models.base import Completion, Subject, Usage
+from pytest_adaptive_eval.models.base import Completion, Subject, Usage, cap_and_sample
 from pytest_adaptive_eval.models.endpoint_chat import chat_of_item, chat_of_messages, first_token, read_reply
-from pytest_adaptive_eval.models.endpoint_open import Endpoint, check_count, connect
+from pytest_adaptive_eval.models.endpoint_open import Endpoint, connect
 
 __all__ = ["EndpointAgent", "EndpointSubject"]
 
@@ -148,11 +149,7 @@ class EndpointSubject(Subject):
             return write
 
     def _write(self, item: Item) -> bytes:
-        cap, sample = item.meta.get("max_tokens", self._max_tokens), item.meta.get("sample", 0)
-        if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
-            raise BankError(f"item {item.id!r}: meta.max_tokens is {cap!r}, expected a whole number of at least 1")
-        if isinstance(sample, bool) or not isinstance(sample, int):
-            raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")
+        cap, sample = cap_and_sample(item, self._max_tokens)
         return self._endpoint.body(chat_of_item(item), cap, sample)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
@@ -18,7 +19,7 @@ from pytest_adaptive_eval.models.endpoint_chat import read_reply
 from pytest_adaptive_eval.models.endpoint_secrets import from_environment
 from pytest_adaptive_eval.models.endpoint_wire import Delivery, Wire, excerpt
 
-__all__ = ["Endpoint", "check_count", "connect"]
+__all__ = ["Endpoint", "connect"]
 
 _CHAT = "/chat/completions"
 #: What a server says of a model that changes by itself.
@@ -178,18 +179,6 @@ def _base(url: str, model: str) -> str:
     if fault:
         raise ConfigError(f"model {url!r} {fault}; expected http://HOST:PORT/v1#MODEL")
     return url.rstrip("/")
-
-
-def check_count(name: str, number: object, least: int = 1) -> None:
-    """Refuse what is no whole number, or too small.
-
-    Raises
-    ------
-    ConfigError
-        Names the setting.
-    """
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise ConfigError(f"{name} is {number!r}, expected a whole number of at least {least}")
 
 
 def _check_proxy(proxy: str | None) -> None:

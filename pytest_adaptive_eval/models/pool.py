@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.agent import Agent, Message, Preference, Reply
@@ -45,8 +46,8 @@ class AgentPool:
         *,
         remote: Collection[str] = (),
     ) -> None:
-        if capacity is not None and (isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1):
-            raise ConfigError(f"capacity is {capacity!r}, expected a whole number of at least 1: models in memory")
+        if capacity is not None:
+            check_count("capacity", capacity)
         if unknown := sorted(set(remote) - set(loaders)):
             raise ConfigError(f"no model is called {unknown[0]!r}; expected one of {', '.join(loaders)}")
         self.capacity, self.remote = capacity, frozenset(remote)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import torch
 
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage, cap_and_sample
 from pytest_adaptive_eval.models.generation import Generated, Generator, Prompt, answered, fault
 
 __all__ = ["TransformersSubject"]
@@ -81,8 +82,7 @@ class TransformersSubject(Subject):
             A setting is out of its range.
         """
         for name, number in (("max_tokens", max_tokens), ("batch_size", batch_size)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise ConfigError(f"{name} is {number!r}, expected a whole number of at least 1")
+            check_count(name, number)
         if not 0.0 <= temperature < float("inf"):
             raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
         generator = Generator.load(
@@ -135,12 +135,7 @@ class TransformersSubject(Subject):
             torch.cuda.empty_cache()
 
     def _prompt(self, item: Item) -> Prompt:
-        cap = item.meta.get("max_tokens", self._max_tokens)
-        sample = item.meta.get("sample", 0)
-        if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
-            raise BankError(f"item {item.id!r}: meta.max_tokens is {cap!r}, expected a whole number of at least 1")
-        if isinstance(sample, bool) or not isinstance(sample, int):
-            raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")
+        cap, sample = cap_and_sample(item, self._max_tokens)
         text = self._prompter.text(item)
         special = self._prompter.adds_special_tokens(text)
         images = tuple((image, item.root) for image in item.images)

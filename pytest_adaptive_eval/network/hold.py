@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.network.engine import Conversation, Engine
@@ -52,8 +53,7 @@ def hold_network(
     ConfigError
         The pool lacks a model, pictures have no folder, or the concurrency is below 1.
     """
-    if concurrency < 1:
-        raise ConfigError(f"concurrency is {concurrency!r}, expected a whole number of at least 1")
+    check_count("concurrency", concurrency)
     for name in (*network.subjects, *network.agents):
         pool.agent(name)  # only that there is one by that name
     for node in network.nodes:

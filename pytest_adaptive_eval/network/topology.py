@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.climb import Climb
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.tasks.content import content_of
@@ -85,8 +86,7 @@ class Node:
         """
         where = f"{where}: node {self.name!r}"
         family = self.task if isinstance(self.task, TaskFamily) else None
-        if isinstance(self.levels, bool) or not isinstance(self.levels, int) or self.levels < 1:
-            raise ConfigError(f"{where}: levels is {self.levels!r}, expected a whole number of at least 1")
+        check_count(f"{where}: levels", self.levels)
         if family is not None and self.levels > family.levels:
             raise ConfigError(
                 f"{where}: levels is {self.levels}: the task {family.name!r} has levels 1 to {family.levels}"
@@ -120,8 +120,7 @@ class Node:
         self._check_panel(where)
 
     def _check_panel(self, where: str) -> None:
-        if isinstance(self.cycles, bool) or not isinstance(self.cycles, int) or self.cycles < 0:
-            raise ConfigError(f"{where}: cycles is {self.cycles!r}, expected a whole number of at least 0")
+        check_count(f"{where}: cycles", self.cycles, least=0)
         if bool(self.panel) != bool(self.cycles):
             raise ConfigError(
                 f"{where}: panel is {list(self.panel)!r} and cycles {self.cycles}: a panel needs at least one cycle "
@@ -199,9 +198,7 @@ class Network:
         if not self.nodes:
             raise ConfigError(f"{where}: there is no node; write at least one")
         for name, low in (("rounds", 1), ("retries", 0), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise ConfigError(f"{where}: {name} is {value!r}, expected a whole number of at least {low}")
+            check_count(f"{where}: {name}", getattr(self, name), least=low)
         if self.seed >= SEEDS:
             raise ConfigError(f"{where}: seed is {self.seed}, expected a smaller number, of at most 15 digits")
         if not 0.5 < self.confidence < 1.0:
@@ -240,10 +237,7 @@ class Network:
             return
         if one.scheme not in ("yes-no", "scale"):
             raise ConfigError(f"{self.where}: supervision: scheme is {one.scheme!r}, expected 'yes-no' or 'scale'")
-        if isinstance(one.exchanges, bool) or not isinstance(one.exchanges, int) or one.exchanges < 0:
-            raise ConfigError(
-                f"{self.where}: supervision: exchanges is {one.exchanges!r}, expected a whole number of at least 0"
-            )
+        check_count(f"{self.where}: supervision: exchanges", one.exchanges, least=0)
 
     def _check_topology(self) -> None:
         counts = [len(node.after) for node in self.nodes]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.pictures import save_png
@@ -86,8 +87,7 @@ def task_bank(
     cap = family.levels if levels is None else levels
     if not 1 <= cap <= family.levels:
         raise ConfigError(f"levels is {levels!r}: the task {family.name!r} has levels 1 to {family.levels}")
-    if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
-        raise ConfigError(f"queries is {queries!r}, expected a whole number of at least 1")
+    check_count("queries", queries)
     size, first = cap * queries, seed * queries
 
     known = hashlib.sha256(f"{family.name} {cap} {queries} {first}".encode())

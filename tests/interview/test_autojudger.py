@@ -415,7 +415,7 @@ def _seen(bank):
         ({"retrieval": "near"}, "retrieval is 'near', expected one of farthest, nearest-difficulty, random"),
         ({"difficulty": "yes"}, "difficulty is 'yes'"),
         ({"candidates": 0}, "candidates is 0, expected a whole number of at least 1"),
-        ({"count": -1}, "count is -1, expected a whole number of at least 0, or first = 'none'"),
+        ({"count": -1}, "count is -1, expected a whole number of at least 0"),
         ({"restarts": True}, "restarts is True"),
         ({"window": (0.8, 0.2)}, "window is (0.8, 0.2), expected two chances"),
         ({"embeddings": np.ones((3, 2))}, "embeddings of shape (3, 2) for the 120 items"),

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interview.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.models.generation import Generator, Prompt
 
@@ -56,8 +56,7 @@ class HiddenStatesEmbedder:
         ConfigError
             A setting is not known here.
         """
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise ConfigError(f"batch_size is {batch_size!r}, expected a whole number of at least 1")
+        check_count("batch_size", batch_size)
         generator = Generator.load(folder, device=device, dtype=dtype, max_tokens=1, cache=cache)
         return cls(generator, batch_size=batch_size)
 

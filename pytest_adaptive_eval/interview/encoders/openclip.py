@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.interview.encoders.reading import missing, pictures_of, text_of, unit_rows
@@ -106,8 +107,7 @@ class OpenClipEmbedder:
         """
         if part not in get_args(Part):
             raise ConfigError(f"embedding input {part!r} is not known; use {', '.join(get_args(Part))}")
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise ConfigError(f"batch_size is {batch_size!r}, expected a whole number of at least 1")
+        check_count("batch_size", batch_size)
         allow_mixed_builds()
         try:
             import open_clip

@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.errors import CheckpointError, ConfigError
+from pytest_adaptive_eval.core.checks import check_count
+from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.interview.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.models.checkpoint import CheckpointInfo, preflight
 from pytest_adaptive_eval.models.loading import Loaded, load_checkpoint
@@ -74,8 +75,7 @@ class SentenceFolderEmbedder:
         ConfigError
             A setting is not known here.
         """
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise ConfigError(f"batch_size is {batch_size!r}, expected a whole number of at least 1")
+        check_count("batch_size", batch_size)
         root = Path(folder).expanduser()
         inner, pooling = _modules(root)
         about = read_object(path) if (path := inner / "sentence_bert_config.json").is_file() else {}
