@@ -65,7 +65,7 @@ def model():
 
 
 #: Plugins that cost time here and change nothing.
-ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio", "-p", "no:logging")
+ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio")
 
 
 class Lab:
@@ -131,9 +131,10 @@ class Lab:
         self.toy(**toy)
         self.tests()
 
-    def run(self, *args: str, active: bool = True) -> pytest.RunResult:
-        """A run in this process."""
+    def run(self, *args: str, active: bool = True, logging: bool = False) -> pytest.RunResult:
+        """A run in this process, without pytest's logging, which looks at every logger there is before each test."""
         flags = ["--adaptive-eval"] if active else []
+        flags += [] if logging else ["-p", "no:logging"]
         return self.pytester.runpytest_inprocess(*ALONE, *flags, *args, no_reraise_ctrlc=True)
 
     def spawn(self, *args: str, timeout: float = 120) -> pytest.RunResult:

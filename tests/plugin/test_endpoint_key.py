@@ -52,7 +52,7 @@ def test_a_run_leaves_the_key_nowhere(
         f"--adaptive-eval-{name}={name}.{kind}"
         for name, kind in (("html", "html"), ("junit", "xml"), ("record", "json"))
     ]
-    result = lab.run("-p", "logging", verbose, "-rA", "--junitxml=pytest.xml", "--log-level=DEBUG", *writes)
+    result = lab.run(verbose, "-rA", "--junitxml=pytest.xml", "--log-level=DEBUG", *writes, logging=True)
     assert [outcome for _, outcome in lab.outcomes()] == ["PASS", "FAIL"]
     assert len(sent) >= 60
     assert set(sent) == {f"Bearer {KEY}"}
