@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import textwrap
 from pathlib import Path
@@ -12,12 +13,20 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, stdtrit
 
-import pytest_adaptive_eval.plugin.run  # noqa: F401
+import pytest_adaptive_eval.plugin.run
+import pytest_adaptive_eval.reports.junit
+import pytest_adaptive_eval.reports.terminal
+import pytest_adaptive_eval.store.history
 from pytest_adaptive_eval import Item, write_bank
 
 # What is loaded here is loaded once: an in-process run forgets the modules that it loads, and numpy must not be
-# loaded twice.  scipy loads parts of itself when they are first used.
+# loaded twice.  scipy loads parts of itself when they are first used, and so does xdist.
 logsumexp(np.zeros(2)), stdtrit(3.0, 0.5)
+with contextlib.suppress(ImportError):
+    import xdist.remote
+    import xdist.workermanage  # noqa: F401
+
+    import pytest_adaptive_eval.plugin.xdist  # noqa: F401
 
 #: An evaluation that asks its whole budget, and a gate that a model with 9 of 10 right passes.
 EVAL = """
