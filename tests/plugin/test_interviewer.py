@@ -151,8 +151,8 @@ def test_more_mistakes(lab: Any) -> None:
     assert "interview goes with selector = 'autojudger'" in lab.run().stderr.str()
     folder = lab.path / "empty"
     folder.mkdir()
-    lab.tests(TEST.format(more=", interview={'interviewer': 'empty', 'count': 1}"))
     ungated = TEST.partition("def test_gate")[0]
+    lab.tests(ungated.format(more=", interview={'interviewer': 'empty', 'count': 1}"))
     lab.tests(ungated.format(more=", interview={'encoder': 'nothing-like-that'}"), "test_other")
     assert lab.spawn().ret == pytest.ExitCode.USAGE_ERROR
     one, other = lab.record["interviews"]
