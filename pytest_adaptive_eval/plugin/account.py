@@ -277,8 +277,7 @@ class Account:
             writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
         if self._kept:
             writer.write_line(
-                "adaptive-eval: the answers of what did not end are kept: the same command goes on from them, and with "
-                "--adaptive-eval-fresh it asks anew"
+                "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
             )
 
 

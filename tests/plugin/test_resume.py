@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-KEPT = "adaptive-eval: the answers of what did not end are kept: the same command goes on from them, and with *"
+KEPT = "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
 INTERRUPT = "if len((HERE / 'asked.txt').read_text().split()) == 12: raise KeyboardInterrupt"
 
 
