@@ -302,7 +302,7 @@ def texts(blocks: list[dict[str, Any]]) -> list[str]:
     return [part["text"] for some in parts for part in some]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(HOSTILE, max_size=3), HOSTILE, HOSTILE, HOSTILE)
 def test_foreign_text_makes_no_mention_and_no_link(sentences: list[str], subject: str, name: str, url: str) -> None:
     found = payload([alarm(s) for s in sentences], run=run([gate("FAIL", name)], subject), report_url=url)

@@ -150,6 +150,8 @@ def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("x = 1" + "0" * 5000, "not readable as TOML"),
+        ("[[eval]]\nbank = 'a'\nbudget = 1" + "0" * 30, "budget is too large: numbers in TOML have 64 bits"),
         ("x = ", "not readable as TOML"),
         ("", "no evaluation"),
         ("[eval]\nbank = 'a'", "no evaluation"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.checks import check_count
+from pytest_adaptive_eval.core.checks import check_count, check_keys
 from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import Selector
@@ -23,7 +23,7 @@ from pytest_adaptive_eval.errors import ConfigError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
 
-__all__ = ["EVAL_KEYS", "EvalSpec", "Evaluation", "Settings", "bank_notes", "check_keys"]
+__all__ = ["EVAL_KEYS", "EvalSpec", "Evaluation", "Settings", "bank_notes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +110,6 @@ _TASK_KEYS = ("levels", "queries", "stop_at", "settle", "width", "scale")
 _CLIMB_KEYS = ("stop_at", "settle", "width")
 #: Questions a level: of a climb, as MACEval asks them, and of a population that is drawn from.
 _QUERIES, _POPULATION = 10, 50
-
-
-def check_keys(data: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], where: str) -> None:
-    """Refuse unknown settings, and values of a wrong type.
-
-    Raises
-    ------
-    ConfigError
-        Names the place and the setting.
-    """
-    for name, value in data.items():
-        if name not in keys:
-            raise ConfigError(f"{where}: unknown setting {name!r}; known are {', '.join(keys)}")
-        if not isinstance(value, keys[name]) or (isinstance(value, bool) and bool not in keys[name]):
-            expected = " or ".join(kind.__name__ for kind in keys[name])
-            hint = ' (a share is written in quotes: "15%")' if name == "budget" else ""
-            raise ConfigError(f"{where}: {name} is {value!r}, expected {expected}{hint}")
-        if isinstance(value, int) and value.bit_length() > 63:
-            raise ConfigError(f"{where}: {name} is too large: numbers in TOML have 64 bits")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.config.kept import KeptTexts
+from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interview.autojudger import AutoJudger
 from pytest_adaptive_eval.interview.embeddings import Embedder, best_embedder
@@ -83,13 +84,7 @@ def interviewed(
     ConfigError
         A setting is not known, out of its range, or names what is not there.
     """
-    for name, value in data.items():
-        if name not in INTERVIEW_KEYS:
-            raise ConfigError(f"{where}: unknown setting interview.{name}; known are {', '.join(INTERVIEW_KEYS)}")
-        expected = INTERVIEW_KEYS[name]
-        if not isinstance(value, expected) or (isinstance(value, bool) and bool not in expected):
-            kinds = " or ".join(kind.__name__ for kind in expected)
-            raise ConfigError(f"{where}: interview.{name} is {value!r}, expected {kinds}")
+    check_keys(data, INTERVIEW_KEYS, where, "interview.")
     encoder = _placed(str(data.get("encoder", "")), "encoder", where, folders)
     spec = _placed(str(data.get("interviewer", "")), "interviewer", where, folders)
     mode = data.get("mode")

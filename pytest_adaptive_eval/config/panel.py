@@ -10,8 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pytest_adaptive_eval.config.evaluation import Settings, check_keys
+from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.study import Around, Member, Progress, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.study import Measured, StudyCondition, StudyResult
 from pytest_adaptive_eval.core.verdict import number

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from pytest_adaptive_eval.config.evaluation import Settings, check_keys
+from pytest_adaptive_eval.config.evaluation import Settings
+from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.core.study import STUDY_KINDS, StudyCondition
 from pytest_adaptive_eval.errors import ConfigError
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec, check_keys
+from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec
 from pytest_adaptive_eval.config.study import STUDIES, StudySpec, study_gate
+from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.core.conditions import KINDS, Condition
 from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import ConfigError
@@ -85,7 +86,7 @@ def read_toml(path: Path) -> list[TomlEval]:
     try:
         text = path.read_text(encoding="utf-8")
         data = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise ConfigError(f"{path}: not readable as TOML: {error}") from None
     if unknown := sorted(set(data) - {"eval"}):
         raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")

@@ -162,6 +162,7 @@ class Generator:
             {
                 "device": self.loaded.device,
                 "dtype": self.loaded.dtype,
+                **({"threads": torch.get_num_threads()} if self.loaded.device == "cpu" else {}),
                 **environment,
                 "torch": torch.__version__,
                 "transformers": transformers.__version__,

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.network.items import bank_levels
 from pytest_adaptive_eval.network.topology import Network, Node, Supervision
@@ -84,14 +85,14 @@ def read_network(
     ConfigError
         Names the place, the node and the setting, and what was expected.
     """
-    _check(data, NETWORK_KEYS, where)
+    check_keys(data, NETWORK_KEYS, where)
     topology = data.get("topology", "line")
     written: list[Node] = []
     for number, entry in enumerate(data.get("node", []), 1):
         place = f"{where}: node {number}"
         if not isinstance(entry, Mapping):
             raise ConfigError(f"{place} is {entry!r:.80}, expected a table such as {{ task = 'addition' }}")
-        _check(entry, NODE_KEYS, place)
+        check_keys(entry, NODE_KEYS, place)
         written += _nodes(entry, data, topology, written, place, families, banks)
     own = {field.name for field in fields(Network)} - {"topology", "nodes", "supervision", "interviewee", "where"}
     return Network(
@@ -102,15 +103,6 @@ def read_network(
         where=where,
         **{name: value for name, value in data.items() if name in own},
     )
-
-
-def _check(data: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], where: str) -> None:
-    for name, value in data.items():
-        if name not in keys:
-            raise ConfigError(f"{where}: unknown setting {name!r}; known are {', '.join(keys)}")
-        if not isinstance(value, keys[name]) or (isinstance(value, bool) and bool not in keys[name]):
-            expected = " or ".join(kind.__name__ for kind in keys[name])
-            raise ConfigError(f"{where}: {name} is {value!r:.80}, expected {expected}")
 
 
 def _names(values: Any, where: str) -> tuple[str, ...]:
@@ -124,7 +116,7 @@ def _supervision(data: Any, where: str) -> Supervision | None:
     if data is None:
         return None
     entry = {"model": data} if isinstance(data, str) else data
-    _check(entry, _SUPERVISOR_KEYS, where)
+    check_keys(entry, _SUPERVISOR_KEYS, where)
     if not entry.get("model", "").strip():
         raise ConfigError(f"{where}: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
     return Supervision(**entry)

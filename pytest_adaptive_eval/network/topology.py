@@ -19,6 +19,8 @@ Topology = Literal["line", "star", "tree", "hybrid"]
 Questions = Literal["code", "written", "rephrased"]
 #: Seeds end here: ids of questions, which are made from them, hold twenty digits.
 SEEDS = 10**15
+#: Of weights and areas.
+LARGEST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,8 @@ class Node:
                 raise ConfigError(f"{where}: {family.name!r} is a text to restore, which cannot be rephrased")
         for name in ("weight", "opens_at"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < float("inf"):
-                raise ConfigError(f"{where}: {name} is {value!r}, expected a number of at least 0")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= LARGEST:
+                raise ConfigError(f"{where}: {name} is {value!r}, expected a number from 0 to {LARGEST:.0e}")
         try:
             _ = self.climb
         except ConfigError as error:

@@ -115,12 +115,25 @@ def pytest_configure(config: pytest.Config) -> None:
         "question; needs --adaptive-eval",
     )
     if config.getoption("adaptive_eval"):
+        _share_cores(getattr(config, "workerinput", {}).get("workercount", 1))
         with _idle_threads_asleep():
             from pytest_adaptive_eval.plugin.run import activate
 
         activate(config)
     else:
         config.pluginmanager.register(_Inactive(config), "adaptive-eval-inactive")
+
+
+def _share_cores(workers: int) -> None:
+    """Let a worker of xdist compute in its share of the cores, unless the user has said in how many threads.
+
+    The libraries take a thread a core in each process.  With several processes there are more threads than cores, which
+    wait for each other: a small checkpoint on the CPU then takes twice as long.
+    """
+    if workers > 1:
+        available = getattr(os, "sched_getaffinity", None)
+        cores = len(available(0)) if available else os.cpu_count() or 1
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // workers)))
 
 
 @contextlib.contextmanager

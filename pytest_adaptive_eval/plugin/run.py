@@ -96,7 +96,7 @@ def _options(lines: list[str]) -> dict[str, Any]:
 
     try:
         return tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, or of a number with thousands of digits
         raise ConfigError(
             f'adaptive_eval_model_options is {lines!r}, expected lines such as key_env = "API_KEY" ({error})'
         ) from None

@@ -177,7 +177,7 @@ names = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data(), subjects=names, items=names, flip=st.booleans())
 def test_what_is_written_reads_back(tmp_path_factory, data, subjects, items, flip):
     import csv

@@ -372,7 +372,7 @@ def contradicted(log, interval, confidence):
     return all(log_wealth(view, middle, side).max() >= -middle.log_alpha for side, view in filled.items())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.sampled_from([0.6, 0.9, 0.95]), st.booleans(), st.booleans())
 def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractions):
     rng = np.random.default_rng(seed)
@@ -392,7 +392,7 @@ def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractio
                 assert decide(log, [Claim(total, confidence)]).outcome[0] == outcome
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.floats(0.5, 0.98), st.floats(0.5, 0.98))
 def test_more_confidence_is_a_wider_interval_and_a_later_decision(seed, one, other):
     less, more = sorted((one, other))

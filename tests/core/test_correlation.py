@@ -43,7 +43,7 @@ def test_coefficients_and_intervals_by_hand() -> None:
     assert (pearson.low, pearson.high) == pytest.approx((interval.low, interval.high))
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(VALUES)
 def test_coefficients_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
     x, y = ([float(pair[k]) for pair in pairs] for k in (0, 1))
@@ -56,7 +56,7 @@ def test_coefficients_are_those_of_scipy(pairs: list[tuple[int, int]]) -> None:
         assert one.high - one.low > 0.0
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(VALUES)
 def test_what_does_not_matter_changes_nothing(pairs: list[tuple[int, int]]) -> None:
     x, y = ([float(pair[k]) for pair in pairs] for k in (0, 1))

@@ -239,7 +239,7 @@ def test_mistakes_are_told() -> None:
 RUNS = st.lists(st.tuples(st.floats(-6, 6), st.floats(0.2, 3)), min_size=11, max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(RUNS, RUNS, st.integers(1, 40))
 def test_later_runs_take_no_alarm_back(first: list, second: list, cut: int) -> None:
     whole = [series([v for v, _ in rows], [e for _, e in rows], category=c) for rows, c in ((first, ""), (second, "c"))]
@@ -248,7 +248,7 @@ def test_later_runs_take_no_alarm_back(first: list, second: list, cut: int) -> N
     assert before == [place for place in places(monitor(whole, average_run_length=20.0)) if place[1] < cut]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(RUNS, RUNS, st.sampled_from([0.25, 8.0]), st.floats(-3, 3))
 def test_neither_the_unit_nor_the_order_matters(first: list, second: list, scale: float, origin: float) -> None:
     plain = [series([v for v, _ in rows], [e for _, e in rows], category=c) for rows, c in ((first, ""), (second, "c"))]

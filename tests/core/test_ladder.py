@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binom
@@ -91,7 +91,6 @@ def test_pools_fall_and_keep_the_total(levels: list[tuple[int, int]]) -> None:
     assert [where.start for where, _ in found] == [0, *(where.stop for where, _ in found[:-1])]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=12), min_size=1, max_size=8),
     st.integers(0, 5),

@@ -174,7 +174,7 @@ def test_no_scores_at_all():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 9), st.sampled_from([0.0, 0.3]), st.booleans(), st.integers(0, 12))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_nothing_is_asked_twice(seed, batch, floor, agent, count):
     session = interview(
         judge(agent=agent, count=count), answers(2, seed), floor=floor, seed=seed, batch=batch, budget=50

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.core.item import Item
@@ -79,7 +79,6 @@ candidates = st.lists(
 
 
 @given(candidates, st.randoms(), st.integers(0, 4), st.integers(0, 4), st.none() | st.floats(-4, 4))
-@settings(deadline=None)
 def test_the_order_of_the_candidates_does_not_matter(offered, random, a, b, ability):
     memory = table(a=a + 1, b=b + 1)
     first = AGENT.choose(offered, memory, ability)

@@ -118,7 +118,7 @@ def test_an_interview_that_was_cut_off_goes_on_as_it_began(lab: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (", interview={'candidate': 3}", "unknown setting interview.candidate; known are interviewer, mode"),
+        (", interview={'candidate': 3}", "unknown setting 'interview.candidate'; known are interviewer, mode"),
         (", interview={'candidates': '3'}", "interview.candidates is '3', expected int"),
         (", interview={'candidates': 0}", "candidates is 0, expected a whole number of at least 1"),
         (", interview={'count': True}", "interview.count is True, expected int"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -61,17 +62,27 @@ def test_the_same_with_any_number_of_workers(suite: Any, comparable: Any) -> Non
     assert suite.journals == []
 
 
+#: Notes in how many threads a worker computes.
+THREADS = "log('threads.txt', os.environ.get('OMP_NUM_THREADS'))"
+
+
 @pytest.mark.parametrize("dist", ["loadscope", "loadfile", "worksteal"])
-def test_other_distributions(project: Any, dist: str) -> None:
+def test_other_distributions(project: Any, monkeypatch: pytest.MonkeyPatch, dist: str) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    project.toy(setup=THREADS)
     assert project.spawn("-n2", f"--dist={dist}").ret == 0
     assert project.outcomes() == [("test_gate", "PASS")]
     assert len(project.asked) == 30
+    assert project.lines("threads.txt") == ["3"], "what the user says holds"
 
 
-def test_more_workers_than_items(project: Any) -> None:
+def test_more_workers_than_items(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    project.toy(setup=THREADS)
     result = project.spawn("-n4")
     assert result.ret == 0
     result.stdout.re_match_lines([r"[+-]{30}\.\. +\[100%\]"])
+    assert project.lines("threads.txt") == [str(max(1, len(os.sched_getaffinity(0)) // 4))]
 
 
 def test_a_selection_and_the_last_failed(suite: Any) -> None:

@@ -193,7 +193,7 @@ ODD = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_no_value_breaks_an_export(make: SimpleNamespace, data: st.DataObject) -> None:
     fields = (
@@ -483,7 +483,7 @@ def test_names_stay_within_the_folder(make: SimpleNamespace, tmp_path: Path, nam
     assert [p.name for p in tmp_path.iterdir()] == ["in"]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data())
 def test_hostile_records_keep_the_schemas(
     make: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -686,7 +686,7 @@ def test_metrics_of_studies(make: SimpleNamespace) -> None:
     assert [name for name in void if name.startswith("council")] == ["council/rounds"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_no_study_breaks_an_export(
     make: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

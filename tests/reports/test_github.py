@@ -150,7 +150,7 @@ def test_payloads(make: SimpleNamespace, text: str) -> None:
         "".join
     )
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_text_is_data(make: SimpleNamespace, text: str) -> None:
     alone(hostile(make, text), text)
 

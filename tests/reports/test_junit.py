@@ -145,7 +145,7 @@ def test_payloads(make: SimpleNamespace, payload: str) -> None:
 
 
 @given(text=st.text(st.characters(exclude_categories=())))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_any_text_is_valid(make: SimpleNamespace, text: str) -> None:
     read(hostile(make, text))
 

@@ -319,7 +319,7 @@ MARKS = st.sampled_from([*"|`*_~[]()<>!#@:.-+=&;$\\/\"'{}^%1a \n\t", "```", "~~~
 
 @given(st.lists(MARKS | st.text(st.characters(exclude_categories=()), max_size=3), max_size=16).map("".join))
 @example("a\\|b")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_is_inert(make: SimpleNamespace, text: str) -> None:
     inert(make, text)
 

@@ -516,7 +516,7 @@ def test_no_text_of_a_bank_or_a_history_makes_an_element() -> None:
 
 
 @given(text=st.text(st.characters(exclude_categories=()), min_size=1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_text_is_only_read(make: SimpleNamespace, text: str) -> None:
     gate = make.gate("FAIL", name=text, notes=(text,))
     interview = make.interview(subject={"name": text}, notes=[text], error=text)

@@ -123,7 +123,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataObject) -> None:
     account = make.study().account

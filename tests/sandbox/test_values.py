@@ -26,7 +26,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_what_is_written_is_read(value: object) -> None:
     text = encode(value)
     back = decode(text)

@@ -51,7 +51,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(records=RECORDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_was_appended_is_read_back(place: Path, records: list[tuple[str, dict[str, Any]]]) -> None:
     path = place / "round.jsonl"
     expected = dict(records)
@@ -67,7 +67,7 @@ def test_what_was_appended_is_read_back(place: Path, records: list[tuple[str, di
 
 
 @given(records=RECORDS, data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_cut_anywhere_loses_only_what_comes_after(
     place: Path, records: list[tuple[str, dict[str, Any]]], data: st.DataObject
 ) -> None:
@@ -89,7 +89,7 @@ def test_a_cut_anywhere_loses_only_what_comes_after(
 
 
 @given(records=RECORDS, data=st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_a_flipped_byte_is_mended_in_the_last_record_and_refused_before_it(
     place: Path, records: list[tuple[str, dict[str, Any]]], data: st.DataObject
 ) -> None:

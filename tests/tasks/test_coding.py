@@ -21,7 +21,7 @@ seeds = st.integers(0, 10**9)
 GENERATION, REPAIR = FAMILIES["code_generation"], FAMILIES["code_repair"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 20), seeds)
 def test_the_level_is_the_measured_complexity(level: int, seed: int) -> None:
     source = GENERATION.question(level, seed).answer
@@ -51,7 +51,7 @@ def test_complexity(body: str, expected: int) -> None:
     assert cc_visit(source)[0].complexity == expected
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(2, 19), seeds)
 def test_a_program_grows_by_a_block_a_level(level: int, seed: int) -> None:
     shorter, longer = (GENERATION.question(n, seed).answer.splitlines() for n in (level, level + 1))
@@ -61,7 +61,7 @@ def test_a_program_grows_by_a_block_a_level(level: int, seed: int) -> None:
     assert GENERATION.question(level, seed).prompt != GENERATION.question(level + 1, seed).prompt
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.sampled_from([GENERATION, REPAIR]), st.integers(1, 9), seeds)
 def test_the_reference_passes_and_constants_do_not(family: Any, level: int, seed: int) -> None:
     question = family.question(level, seed)
@@ -75,7 +75,7 @@ def test_the_reference_passes_and_constants_do_not(family: Any, level: int, seed
     assert question.judge(other.answer, runner).score == 0.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 9), seeds)
 def test_a_program_to_be_repaired_is_broken(level: int, seed: int) -> None:
     question = REPAIR.question(level, seed)

@@ -63,7 +63,7 @@ def test_the_share_of_scrambled_words(level: int, seed: int) -> None:
         assert sorted(shown[i].casefold()) == sorted(truth[i].casefold())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 11), seeds)
 def test_the_share_of_hidden_letters(level: int, seed: int) -> None:
     question = FAMILIES["masked"].question(level, seed)

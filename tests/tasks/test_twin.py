@@ -100,7 +100,7 @@ CAKES = item(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10**6))
 def test_a_twin_keeps_the_question_and_changes_the_values(seed: int) -> None:
     other = twin(CAKES, seed)
