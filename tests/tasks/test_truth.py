@@ -20,7 +20,6 @@ def roads(prompt: str) -> list[tuple[str, str, int]]:
     return [(a, b, int(n)) for a, b, n in re.findall(r"([A-Z])-([A-Z]) (\d+)", prompt)]
 
 
-@settings(deadline=None)  # networkx loads slowly
 @given(st.sampled_from(["path_nodes", "path_density"]), st.integers(1, 9), seeds)
 def test_shortest_paths_are_those_of_networkx(name: str, level: int, seed: int) -> None:
     networkx = pytest.importorskip("networkx")
