@@ -238,7 +238,7 @@ def mean_length(bank, policy, truths, gap):
     [(0.6, 0.1, 0.15), (0.7, 0.1, 0.15), (0.6, 0.05, 0.15), (0.85, 0.1, 0.3)],  # an ability far from 0 is found first
 )
 def test_interviews_on_a_true_bank_take_as_long_as_expected(accuracy, gap, within):
-    n, subjects = 500, 250
+    n, subjects = 500, 150
     bank = make_bank(n, 3)
     rng = np.random.default_rng(8)
     p = irt.probability(np.array([[ability_at(bank, accuracy)]]), bank.discrimination, bank.intercept)
@@ -250,7 +250,7 @@ def test_interviews_on_a_true_bank_take_as_long_as_expected(accuracy, gap, withi
 
 
 def test_uniform_interviews_take_as_long_as_expected():
-    n, subjects = 500, 250
+    n, subjects = 500, 150
     rng = np.random.default_rng(9)
     truths = np.stack([rng.permutation(np.r_[np.ones(350), np.zeros(150)]) for _ in range(subjects)])
     policy = replace(UNIFORM, budget="100%", batch=4, stop="budget")

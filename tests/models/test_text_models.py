@@ -65,6 +65,7 @@ def test_identity_and_environment(checkpoints: Any, tmp_path: Path) -> None:
     assert identity.environment == {
         "device": "cpu",
         "dtype": "float32",
+        "threads": torch.get_num_threads(),
         "batch_size": 16,
         "torch": torch.__version__,
         "transformers": transformers.__version__,
