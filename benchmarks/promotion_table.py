@@ -1,8 +1,9 @@
 """The promotion example over many seeds and all released text checkpoints.
 
 ``python benchmarks/promotion_table.py`` runs ``pytest --adaptive-eval`` on
-``examples/promotion`` in a process of its own for each checkpoint and seed, and
-prints verdicts, exit codes, abilities and calls.  ``--replay`` takes the recorded
+``examples/promotion``, without the interview that another model leads, in a process
+of its own for each checkpoint and seed, and prints verdicts, exit codes, abilities
+and calls.  ``--replay`` takes the recorded
 answers of the checkpoints, which are the same as decoding is greedy; without it the
 checkpoints are loaded and asked.
 """
@@ -40,7 +41,7 @@ def run(checkpoint: str, seed: int, folder: Path, replay: bool) -> tuple[int, di
     options = ["--adaptive-eval", "--adaptive-eval-model", model, "--adaptive-eval-seed", str(seed)]
     places = ["--adaptive-eval-dir", str(folder / "run"), "--adaptive-eval-record", str(record)]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, *places],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not interviewed", *options, *places],
         cwd=EXAMPLE,
         capture_output=True,
         text=True,
