@@ -181,23 +181,15 @@ def chances(selector: Selector, view: View, floor: float) -> Array:
     return _chances(criteria, criteria.shape[1], floor, selector.mode == "top")
 
 
-def _variance(spread: Array, q: Array, floor: float, out: Array) -> Array:
-    """Sum (S,) of spread / q over the items left, those drawn having spread 0; `out` is overwritten."""
-    if floor > 0:
-        return np.asarray(np.add.reduce(np.divide(spread, q, out=out), axis=1))
-    out.fill(0.0)
-    with np.errstate(divide="ignore", over="ignore"):  # infinite where an item without a chance could tell something
-        return np.asarray(np.divide(spread, q, out=out, where=spread > 0).sum(axis=1))
+def _over(weights: Array, inverse: Array, floor: float, out: Array) -> Array:
+    """Weighted inverse chances, those of items drawn being 0; `out` may be overwritten, and may be `weights`.
 
-
-def _reach(p: Array, q: Array, floor: float, out: Array) -> tuple[Array, Array]:
-    """Largest p / q and (1 - p) / q, both (S, 1), over the items left, those drawn having q infinite."""
+    Infinite where an item without a chance, which no floor leaves, could tell something.
+    """
     if floor > 0:
-        down = np.divide(p, q, out=out).max(axis=1, keepdims=True)
-        np.subtract(1.0, p, out=out)
-        return down, np.divide(out, q, out=out).max(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # 0 / 0, of a certain answer, tells nothing
-        return tuple(np.nanmax(top / q, axis=1, keepdims=True) for top in (p, 1.0 - p))
+        return np.multiply(weights, inverse, out=out)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(weights > 0, weights * inverse, 0.0)
 
 
 def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence[np.random.Generator]) -> Proposal:
@@ -243,15 +235,18 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
         spread = irt.weight(p)  # of the score, whatever the guess
         spread.put(gone[:, :t], 0.0)
         sum_left = p.sum(axis=1) - p.take(gone[:, :t]).sum(axis=1)
-        scratch = np.empty(p.shape)
+        inverse, scratch = np.empty((2, *p.shape))
     for j in range(k):
         chosen = gone[:, t + j]
         if randomised:
             q = _chances(criteria, n - t - j, floor, top)
+            with np.errstate(divide="ignore", over="ignore"):
+                np.divide(1.0, q, out=inverse)  # once: it takes longer than the products with it
+            inverse.put(gone[:, : t + j], 0.0)
             if j == 0:  # the chance of an item left only grows as others are drawn: this bounds the later draws as well
-                q.put(gone[:, :t], np.inf)
-                down[:], up[:] = _reach(p, q, floor, scratch)
-            variance[:, j] = _variance(spread, q, floor, scratch)
+                down[:] = _over(p, inverse, floor, scratch).max(axis=1, keepdims=True)
+                up[:] = _over(np.subtract(1.0, p, out=scratch), inverse, floor, scratch).max(axis=1, keepdims=True)
+            variance[:, j] = _over(spread, inverse, floor, scratch).sum(axis=1)
             q.put(gone[:, : t + j], 0.0)
             for s in range(subjects):
                 chosen[s] = s * n + _draw(q[s], rngs[s].random())
