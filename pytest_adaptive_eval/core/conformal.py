@@ -11,7 +11,14 @@ A new checkpoint may be stronger than every calibration subject.  So the replay
 is done once more with items calibrated on the weakest subjects alone, asked of
 the strongest, and the other way round.  The upper bound of a subject that seems
 stronger than `SIDE` of the calibration subjects is no nearer than the largest
-error met there, and so is the lower bound of one that seems weaker.
+error met there, and so is the lower bound of one that seems weaker; beyond the
+outer `OUTER` of them that error counts `FURTHER` times.
+
+High projections are mostly too high, and low ones too low, as luck has its part
+in either: the line by least squares through errors and projections tells how
+much.  Within the population it belongs into the interval's middle, and for a
+subject from outside it misleads.  So `REGRESSED` of it is put in, and taken out
+of the errors, each without the subject's own part in it (the jackknife).
 """
 
 from __future__ import annotations
@@ -34,6 +41,13 @@ Array = NDArray[np.float64]
 #: Share of the calibration subjects beyond which a subject counts as of one side.  Most subjects are of both: where a
 #: projection errs by extrapolation it errs towards the middle, so that a strong subject seems hardly above it.
 SIDE = 0.3
+#: Share of the calibration subjects at either end beyond which extrapolation may reach further than where it was tried,
+#: and how much further.
+OUTER, FURTHER = 0.1, 1.2
+#: Share of the regression towards the mean that moves an interval.
+REGRESSED = 0.5
+#: Projections of less spread tell no line.
+TIE = 1e-9
 _SIDES = ("below", "above", "weak", "strong")
 
 
@@ -130,11 +144,43 @@ class Conformal:
                 f"{n} calibration subjects cannot give an interval at {100 * _both(confidence):.4g} %: at least "
                 f"{subjects_needed(confidence)} are needed; calibrate with more, or lower the confidence"
             )
-        reach = sorted(map(abs, self.errors))[k - 1]
-        low = accuracy + scale * min(self.below if accuracy <= self.weak else 0.0, -reach)
-        high = accuracy + scale * max(self.above if accuracy >= self.strong else 0.0, reach)
+        expected, residuals = self.expected_error(accuracy)
+        shift = REGRESSED * expected
+        reach = float(np.sort(np.abs(REGRESSED * residuals + (1.0 - REGRESSED) * np.array(self.errors)))[k - 1])
+        least, most = np.quantile(self.projected, [OUTER, 1.0 - OUTER]) if self.projected else (-math.inf, math.inf)
+        below = self.below * (FURTHER if accuracy <= least else 1.0) if accuracy <= self.weak else 0.0
+        above = self.above * (FURTHER if accuracy >= most else 1.0) if accuracy >= self.strong else 0.0
+        low, high = accuracy + scale * min(below, shift - reach), accuracy + scale * max(above, shift + reach)
         middle = min(max(accuracy, 0.0), 1.0)
         return Interval(middle, min(max(low, 0.0), middle), max(min(high, 1.0), middle), confidence, "conformal")
+
+    def expected_error(self, accuracy: float) -> tuple[float, Array]:
+        """Error to expect at a projection, in scales, and what the errors were apart from that.
+
+        By the line of least squares through the errors of `projected`, which
+        goes on level beyond them.
+
+        Parameters
+        ----------
+        accuracy : float
+            The projection of a subject.
+
+        Returns
+        -------
+        expected : float
+            0 where no projections were kept, or all are alike.
+        residuals : array, shape (N,)
+            In the order of `errors`, each from a line without its subject.
+        """
+        errors, projected = np.array(self.errors), np.array(self.projected)
+        if not len(projected) or np.ptp(projected) < TIE:
+            return 0.0, errors
+        beside = projected - projected.mean()
+        squares = float(beside @ beside)
+        slope, level = float(beside @ errors) / squares, float(errors.mean())
+        residuals = (errors - level - slope * beside) / (1.0 - beside**2 / squares)
+        at = min(max(accuracy, float(projected.min())), float(projected.max())) - float(projected.mean())
+        return level + slope * at, residuals
 
     def to_json(self) -> dict[str, Any]:
         """For the bank's file."""
