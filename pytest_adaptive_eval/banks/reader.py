@@ -26,7 +26,16 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
-from pytest_adaptive_eval.core.item import EXPRESSION, GRADERS, MARKED, Grader, Item, named_choice, unmarked
+from pytest_adaptive_eval.core.item import (
+    EXPRESSION,
+    GRADERS,
+    MARKED,
+    Grader,
+    Item,
+    expected_number,
+    named_choice,
+    unmarked,
+)
 from pytest_adaptive_eval.errors import BankError, EstimationError
 
 if TYPE_CHECKING:
@@ -138,11 +147,6 @@ def parse_item(
         )
     elif not (textless or data.get("answer")):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
-    if grader == "regex":
-        try:
-            re.compile(data["answer"])
-        except re.error as error:
-            raise BankError(f"{where}: the answer {data['answer']!r:.80} is no regular expression ({error})") from None
     prompt, meta = data.get("prompt", ""), data.get("meta", {})
     if EXPRESSION in meta and MARKED not in meta:
         meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
@@ -160,12 +164,28 @@ def parse_item(
         custom=custom,
         root=root,
     )
-    if grader == "choice" and not textless:
+    if not textless:
+        _check_answer(item, where)
+    return item
+
+
+def _check_answer(item: Item, where: str) -> None:
+    """Refuse an expected answer that the item's grader could find in no answer."""
+    if item.grader == "regex":
+        try:
+            re.compile(item.answer)
+        except re.error as error:
+            raise BankError(f"{where}: the answer {item.answer!r:.80} is no regular expression ({error})") from None
+    elif item.grader == "numeric":
+        try:
+            expected_number(item)
+        except BankError as error:
+            raise BankError(f"{where}: {str(error).partition(': ')[2]}") from None
+    elif item.grader == "choice":
         plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
         if item.answer not in plain and named_choice(item) is None:
             known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
             raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
-    return item
 
 
 def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> Any:

@@ -84,7 +84,7 @@ def read_toml(path: Path) -> list[TomlEval]:
     import tomllib  # only where there is a file to read: it takes as long to load as a small bank
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         data = tomllib.loads(text)
     except (OSError, ValueError) as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise ConfigError(f"{path}: not readable as TOML: {error}") from None

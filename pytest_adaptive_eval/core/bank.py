@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.multimodal import FormatScale
@@ -217,13 +217,13 @@ class ItemBank:
 
         Raises
         ------
-        BankError
+        ConfigError
             There is no such category.
         """
         places = [n for n, own in enumerate(self.categories) if own == category]
         if not places:
             known = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
-            raise BankError(f"bank {self.name!r} has no category {category!r}; it has {known}")
+            raise ConfigError(f"bank {self.name!r} has no category {category!r}; it has {known}")
         part = self.some(places, category)
         return replace(part, report=MappingProxyType({**self.report, "category": category}))
 

@@ -10,7 +10,7 @@ from typing import Any
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
 from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
-from pytest_adaptive_eval.core.projection import accuracy_at
+from pytest_adaptive_eval.core.projection import ABILITY_BOUND, accuracy_at
 from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -189,6 +189,16 @@ class Condition:
             raise ConfigError(
                 f"the bank {bank.name!r} knows no reference subjects to rank among: calibrate it again, from responses "
                 "of several subjects"
+            )
+        if self.kind == "rank_within" and self.value > len(bank.accuracies):
+            raise ConfigError(
+                f"rank_within({int(self.value)}) holds for every model: the bank {bank.name!r} knows "
+                f"{len(bank.accuracies)} reference subjects, so ask for a rank of at most that"
+            )
+        if self.metric == "ability" and abs(self.value) > ABILITY_BOUND:
+            raise ConfigError(
+                f"ability.at_least({self.value:g}): the answers to a bank tell abilities from -{ABILITY_BOUND:g} to "
+                f"{ABILITY_BOUND:g} logits apart, and none beyond"
             )
         if self.kind == "above" and self.name not in bank.subjects:
             raise ConfigError(

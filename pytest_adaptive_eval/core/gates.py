@@ -21,7 +21,7 @@ from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.projection import model_based, project
 from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
-from pytest_adaptive_eval.core.verdict import Verdict
+from pytest_adaptive_eval.core.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ OnInconclusive = Literal["fail", "warn", "pass"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Metric:
+class Metric(NoVerdict):
     """A quantity that gates can be set on, bound to its result.
 
     Every method gives a `Verdict`, and raises `ConfigError` where a value is
@@ -143,7 +143,7 @@ def _number(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SessionResult:
+class SessionResult(NoVerdict):
     """What an interview found, and the door to its gates.
 
     Parameters

@@ -26,6 +26,7 @@ __all__ = [
     "Item",
     "Response",
     "Status",
+    "expected_number",
     "named_choice",
     "unmarked",
 ]
@@ -186,8 +187,7 @@ class Item:
         """Whether a text has the form of an answer: a letter or choice, a number, for other graders anything at all."""
         text = str(text)[:GRADED_CHARACTERS]
         if self.grader == "choice":
-            folded = [_normal(choice) for choice in self.choices]
-            return bool(_normal(text) in folded or _STATED.search(text) or _LEADING.match(text.strip()))
+            return _chosen(self, text) is not None
         if self.grader == "numeric":
             return _number(text) is not None
         return bool(text.strip())
@@ -225,26 +225,60 @@ class Item:
         return hashlib.sha256(_canonical(self.to_json()).encode("ascii")).hexdigest()[:16]
 
 
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
 def _normal(text: str) -> str:
-    return " ".join(text.split()).casefold().strip(" .!,;:\"'")
+    return _folded(text).strip(" .!,;:\"'")
+
+
+def _comparable(item: Item, text: str) -> tuple[str, str]:
+    """The expected answer and the given one as they are compared; punctuation counts where nothing else is expected."""
+    wanted = _normal(item.answer)
+    return (wanted, _normal(text)) if wanted else (_folded(item.answer), _folded(text))
 
 
 def _exact(item: Item, text: str) -> float:
     """Equal after folding case and white space and dropping surrounding punctuation."""
-    return float(_normal(text) == _normal(item.answer))
+    wanted, given = _comparable(item, text)
+    return float(given == wanted)
 
 
 def _contains(item: Item, text: str) -> float:
-    return float(_normal(item.answer) in _normal(text))
+    wanted, given = _comparable(item, text)
+    return float(wanted in given)
 
 
 def _regex(item: Item, text: str) -> float:
     return float(re.search(item.answer, text) is not None)
 
 
-_LETTER = r"[*(]*([A-Z])[*)]*(?=$|[\s.,:;])"
-_LEADING = re.compile(_LETTER, re.IGNORECASE)
-_STATED = re.compile(rf"answer(?:\s*:|\s+is)*\s*{_LETTER}", re.IGNORECASE)
+# a letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words
+_LEADING = re.compile(
+    r"[\"'$*(\[]*(?:(?:option|choice|letter|answer)\s+)?[\"'$*(\[]*"
+    r"([A-Z](?=[)\]}*:,;$\"']|\.(?![A-Z]\.)|\s*$|\s+[-=(\[\u2013\u2014])"
+    r"|(?-i:[B-HJ-Z])(?=\s)|(?-i:A)(?=\s+(?:is|because|since|as)\b))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_STATED = re.compile(
+    r"\b(?:answer|option|choice)(?:\s*[:=]+|(?:\s+\w+){0,4}?\s+(?:is|would\s+be|must\s+be|should\s+be)\b\s*:?)?[\s*]*"
+    r"(?=(.{1,200}))"
+    r"|\\boxed\{\s*(?:\\\w+\{)?(?=(.{1,200}))",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"(?:an?|the)\s+", re.IGNORECASE)
+
+
+def _choice_at(item: Item, text: str) -> int | None:
+    """Place of the choice that a text is, with or without an article, or whose letter it begins with."""
+    folded = [_normal(choice) for choice in item.choices]
+    for given in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"), count=1)), _normal(text.strip(" *$}"))):
+        if given and given in folded:
+            return folded.index(given)
+    letter = _LEADING.match(text)
+    place = ord(letter[1].upper()) - ord("A") if letter else None
+    return None if place is None or (folded and place >= len(folded)) else place
 
 
 def named_choice(item: Item) -> int | None:
@@ -252,26 +286,28 @@ def named_choice(item: Item) -> int | None:
 
     Any letter will do where the item keeps its choices within its prompt.
     """
-    folded, answer = [_normal(choice) for choice in item.choices], item.answer.strip()
-    if _normal(answer) in folded:
-        return folded.index(_normal(answer))
-    letter = _LEADING.match(answer)
-    place = ord(letter.group(1).upper()) - 65 if letter else None
-    return None if place is None or (folded and place >= len(folded)) else place
+    return _choice_at(item, item.answer.strip())
+
+
+def _chosen(item: Item, text: str) -> int | None:
+    """Place of the choice that an answer names; None where it does not read as naming one.
+
+    The last "answer is X" counts: what stands before may be reasoning.
+    """
+    given = text.strip()
+    if _normal(given) in map(_normal, item.choices):
+        return _choice_at(item, given)
+    for plain, boxed in reversed(_STATED.findall(given)):
+        place = _choice_at(item, plain or boxed)
+        if place is not None:
+            return place
+    return _choice_at(item, given)
 
 
 def _choice(item: Item, text: str) -> float:
     """The letter of a choice ("B", "(B) blue", "the answer is B") or the choice's own text."""
-    folded = [_normal(choice) for choice in item.choices]
-    wanted = named_choice(item)
-    given = text.strip()
-    if _normal(given) in folded:
-        return float(folded.index(_normal(given)) == wanted)
-    # the last "answer is X" counts: what stands before may be reasoning, or begin with "A" or "I" as a word
-    stated = _STATED.findall(given)
-    leading = _LEADING.match(given)
-    letter = stated[-1] if stated else leading.group(1) if leading else ""
-    return float(letter != "" and ord(letter.upper()) - 65 == wanted)
+    place = _chosen(item, text)
+    return float(place is not None and place == named_choice(item))
 
 
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?")
@@ -293,15 +329,27 @@ def _number(text: str) -> Fraction | None:
         return None
 
 
+def expected_number(item: Item) -> tuple[Fraction, float]:
+    """The number that a numeric item expects, and how far an answer may be from it.
+
+    Raises
+    ------
+    BankError
+        The item's answer holds no number, or ``meta.tolerance`` is none.
+    """
+    wanted, tolerance = _number(item.answer), item.meta.get("tolerance", 0.0)
+    if wanted is None:
+        raise BankError(f"item {item.id!r}: the answer {item.answer!r:.80} holds no number that the grader can read")
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0.0 <= tolerance < math.inf:
+        raise BankError(f"item {item.id!r}: meta.tolerance is {tolerance!r:.80}, expected a number of at least 0")
+    return wanted, tolerance
+
+
 def _numeric(item: Item, text: str) -> float:
     """The last number of the answer equals the expected one exactly, or within ``meta.tolerance``."""
-    got, wanted = _number(text), _number(item.answer)
-    if got is None or wanted is None:
-        return 0.0
-    tolerance = float(item.meta.get("tolerance", 0.0))
-    if not math.isfinite(tolerance) or tolerance < 0:
-        raise BankError(f"item {item.id!r}: meta.tolerance is {tolerance!r}, expected a number of at least 0")
-    return float(abs(got - wanted) <= tolerance)
+    wanted, tolerance = expected_number(item)
+    got = _number(text)
+    return float(got is not None and abs(got - wanted) <= tolerance)
 
 
 #: The built-in graders by name.

@@ -13,9 +13,12 @@ from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.session import Session
 
-__all__ = ["ability_at", "accuracy_at", "expected_accuracy", "model_based", "project"]
+__all__ = ["ABILITY_BOUND", "ability_at", "accuracy_at", "expected_accuracy", "model_based", "project"]
 
 Array = NDArray[np.float64]
+
+#: Abilities are looked for within this many logits of the calibration subjects' mean.
+ABILITY_BOUND = 8.0
 
 
 def expected_accuracy(bank: ItemBank, theta: Array) -> Array:
@@ -31,7 +34,7 @@ def accuracy_at(bank: ItemBank, ability: float) -> float:
     return float(expected_accuracy(bank, theta)[0])
 
 
-def ability_at(bank: ItemBank, accuracy: float, bound: float = 8.0) -> float:
+def ability_at(bank: ItemBank, accuracy: float, bound: float = ABILITY_BOUND) -> float:
     """General ability in logits at which the bank's expected accuracy is `accuracy`, within +-`bound`.
 
     Outside the range of the test characteristic curve the nearer bound is returned.  The curve is inverted by

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.core.conditions import ON_INCONCLUSIVE
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.ranks import RankDistribution, joint_ranks
-from pytest_adaptive_eval.core.verdict import Outcome, Verdict, number
+from pytest_adaptive_eval.core.verdict import NoVerdict, Outcome, Verdict, number
 from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = ["STUDY_KINDS", "Bounded", "Measured", "StudyCondition", "StudyMetric", "StudyResult"]
@@ -219,7 +219,7 @@ class StudyCondition:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StudyMetric:
+class StudyMetric(NoVerdict):
     """A quantity that gates can be set on, bound to its result; every method gives a `Verdict`.
 
     `subject` is whom the gate is about, the candidate when omitted.
@@ -254,7 +254,7 @@ class StudyMetric:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StudyResult:
+class StudyResult(NoVerdict):
     """What a study found, and the door to its gates: ``result.score.at_least(3.5)``.
 
     Parameters

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pytest_adaptive_eval.core.interval import Interval
+from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["Outcome", "Verdict", "number"]
+__all__ = ["NoVerdict", "Outcome", "Verdict", "number"]
 
 
 class Outcome(enum.StrEnum):
@@ -19,6 +20,22 @@ class Outcome(enum.StrEnum):
     FAIL = "FAIL"
     INCONCLUSIVE = "INCONCLUSIVE"
     ERROR = "ERROR"
+
+
+class NoVerdict:
+    """What gates are set on, and which nobody shall take for a verdict: ``assert`` of it would hold for every model."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        """Refuse.
+
+        Raises
+        ------
+        ConfigError
+            Always.
+        """
+        raise ConfigError(f"{self!r} is no verdict, and is there for every model: ask for one, as with .at_least(0.6)")
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -17,6 +17,7 @@ import pytest
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.plugin.outputs import clear_outputs
 from pytest_adaptive_eval.plugin.question import PROPERTY
 
 if TYPE_CHECKING:
@@ -52,38 +53,25 @@ class Account:
         self._clock = time.monotonic()
         self._session: pytest.Session | None = None
         self._reported: set[str] = set()
+        self._skipped: set[str] = set()
         #: Interviews of the questions that failed.
         self._faulty: dict[str, str] = {}
         self._written: dict[str, Path] = {}
         self._complaints: list[str] = []
         self._kept = False
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Take reports of an earlier run out of the way: a run that dies must not seem to have passed."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Take reports of an earlier run out of the way, before anything can go wrong."""
         self._session = session
         if not self.config.option.collectonly:
-            for path in (self.settings.record, self.settings.junit, self.settings.html):
-                if path is not None:
-                    self._clear(path)
-        return (yield)
-
-    def _clear(self, path: Path) -> None:
-        try:
-            if path.exists() and not path.is_file():
-                raise OSError("it is not a regular file")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-            path.unlink()
-        except OSError as error:
-            raise pytest.UsageError(
-                f"{path}: the report of this run could not be written there: {error.strerror or error}; choose another "
-                "path"
-            ) from None
+            clear_outputs(self.settings)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep records as reports come in."""
+        if report.skipped:
+            self._skipped.add(report.nodeid)
         attached: dict[str, Any] | None = getattr(report, ATTACHED, None)
         if not attached:
             return
@@ -133,7 +121,8 @@ class Account:
         if missing:
             self.run.extra["missing"] = missing
             if not (session.shouldfail or session.shouldstop or status == pytest.ExitCode.INTERRUPTED):
-                self._complaints.append(f"no result from {', '.join(missing)}")
+                skipped = " (skipped: leave out by -k or -m what is not to count)" if self._skipped & {*missing} else ""
+                self._complaints.append(f"no result from {', '.join(missing)}{skipped}")
             status = status or int(pytest.ExitCode.TESTS_FAILED)
         outcomes = [gate.verdict.get("outcome") for gate in self.run.gates]
         if any(gate.verdict.get("notice") for gate in self.run.gates) and Outcome.PASS not in outcomes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import os
@@ -21,6 +22,7 @@ from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
+from pytest_adaptive_eval.plugin.account import relative
 from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.exchange import Planned
 from pytest_adaptive_eval.plugin.interview import Interview
@@ -149,6 +151,11 @@ class Collection:
         definitions = node._fixtureinfo.name2fixturedefs.get("model", ())
         if definitions and definitions[-1].func is fixtures.model_function and self.state.settings.model is None:
             raise ConfigError(f"{where}: {fixtures.NO_MODEL}")
+        named = self.config.getoption("adaptive_eval_model")
+        if definitions and named is not None and not fixtures.may_read_flags(definitions, node._fixtureinfo):
+            home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
+            note = f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
+            evaluation = dataclasses.replace(evaluation, notes=(*evaluation.notes, note))
         Interview.check_scope(node, "model", where)
         interview: Interview = Interview.from_parent(
             node.parent,

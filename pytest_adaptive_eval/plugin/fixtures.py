@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from pytest_adaptive_eval.plugin.gates import Results
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
 
-__all__ = ["NO_MODEL", "STATE", "adaptive_eval", "model", "model_function", "subject"]
+__all__ = ["NO_MODEL", "STATE", "adaptive_eval", "may_read_flags", "model", "model_function", "subject"]
 
 STATE: pytest.StashKey[AdaptiveEval] = pytest.StashKey()
 
@@ -44,6 +44,28 @@ def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:
 
 
 model = pytest.fixture(scope="session", name="model")(model_function)
+
+
+def may_read_flags(definitions: Sequence[Any], known: Any) -> bool:
+    """Whether a fixture, the last of its definitions, could know of this run's flags.
+
+    Parameters
+    ----------
+    definitions : sequence of FixtureDef
+        Each overrides the one before it.
+    known : FuncFixtureInfo
+        Of a test that uses it.
+    """
+    left, seen = [definitions[-1]], {""}
+    while left:
+        one = left.pop()
+        if one.func is model_function or {"request", "pytestconfig"} & set(one.argnames):
+            return True
+        for name in set(one.argnames) - seen:
+            seen.add(name)
+            found = known.name2fixturedefs.get(name, ())
+            left += found[:-1][-1:] if one in found else found[-1:]
+    return False
 
 
 @pytest.fixture

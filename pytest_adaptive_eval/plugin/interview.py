@@ -140,14 +140,13 @@ class Interview(pytest.Function):
         evaluation = self.evaluation
         self._hook = self.ihook
         self._identity = SubjectIdentity("")
-        self._bound, self._decoding = False, ""
+        self._bound, self._decoding, self._error, self._usage = False, "", "", False
         self._subject: Any = None
         self._spent = Usage()
         self._answers: list[Administration] = []
         self._statuses: Counter[str] = Counter()
         self._chances: list[float] = []
         self._texts = self._unreadable = 0
-        self._error, self._usage = "", False
         start = time.monotonic()
         try:
             self._session = self._open()
@@ -449,6 +448,8 @@ class Interview(pytest.Function):
                 f"{self._unreadable} of {self._texts} answers hold no answer at all (no letter, choice or number): "
                 "check the prompt and the chat template, since the score would say nothing about the checkpoint"
             )
+            if self._journal is not None:  # such answers are not worth going on from
+                self._journal.path.unlink(missing_ok=True)
         try:
             plan = self.plan()
         except AdaptiveEvalError:  # said already

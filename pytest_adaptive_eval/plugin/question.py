@@ -190,11 +190,19 @@ class Question(pytest.Function):
     def _run_test(self) -> None:
         """The test itself, which must not pass unless it asked whether the answer is right."""
         super().runtest()
-        if self.asked.given is None and self.asked.graded == 0:
+        graded = self.asked.graded
+        if self.asked.given is not None or graded is None or graded == 1:
+            return
+        if graded == 0:
             raise ConfigError(
                 f"{self.nodeid}: the test passed although item.grade(...) gave 0, so that every answer would count as "
                 "right: write `assert item.grade(...)`, or item.score(...) where the score is another"
             )
+        raise ConfigError(
+            f"{self.nodeid}: the test passed although item.grade(...) gave {graded:g}, and an assertion only tells "
+            "right from wrong: write item.score(item.grade(...)) to count the fraction, or a rule of your own, such as "
+            "item.score(item.grade(...) >= 0.5)"
+        )
 
     def _answer(self) -> Response:
         try:

@@ -26,6 +26,7 @@ from pytest_adaptive_eval.plugin.entry import MISSING_BASELINE
 from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import STATE
 from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, guard
@@ -105,7 +106,8 @@ def _options(lines: list[str]) -> dict[str, Any]:
 def activate(config: pytest.Config) -> None:
     """Register the plugin for this run."""
     try:
-        state = AdaptiveEval(config, _settings_of(config))
+        state = AdaptiveEval(config, settings := _settings_of(config))
+        check_outputs(config, settings)
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None
     gc.freeze()  # all that is imported by now stays: looking through it for garbage would only take time
@@ -235,7 +237,8 @@ class AdaptiveEval:
                 setattr(report, ATTACHED, {"interview": item.record.to_json() if self.worker else item.record})
             elif isinstance(item, Study) and item.record is not None:
                 setattr(report, ATTACHED, {"study": item.record.to_json() if self.worker else item.record})
-            elif item in self.wants:
+            elif item in self.wants and (not report.skipped or item.nodeid in self._verdicts):
+                # a gate that was skipped before it asked has no result, which the account tells
                 setattr(report, ATTACHED, {"gates": [gate.to_json() for gate in self._judged(item, report)]})
         if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]

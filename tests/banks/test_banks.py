@@ -129,6 +129,14 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["x.bank"]
 
 
+def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
+    (tmp_path / "x.bank").mkdir()
+    (tmp_path / "x.bank" / "thesis.tex").write_text("mine")
+    with pytest.raises(BankError, match="is no bank folder, and nothing else is replaced"):
+        write(tmp_path / "x.bank", replace=True)
+    assert (tmp_path / "x.bank" / "thesis.tex").read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -144,6 +152,11 @@ def test_nothing_is_left_behind_when_writing_fails(tmp_path):
         ({"id": "a", "prompt": "p"}, "has no answer"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "fuzzy"}, "grader 'fuzzy' is not known"),
         ({"id": "a", "prompt": "p", "answer": "(", "grader": "regex"}, "no regular expression"),
+        ({"id": "a", "prompt": "p", "answer": "forty", "grader": "numeric"}, "'forty' holds no number"),
+        (
+            {"id": "a", "prompt": "p", "answer": "4", "grader": "numeric", "meta": {"tolerance": "abc"}},
+            "tolerance is 'abc', expected a number of at least 0",
+        ),
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["../a.png"]}, "outside the bank's folder"),
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["/a.png"]}, "outside the bank's folder"),
         ({"id": "a", "prompt": "p", "answer": "x", "images": ["http://h/a.png"]}, "outside the bank's folder"),

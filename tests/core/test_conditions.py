@@ -111,7 +111,7 @@ def test_which_are_decided_by_bets():
 
 
 def test_banks_on_which_it_means_nothing():
-    plain, known = make_bank(calibrated=False), make_bank(subjects=("u", "v"), accuracies=(0.4, 0.6))
+    plain, known = make_bank(calibrated=False), make_bank(subjects=("u", "v", "x"), accuracies=(0.4, 0.6, 0.7))
     AT_LEAST.check(plain)
     PAIRED.check(plain)
     for condition in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE):
@@ -121,8 +121,13 @@ def test_banks_on_which_it_means_nothing():
     for condition in (RANK, ABOVE):
         with pytest.raises(ConfigError, match="knows no reference subjects to rank among"):
             condition.check(make_bank())
-    with pytest.raises(ConfigError, match="has no reference subject 'w'; known are u, v"):
+    with pytest.raises(ConfigError, match="has no reference subject 'w'; known are u, v, x"):
         replace(ABOVE, name="w").check(known)
+    with pytest.raises(ConfigError, match=r"rank_within\(4\) holds for every model: the bank 'b' knows 3 reference"):
+        replace(RANK, value=4).check(known)
+    for beyond in (-8.5, 50.0):
+        with pytest.raises(ConfigError, match="abilities from -8 to 8 logits"):
+            replace(ABILITY, value=beyond).check(known)
 
 
 def test_what_the_draws_must_show():

@@ -63,10 +63,52 @@ def test_exact(answer: str, text: str, right: float) -> None:
         ("B", "because", 0),
         ("B", "7", 0),
         ("B", "red", 0),
+        ("A", "A is correct", 1),
+        ("A", "A because of the sky", 1),
+        ("A", "A (red)", 1),
+        ("A", "a", 1),
+        ("A", "A red", 1),  # with an article, and by its letter
+        ("B", "A blue", 1),  # no letter: "A" is an article here
+        ("B", "The answer is a blue.", 1),
+        ("C", "The answer is dark green", 1),
+        ("B", "B blue", 1),
+        ("B", "Option B: blue", 1),
+        ("B", "The correct option is B", 1),
+        ("B", "The answer to this question is B.", 1),
+        ("B", "**Answer:** B", 1),
+        ("B", "Answer:\n\nB", 1),
+        ("B", "The answer is not A, the answer is B", 1),
+        ("B", "Answer: B\nExplanation: the answer a user expects", 1),
+        ("B", r"The answer is $\boxed{\text{B}}$.", 1),
+        ("B", "the answer would be B because", 1),
+        ("A", "I cannot answer a question like this", 0),
+        ("A", "A car is shown", 0),
+        ("A", "The answer isn't A", 0),
+        ("A", "The answer is a car", 0),
+        ("A", "Answer: B\nExplanation: the answer a user expects", 0),
     ],
 )
 def test_choice(answer: str, text: str, right: float) -> None:
     assert grade("choice", answer, text, choices=COLOURS) == right
+
+
+def test_words_of_one_letter_and_letters_of_no_choice_are_no_answers() -> None:
+    item = Item("i", "?", "A", "choice", choices=COLOURS)
+    for text in ("I cannot answer a question like this", "A car is shown", "I.e. the red one", "Z", "e.g. red", "I"):
+        assert not item.readable(text), text
+        assert item.grade(text) == 0, text
+    assert item.readable("B)")
+    letters = Item("i", "A red, B blue", "B", "choice")  # the choices are in its prompt
+    assert letters.grade("B blue") == 1
+    assert not letters.readable("A car is shown")
+
+
+def test_an_answer_of_punctuation_alone_is_compared_as_it_stands() -> None:
+    for grader in ("exact", "contains"):
+        assert grade(grader, "!", "!") == 1
+        for text in ("", ".", "anything"):
+            assert grade(grader, "!", text) == 0, (grader, text)
+    assert grade("contains", "->", "a -> b") == 1
 
 
 @pytest.mark.parametrize(
@@ -90,7 +132,6 @@ def test_choice(answer: str, text: str, right: float) -> None:
         ("12", "1/0", 0),
         ("12", "1e999999999", 0),
         ("12", "9" * 15_000, 0),
-        ("unknown", "unknown", 0),
     ],
 )
 def test_numeric(answer: str, text: str, right: float) -> None:
@@ -101,9 +142,15 @@ def test_numeric_tolerance() -> None:
     assert grade("numeric", "3.14159", "3.14", meta={"tolerance": 0.01}) == 1
     assert grade("numeric", "3.14159", "3.1", meta={"tolerance": 0.01}) == 0
     assert grade("numeric", "10", "9.5", meta={"tolerance": 0.5}) == 1  # the edge is inside
-    for wrong in (-1, float("nan"), float("inf")):
+    for wrong in (-1, float("nan"), float("inf"), "abc", True):
         with pytest.raises(BankError, match="tolerance"):
             grade("numeric", "1", "1", meta={"tolerance": wrong})
+
+
+@pytest.mark.parametrize("answer", ["unknown", "\N{VULGAR FRACTION ONE HALF}", "1e500", "1/0"])
+def test_an_expected_answer_without_a_number_is_no_wrong_answer(answer: str) -> None:
+    with pytest.raises(BankError, match="holds no number"):
+        grade("numeric", answer, "1")
 
 
 def test_regex_and_contains() -> None:

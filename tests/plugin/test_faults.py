@@ -48,6 +48,16 @@ def test_a_wrong_folder_on_the_command_line(project: Any) -> None:
     assert "nowhere" in project.record["interviews"][0]["error"]
 
 
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_model_of_ones_own_that_no_flag_can_reach(project: Any, reads: bool) -> None:
+    conftest = project.path / "conftest.py"
+    if reads:
+        conftest.write_text(conftest.read_text().replace("def model():", "def model(request):"))
+    assert project.run("--adaptive-eval-model=candidate").ret == 0
+    note = "the model is of the fixture `model` in conftest.py, and not the --adaptive-eval-model that was named"
+    assert (note in project.record["gates"][0]["verdict"]["notes"]) is not reads
+
+
 def test_later_errors_in_setup_count_like_others(lab: Any) -> None:
     lab.bank(n=100)
     lab.toy(
@@ -195,6 +205,45 @@ def test_a_report_that_could_not_be_written_is_known_before(project: Any, flag: 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: */{path}: the report of this run could not be written there: *"])
     assert project.asked == []
+
+
+@pytest.mark.parametrize("flag", ["--adaptive-eval-record", "--adaptive-eval-junit", "--adaptive-eval-html"])
+@pytest.mark.parametrize("path", ["toy.jsonl", "test_it.py"])
+def test_no_report_is_written_over_what_is_none(project: Any, flag: str, path: str) -> None:
+    before = (project.path / path).read_bytes()
+    result = project.run(f"{flag}={path}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: */{path}: * it holds something else, which would be lost; choose another*"])
+    assert (project.path / path).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("--adaptive-eval-record", "--adaptive-eval-html"),
+        ("--adaptive-eval-record", "--adaptive-eval-baseline"),
+        ("--adaptive-eval-junit", "--junitxml"),
+    ],
+)
+def test_two_files_of_one_name(project: Any, first: str, second: str) -> None:
+    result = project.run(f"{first}=one.out", f"{second}={project.path}/one.out")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {first} and {second} both name */one.out: one would be lost, *"])
+    assert project.asked == []
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_no_report_of_an_earlier_run_outlives_a_mistake(project: Any, workers: tuple[str, ...]) -> None:
+    flags = [f"--adaptive-eval-{kind}={kind}" for kind in ("record", "junit", "html")]
+    assert project.run(*flags).ret == 0
+    kinds = {"record", "junit", "html"}
+    assert kinds < {path.name for path in project.path.iterdir()}
+    assert project.run(*flags, "--collect-only").ret == 0
+    assert kinds < {path.name for path in project.path.iterdir()}
+    with (project.path / "toy.jsonl").open("a") as bank:
+        bank.write("no item\n")
+    assert project.run(*flags, *workers).ret == pytest.ExitCode.USAGE_ERROR
+    assert not kinds & {path.name for path in project.path.iterdir()}
 
 
 def test_exit_with_status_0_in_a_model(project: Any) -> None:

@@ -50,6 +50,25 @@ def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None
     assert [line for path in lab.journals for line in path.read_text().splitlines() if '"score"' in line] == []
 
 
+PARTLY = "item.item = __import__('dataclasses').replace(item.item, custom=lambda *_: 0.3); "
+
+
+@pytest.mark.parametrize("body", ["assert item.grade('x')", "assert item.grade('x') > 0.2"])
+def test_an_assertion_that_passes_a_fraction(lab: Any, body: str) -> None:
+    result = asking(lab, PARTLY + body)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (interview,) = lab.record["interviews"]
+    assert "gave 0.3" in interview["error"]
+    assert "write item.score(item.grade(...))" in interview["error"]
+    assert interview["scored"] == 0
+
+
+def test_a_fraction_that_is_scored(lab: Any) -> None:
+    asking(lab, PARTLY + "item.score(item.grade('x'))")
+    (interview,) = lab.record["interviews"]
+    assert {one["score"] for one in interview["administrations"]} == {0.3}
+
+
 def test_a_named_question_that_does_not_assert(lab: Any) -> None:
     asking(lab, GRADE)
     result = lab.run("test_it.py::test_toy[q3]", "-k", "q3")
@@ -127,6 +146,37 @@ def test_a_gate_that_does_not_assert(lab: Any, body: str, outcome: str) -> None:
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines([f"{outcome} accuracy *; the test did not ask whether this holds: write `assert` *"])
     assert lab.outcomes()[0] == ("test_gate", outcome)
+
+
+@pytest.mark.parametrize("body", ["assert accuracy", "assert adaptive_eval['toy']", "assert accuracy and 1"])
+def test_a_gate_that_forgets_to_ask_for_a_verdict(lab: Any, body: str) -> None:
+    lab.bank()
+    lab.toy(0)
+    lab.tests(GATE.format(body=body, mark=""))
+    result = lab.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*is no verdict, and is there for every model: ask for one, as with .at_least(0.6)"])
+    assert lab.outcomes() == [("test_gate", "ERROR")]
+
+
+@pytest.mark.parametrize("mark", ["@pytest.mark.skip(reason='no device')", ""])
+def test_a_gate_that_was_skipped_gave_no_result(lab: Any, mark: str) -> None:
+    lab.bank()
+    lab.toy()
+    body = "accuracy.at_least(0.1)" if mark else "pytest.skip('not today')"
+    lab.tests(
+        GATE.format(body=body, mark=mark) + "\ndef test_other(adaptive_eval):\n    assert lower(adaptive_eval)\n"
+        "def lower(results):\n    return results['toy'].accuracy.at_least(0.2)\n"
+    )
+    result = lab.run()
+    assert result.ret == 1
+    result.assert_outcomes(passed=2, skipped=1)
+    result.stdout.fnmatch_lines(
+        ["adaptive-eval: no result from test_it.py::test_gate (skipped: leave out by -k or -m what is not to count)"]
+    )
+    assert not lab.record.get("promote", False)
+    assert lab.outcomes() == [("test_other", "PASS")]
+    assert lab.run("-k", "not test_gate").ret == 0
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import time
@@ -63,6 +64,20 @@ def test_finished_interviews_of_an_interrupted_run_are_kept(lab: Any) -> None:
 
 def test_a_finished_run_is_not_reused(project: Any) -> None:
     assert project.run().ret == 0
+    assert project.run().ret == 0
+    assert len(project.asked) == 60
+
+
+def test_answers_that_cannot_be_read_are_asked_anew(project: Any) -> None:
+    items = [{**item, "grader": "choice", "answer": "A", "choices": ["right", "left"]} for item in project.items()]
+    (project.path / "toy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    project.toy(fault="return 'I would rather not say'")
+    result = project.run()
+    assert result.ret == 1
+    assert "30 of 30 answers hold no answer at all" in project.record["interviews"][0]["error"]
+    result.stdout.no_fnmatch_line(KEPT)
+    assert len(project.record["interviews"][0]["administrations"]) == 30
+    project.toy()
     assert project.run().ret == 0
     assert len(project.asked) == 60
 

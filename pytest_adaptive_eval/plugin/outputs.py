@@ -1,0 +1,79 @@
+"""Where a run writes its reports: no two to one file, none over what is no report, none left from an earlier run."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pytest_adaptive_eval.config import Settings
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["check_outputs", "clear_outputs"]
+
+#: How each report begins, white space apart and in lower case.
+_HEADS = {"record": rb'{"run":', "junit": rb"<\?xml", "html": rb"<!doctypehtml>"}
+#: Bytes that tell.
+_HEAD = 200
+
+
+def _outputs(settings: Settings) -> dict[str, Path]:
+    """The reports that are wanted, by the end of their flag's name."""
+    wanted = {"record": settings.record, "junit": settings.junit, "html": settings.html}
+    return {name: path for name, path in wanted.items() if path is not None}
+
+
+def check_outputs(config: pytest.Config, settings: Settings) -> None:
+    """Refuse a file that is named twice.
+
+    Raises
+    ------
+    ConfigError
+        Two reports go to one file, or one to the baseline's.
+    """
+    folder = config.invocation_params.dir
+    named = {f"--adaptive-eval-{name}": path for name, path in _outputs(settings).items()}
+    if (xml := getattr(config.option, "xmlpath", None)) is not None:
+        named["--junitxml"] = folder / os.path.expandvars(Path(xml).expanduser())
+    if settings.baseline is not None:
+        named["--adaptive-eval-baseline"] = folder / settings.baseline
+    seen: dict[Path, str] = {}
+    for flag, path in named.items():
+        with suppress(OSError, ValueError):  # no path can be that: who uses it says so
+            path = path.resolve()
+        other = seen.setdefault(path, flag)
+        if other != flag:
+            raise ConfigError(f"{other} and {flag} both name {path}: one would be lost, so give each a file of its own")
+
+
+def clear_outputs(settings: Settings) -> None:
+    """Take reports of an earlier run out of the way: a run that dies must not seem to have passed.
+
+    Raises
+    ------
+    pytest.UsageError
+        Something else lies there, or nothing can be written there.
+    """
+    for name, path in _outputs(settings).items():
+        try:
+            if path.exists() and not path.is_file():
+                raise OSError("it is not a regular file")
+            if path.exists() and not _is_report(path, name):
+                raise OSError("it holds something else, which would be lost")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            path.unlink()
+        except OSError as error:
+            raise pytest.UsageError(
+                f"{path}: the report of this run could not be written there: {error.strerror or error}; choose another "
+                "path"
+            ) from None
+
+
+def _is_report(path: Path, name: str) -> bool:
+    with path.open("rb") as file:
+        head = re.sub(rb"\s", b"", file.read(_HEAD)).lower()
+    return not head or re.match(_HEADS[name], head) is not None
