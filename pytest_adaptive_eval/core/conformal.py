@@ -16,9 +16,11 @@ outer `OUTER` of them that error counts `FURTHER` times.
 
 High projections are mostly too high, and low ones too low, as luck has its part
 in either: the line by least squares through errors and projections tells how
-much.  Within the population it belongs into the interval's middle, and for a
-subject from outside it misleads.  So `REGRESSED` of it is put in, and taken out
-of the errors, each without the subject's own part in it (the jackknife).
+much.  Within the population that belongs into the interval's middle, and for a
+subject from outside it misleads, so that `REGRESSED` of it is taken out of the
+errors.  The line goes through the new subject's error too, whatever that may
+be, so that all N + 1 subjects are treated alike and the bound above stays exact
+(full conformal prediction by regression, Nouretdinov et al. 2001).
 """
 
 from __future__ import annotations
@@ -144,43 +146,31 @@ class Conformal:
                 f"{n} calibration subjects cannot give an interval at {100 * _both(confidence):.4g} %: at least "
                 f"{subjects_needed(confidence)} are needed; calibrate with more, or lower the confidence"
             )
-        expected, residuals = self.expected_error(accuracy)
-        shift = REGRESSED * expected
-        reach = float(np.sort(np.abs(REGRESSED * residuals + (1.0 - REGRESSED) * np.array(self.errors)))[k - 1])
+        worst, best = self._errors_in_reach(accuracy, k)
         least, most = np.quantile(self.projected, [OUTER, 1.0 - OUTER]) if self.projected else (-math.inf, math.inf)
         below = self.below * (FURTHER if accuracy <= least else 1.0) if accuracy <= self.weak else 0.0
         above = self.above * (FURTHER if accuracy >= most else 1.0) if accuracy >= self.strong else 0.0
-        low, high = accuracy + scale * min(below, shift - reach), accuracy + scale * max(above, shift + reach)
+        low, high = accuracy + scale * min(below, worst), accuracy + scale * max(above, best)
         middle = min(max(accuracy, 0.0), 1.0)
         return Interval(middle, min(max(low, 0.0), middle), max(min(high, 1.0), middle), confidence, "conformal")
 
-    def expected_error(self, accuracy: float) -> tuple[float, Array]:
-        """Error to expect at a projection, in scales, and what the errors were apart from that.
+    def _errors_in_reach(self, accuracy: float, k: int) -> tuple[float, float]:
+        """Least and largest error of a subject of this projection that is no larger than the k-th of the others'.
 
-        By the line of least squares through the errors of `projected`, which
-        goes on level beyond them.
-
-        Parameters
-        ----------
-        accuracy : float
-            The projection of a subject.
-
-        Returns
-        -------
-        expected : float
-            0 where no projections were kept, or all are alike.
-        residuals : array, shape (N,)
-            In the order of `errors`, each from a line without its subject.
+        Each is compared apart from `REGRESSED` of the line through all of them.  With the new error z these
+        residuals are ``u + v z``, and that of the new subject is the larger one outside of two roots, between which
+        lies the z that makes it 0: the errors in reach are one interval.
         """
-        errors, projected = np.array(self.errors), np.array(self.projected)
-        if not len(projected) or np.ptp(projected) < TIE:
-            return 0.0, errors
-        beside = projected - projected.mean()
+        errors, places = np.array(self.errors), np.array([*self.projected, accuracy])
+        n, beside = len(errors), places - places.mean()
         squares = float(beside @ beside)
-        slope, level = float(beside @ errors) / squares, float(errors.mean())
-        residuals = (errors - level - slope * beside) / (1.0 - beside**2 / squares)
-        at = min(max(accuracy, float(projected.min())), float(projected.max())) - float(projected.mean())
-        return level + slope * at, residuals
+        share = REGRESSED if len(places) == n + 1 and np.ptp(places) > TIE else 0.0
+        u, v = np.append(errors, 0.0), np.append(np.zeros(n), 1.0)
+        if share:
+            u -= share * (errors.sum() / (n + 1) + beside * float(beside[:n] @ errors) / squares)
+            v -= share * (1.0 / (n + 1) + beside * beside[n] / squares)
+        roots = np.stack([(u[:n] - u[n]) / (v[n] - v[:n]), -(u[:n] + u[n]) / (v[n] + v[:n])])
+        return float(np.sort(roots.min(axis=0))[n - k]), float(np.sort(roots.max(axis=0))[k - 1])
 
     def to_json(self) -> dict[str, Any]:
         """For the bank's file."""

@@ -120,8 +120,7 @@ class Predictive:
         _refuse_unless_finite(accuracy, scale)
         if n < 2:
             raise EstimationError(f"{n} replayed errors: at least 2 are needed for a distribution")
-        expected, residuals = table.expected_error(accuracy)
-        errors = np.sort(expected + residuals)
+        errors = _errors_at(table, accuracy)
         levels = _levels()
         quantiles = np.interp(levels, np.arange(1, n + 1) / (n + 1), errors)
         outer = int(np.searchsorted(levels, 1.0 / (n + 1)))  # draws beyond the outermost error of a side
@@ -186,6 +185,20 @@ def _refuse_unless_finite(estimate: float, spread: float) -> None:
         raise EstimationError(
             f"an accuracy of {estimate!r} with an error of {spread!r}: expected finite numbers, the error at least 0"
         )
+
+
+def _errors_at(table: Conformal, accuracy: float) -> Array:
+    """The replayed errors as they would be of subjects of this projection, shape (N,), ascending."""
+    errors, projected = np.array(table.errors), np.array(table.projected)
+    if not len(projected) or np.ptp(projected) < TIE:
+        return np.sort(errors)
+    beside = projected - projected.mean()
+    squares = float(beside @ beside)
+    slope = float(beside @ errors) / squares
+    level = errors.mean()
+    residuals = (errors - level - slope * beside) / (1.0 - beside**2 / squares)
+    at = min(max(accuracy, float(projected.min())), float(projected.max())) - projected.mean()
+    return np.sort(level + slope * at + residuals)
 
 
 def _mean_excess(descending: Array) -> float:

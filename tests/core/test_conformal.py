@@ -12,7 +12,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from pytest_adaptive_eval.core.conformal import Conformal, combined, conformal_scale, subjects_needed
+from pytest_adaptive_eval.core.conformal import (
+    FURTHER,
+    REGRESSED,
+    Conformal,
+    combined,
+    conformal_scale,
+    subjects_needed,
+)
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.errors import EstimationError
 
@@ -47,6 +54,69 @@ def test_intervals_cover_as_often_as_they_say(errors, confidence):
 def test_no_interval_is_wider_than_it_needs_to_be(confidence, missed):
     errors = np.random.default_rng(1).normal(size=40).tolist()  # no two alike
     assert misses(errors, confidence) == missed == round(40 * 2 * (1 - confidence))
+
+
+def with_projections(errors, projected, below=0.0, above=0.0):
+    order = np.argsort(errors, kind="stable")
+    pairs = (tuple(np.asarray(values, dtype=float)[order].tolist()) for values in (errors, projected))
+    errors, projected = pairs
+    return Conformal("policy", errors, below, above, weak=1.0, strong=0.0, projected=projected)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(st.floats(-3, 3), st.floats(0.2, 0.8)), min_size=6, max_size=30), st.sampled_from([0.8, 0.9]))
+def test_they_cover_as_often_with_regression_to_the_mean(pairs, confidence):
+    """The line goes through all N + 1 subjects, whoever is the new one, so that nothing is lost by fitting it."""
+    assume(len(pairs) > subjects_needed(confidence))
+    missed = 0
+    for s, (error, projection) in enumerate(pairs):
+        errors, projected = zip(*(pairs[:s] + pairs[s + 1 :]), strict=True)
+        found = with_projections(errors, projected).interval(projection, 0.01, confidence)
+        low, high = (found.low - projection) / 0.01, (found.high - projection) / 0.01
+        # the interval holds its projection too, and may be wider for it
+        missed += not min(low, 0.0) - 1e-9 <= error <= max(high, 0.0) + 1e-9
+    assert missed <= math.floor(len(pairs) * 2 * (1 - confidence) + 1e-9)
+
+
+@pytest.mark.parametrize("projection", [0.1, 0.5, 0.8])
+def test_the_errors_in_reach_are_those_that_a_search_finds(projection):
+    rng = np.random.default_rng(3)
+    projected = rng.uniform(0.3, 0.7, 30)
+    errors = rng.normal(size=30) - 6.0 * (projected - 0.5)
+    found = with_projections(errors, projected).interval(projection, 0.01, 0.95)
+    places = np.append(projected, projection)
+    inside = []
+    for z in np.linspace(-8, 8, 3201):
+        both = np.append(errors, z)
+        slope, level = np.polyfit(places - places.mean(), both, 1)
+        own = np.abs(both - REGRESSED * (level + slope * (places - places.mean())))
+        if (own[:-1] < own[-1]).sum() < math.ceil(31 * 0.9):
+            inside.append(z)
+    assert np.diff(inside).max() < 0.006  # one interval
+    low, high = min(0.0, inside[0]), max(0.0, inside[-1])
+    assert found.low == pytest.approx(projection + 0.01 * low, abs=1e-4)
+    assert found.high == pytest.approx(projection + 0.01 * high, abs=1e-4)
+
+
+def test_regression_to_the_mean_moves_the_interval_and_narrows_it():
+    rng = np.random.default_rng(4)
+    projected = rng.normal(0.5, 0.1, 200)
+    errors = rng.normal(size=200) - 15.0 * (projected - 0.5)
+    line, plain = with_projections(errors, projected), table(errors)
+    middle, strong = line.interval(0.5, 0.01), line.interval(0.6, 0.01)
+    assert middle.high - middle.low < 0.85 * (plain.interval(0.5, 0.01).high - plain.interval(0.5, 0.01).low)
+    assert (strong.low + strong.high) / 2 == pytest.approx(0.6 - 0.01 * REGRESSED * 1.5, abs=0.002)
+    alike = with_projections(errors, np.full(200, 0.5))
+    assert alike.interval(0.5, 0.01) == plain.interval(0.5, 0.01)
+
+
+def test_extrapolation_reaches_further_beyond_the_outer_subjects():
+    projected = np.linspace(0.4, 0.6, 41)
+    far = with_projections(np.tile([-1.0, 1.0], 21)[:41], projected, below=-5.0, above=4.0)
+    for projection, low, high in ((0.5, 1.0, 1.0), (0.59, 1.0, FURTHER), (0.41, FURTHER, 1.0)):
+        found = far.interval(projection, 0.01)
+        assert found.low == pytest.approx(projection - 0.05 * low)
+        assert found.high == pytest.approx(projection + 0.04 * high)
 
 
 def test_bounds_are_an_order_statistic():
