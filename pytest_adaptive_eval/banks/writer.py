@@ -65,7 +65,7 @@ def write_bank(
     in_formats : FormatScale, optional
         Parameters of the items in formats.
     replace : bool
-        Whether a folder in place may be replaced.
+        Whether a bank folder in place may be replaced.
 
     Returns
     -------
@@ -81,6 +81,8 @@ def write_bank(
         raise BankError(f"{path}: a bank folder's name ends with .bank")
     if path.exists() and not replace:
         raise BankError(f"{path} exists; choose another name or replace it explicitly")
+    if path.exists() and not (path / "bank.json").is_file():
+        raise BankError(f"{path} is no bank folder, and nothing else is replaced; choose another name")
     slopes = np.asarray(discrimination, dtype="<f8")
     slopes = slopes[:, None] if slopes.ndim == 1 else slopes
     intercept = np.asarray(intercept, dtype="<f8")

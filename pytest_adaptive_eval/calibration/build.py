@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -187,6 +187,19 @@ def calibrate(
 
     fit = given or recipe(together.scores, tick)
     quality = assess(together.scores, fit, None if given else recipe, together.items, progress)
+    if items is None:
+        textless = MappingProxyType({"textless": True})
+        texts = [Item(id=name, meta=textless) for name in together.items]
+    else:
+        by_id = {item.id: item for item in items}
+        texts = [by_id[name] for name in together.items]
+    scale = None
+    if formats is not None and not fit.interrupted:
+        low = np.array([LOW_QUALITY in item.meta for item in texts])
+        scale = _scale(*formats, together, low, seed, progress)
+        if not scale.report["converged"]:
+            found = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
+            quality = replace(quality, problems=(*quality.problems, found))
     tables: list[Conformal] = []
     if policies and given is not None:
         note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
@@ -211,17 +224,7 @@ def calibrate(
                 seed=seed,
                 progress=progress,
             )
-    if items is None:
-        textless = MappingProxyType({"textless": True})
-        texts = [Item(id=name, meta=textless) for name in together.items]
-    else:
-        by_id = {item.id: item for item in items}
-        texts = [by_id[name] for name in together.items]
     known = _completed(together.scores, fit, given is not None).mean(axis=1)
-    scale = None
-    if formats is not None and not fit.interrupted:
-        low = np.array([LOW_QUALITY in item.meta for item in texts])
-        scale = _scale(*formats, together, low, seed, progress)
     return Built(together, texts, fit, quality, tables, tuple(known.tolist()), scale)
 
 

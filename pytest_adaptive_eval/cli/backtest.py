@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.cli.formats import format_backtest_command
 from pytest_adaptive_eval.cli.options import (
     PASSED,
+    RECIPE,
     budgets_of,
     names_of,
+    put,
     read,
     recipe_of,
+    refuse,
     screen,
     width,
     with_dimensions,
@@ -31,12 +33,13 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.item import Item
     from pytest_adaptive_eval.core.responses import Responses
 
-__all__ = ["BUDGETS", "POLICIES", "SPLITS", "backtest_command"]
+__all__ = ["BUDGETS", "CONFIDENCE", "POLICIES", "SPLITS", "backtest_command"]
 
 #: Unless told otherwise, of subjects x items.
 POLICIES = "estimate,random,maximum-information"
 BUDGETS = "1%,2%,5%"
 SPLITS = 20
+CONFIDENCE = 0.975
 
 
 def _sizes(path: Path, responses: Responses) -> list[float]:
@@ -73,8 +76,12 @@ def _of_bank(options: argparse.Namespace) -> tuple[ItemBank, Responses]:
 
     if options.responses is None:
         raise ConfigError(f"{options.source} is a bank: give --responses with the answers of subjects to interview")
-    if flag := next((flag for flag in ("test", "stratify") if getattr(options, flag) is not None), None):
-        raise ConfigError(f"--{flag} is for splits of responses; with a bank all other subjects are interviewed")
+    refuse(
+        options,
+        ("test", "stratify", "splits"),
+        "is for splits of responses, and with a bank all other subjects are interviewed",
+    )
+    refuse(options, RECIPE, f"is for banks that are calibrated here, and {options.source} has its parameters")
     bank = read_bank(options.source)
     found = read(options, options.responses)
     place = {name: i for i, name in enumerate(found.items)}
@@ -149,9 +156,10 @@ def backtest_command(options: argparse.Namespace) -> int:
 
     if in_formats(options.source):
         return format_backtest_command(options)
-    if options.low_quality:
-        raise ConfigError(f"--low-quality goes with responses in formats, and {options.source} holds none")
+    refuse(options, ("low-quality", "repeats"), f"goes with responses in formats, and {options.source} holds none")
     options.policy, options.budget = options.policy or POLICIES, options.budget or BUDGETS
+    if options.confidence is None:
+        options.confidence = CONFIDENCE
     if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(ALL)):
         raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(ALL)}, and all")
     if not 0.5 < options.confidence < 1:
@@ -160,7 +168,8 @@ def backtest_command(options: argparse.Namespace) -> int:
         raise ConfigError(f"--plot {options.plot}: the picture is an SVG; name a file that ends with .svg")
     for flag in ("json", "plot"):
         if (path := getattr(options, flag)) is not None:
-            writable(f"--{flag}", path)
+            read_here = (options.source, options.responses, options.items, options.stratify, options.families)
+            writable(f"--{flag}", path, read_here)
     recipe = recipe_of(options)
     bank = None
     if (options.source / "bank.json").is_file():
@@ -180,6 +189,11 @@ def backtest_command(options: argparse.Namespace) -> int:
         work = list(splits(responses, options.splits or SPLITS, test=test, seed=options.seed, strata=strata))
         if options.intervals and not conformal_possible(responses.of(work[0].train), options.confidence):
             screen.note(f"left out: conformal intervals, for which {len(work[0].train)} subjects are too few")
+    if responses.observed < 1:
+        screen.note(
+            f"{100 * responses.observed:.3g} % of the scores are there: what is taken for a subject's accuracy over "
+            "all items is that over the items it answered"
+        )
     budgets = budgets_of(options, len(responses.items))
     categories = _categories(options, bank, responses.items)
     names = _chosen(options, bank, categories)
@@ -194,11 +208,11 @@ def backtest_command(options: argparse.Namespace) -> int:
         "categories": categories,
     }
     result = merged_parts(_one_split, (responses, settings), list(enumerate(work)), options.jobs, "split").to_json()
-    sys.stdout.write("\n".join(backtest_lines(result, width())) + "\n")
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if options.plot is not None:
         options.plot.write_text(backtest_svg(result), encoding="utf-8")
+    put("\n".join(backtest_lines(result, width())) + "\n")
     return PASSED
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +13,13 @@ from pytest_adaptive_eval.cli.options import (
     INTERRUPTED,
     NOT_PASSED,
     PASSED,
+    RECIPE,
     budgets_of,
     names_of,
+    put,
     read,
     recipe_of,
+    refuse,
     screen,
     width,
     with_dimensions,
@@ -47,16 +49,21 @@ def calibrate_command(options: argparse.Namespace) -> int:
             raise ConfigError(f"-o {output}: a bank folder's name ends with .bank")
         if output.exists() and not options.replace:
             raise ConfigError(f"-o {output} exists: choose another name, or give --replace")
+        if output.exists() and not (output / "bank.json").is_file():
+            raise ConfigError(f"-o {output} is no bank folder, and nothing else is replaced: choose another name")
         writable("-o", output)
     names = [] if options.policy == "none" else names_of(options, "policy")
     known = [name for name in POLICIES if name != LADDER]  # a bank has no levels to climb
     if unknown := [name for name in names if name not in known]:
         raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(known)}, and none")
+    if options.parameters is not None:
+        refuse(options, RECIPE, "is for a fit, which --parameters takes the place of")
     recipe = recipe_of(options)
     items = None if options.items is None else list(read_bank(options.items).items)
     formats = None
     if options.formats is not None:
-        formats = read_in_formats([options.source])
+        refuse(options, ("format", "orientation", "metric"), "is not for responses in formats")
+        formats = read_in_formats([options.source], options.filter, options.families)
     responses = matched(read(options, options.source) if formats is None else formats.whole, items, screen.note)
     n = len(responses.items)
     counts = {resolve_budget(budget, n): budget for budget in budgets_of(options, n)}
@@ -84,9 +91,9 @@ def calibrate_command(options: argparse.Namespace) -> int:
     lines = calibration_lines(quality.to_json(), len(built.conformal), width())
     if built.in_formats is not None:
         lines += format_lines(built.in_formats.items.modalities.parts, built.in_formats.report, width())
-    # what was left half-way is kept, but takes nobody's place
-    wanted = quality.trusted or options.force or (interrupted and output is not None and not output.exists())
-    if output is not None and wanted:
+    if output is not None and interrupted and output.exists():
+        lines.append(f"nothing was written: what was left half-way does not take the place of {output}")
+    elif output is not None and (interrupted or quality.trusted or options.force):
         bank = built.write(write_bank, output, replace=options.replace)
         untrusted = "" if quality.trusted else ", marked untrusted"
         lines.append(f"wrote {output}: {len(bank)} items, scale {bank.scale}{untrusted}")
@@ -94,7 +101,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
             lines.append("it has no texts and cannot be asked: give --items for that")
     elif output is not None:
         lines.append("nothing was written; --force writes it all the same, marked untrusted")
-    sys.stdout.write("\n".join(lines) + "\n")
+    put("\n".join(lines) + "\n")
     if interrupted:
         return INTERRUPTED
     return PASSED if quality.trusted else NOT_PASSED

@@ -11,10 +11,10 @@ from typing import Any
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.cli.backtest import BUDGETS as DEFAULT_BUDGETS
-from pytest_adaptive_eval.cli.backtest import POLICIES, SPLITS, backtest_command
+from pytest_adaptive_eval.cli.backtest import CONFIDENCE, POLICIES, SPLITS, backtest_command
 from pytest_adaptive_eval.cli.calibrate import calibrate_command
-from pytest_adaptive_eval.cli.formats import FORMAT_BUDGETS
-from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, PASSED, USAGE, screen
+from pytest_adaptive_eval.cli.formats import FORMAT_BUDGETS, REPEATS
+from pytest_adaptive_eval.cli.options import INTERRUPTED, NOT_PASSED, USAGE, open_streams, put, screen
 from pytest_adaptive_eval.cli.plan import plan_command
 from pytest_adaptive_eval.cli.records import add_record_verbs
 from pytest_adaptive_eval.cli.refine import refine_command
@@ -30,14 +30,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 passed, 1 not passed (a refused bank), 2 interrupted, 4 a mistake of use.
     """
+    open_streams()
     parser = _parser()
-    options = parser.parse_args(arguments)
+    try:
+        options = parser.parse_args(arguments)
+    finally:
+        put("")  # --help and --version too may have lost their reader
     if "run_command" not in options:
         parser.print_help(sys.stderr)
         return USAGE
     try:
         code: int = options.run_command(options)
-        sys.stdout.flush()
     except UsageError as error:
         screen.say(f"adaptive-eval: error: {error}")
         return USAGE
@@ -47,9 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         screen.say("adaptive-eval: interrupted; nothing was written")
         return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone, as in `... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return PASSED
     except OSError as error:
         screen.say(f"adaptive-eval: error: {error.filename or 'a file'}: {error.strerror or error}; check the path")
         return USAGE
@@ -129,14 +129,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--stratify", metavar="CSV", type=Path, help=text)
     text = "coverage and width of all intervals; calibrates several times as often"
     add("--intervals", action="store_true", help=text)
-    text = "of each one-sided bound (%(default)s: a 95 %% interval)"
-    add("--confidence", metavar="C", type=float, default=0.975, help=text)
+    text = f"of each one-sided bound ({CONFIDENCE}: a 95 %% interval)"
+    add("--confidence", metavar="C", type=float, help=text)
     add("--json", metavar="FILE", type=Path, help="write the table as JSON")
     add("--plot", metavar="FILE.svg", type=Path, help="draw ranking accuracy by budget")
     add("--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
     _low_quality_argument(backtest)
-    text = "in formats, interviews a subject of policies that draw (%(default)s)"
-    add("--repeats", metavar="N", type=_count, default=10, help=text)
+    text = f"in formats, interviews a subject of policies that draw ({REPEATS})"
+    add("--repeats", metavar="N", type=_count, help=text)
     _recipe_arguments(backtest)
     backtest.set_defaults(run_command=backtest_command)
 
@@ -224,11 +224,11 @@ def _recipe_arguments(parser: argparse.ArgumentParser) -> None:
     from pytest_adaptive_eval.calibration.variational import MODELS
 
     add = parser.add_argument_group("calibration").add_argument
-    add("--model", choices=MODELS, default=Recipe().model, help="item response model (%(default)s)")
+    add("--model", choices=MODELS, help=f"item response model ({Recipe().model})")
     text = f"of mirt: a number, or auto by held-out likelihood ({DIMENSIONS})"
     add("--dimensions", metavar="D", help=text)
-    text = "map is fast; svi is AutoJudger's, by Pyro (%(default)s)"
-    add("--engine", choices=ENGINES, default="map", help=text)
+    text = f"map is fast; svi is AutoJudger's, by Pyro ({Recipe().engine})"
+    add("--engine", choices=ENGINES, help=text)
     add("--device", help="torch device such as cuda (numpy on the processor when omitted)")
     add("--limit", metavar="N", type=_count, help="largest number of iterations")
     add("--seed", metavar="N", type=_seed, default=0, help="of splits, folds and draws (%(default)s)")

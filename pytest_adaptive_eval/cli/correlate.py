@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.cli.options import PASSED, screen
+from pytest_adaptive_eval.cli.options import PASSED, screen, spare
 from pytest_adaptive_eval.cli.records import open_history, save, say, which
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -27,7 +27,10 @@ def correlate_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.core.correlation import CONFIDENCE, measures, table
     from pytest_adaptive_eval.reports.correlation import correlation_lines
 
-    measured = measures(interview for _, interview in open_history(options.source).interviews(**which(options)))
+    writes = {"--json": options.json}
+    spare(writes, [options.reference])
+    history = open_history(options.source, writes)
+    measured = measures(interview for _, interview in history.interviews(**which(options)))
     if not measured:
         raise ConfigError(f"no interview in {options.source} is like that and has an accuracy or an area")
     for one in measured:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import PASSED, budgets_of, names_of, screen, width, writable
+from pytest_adaptive_eval.cli.options import (
+    PASSED,
+    RECIPE,
+    budgets_of,
+    names_of,
+    put,
+    refuse,
+    screen,
+    width,
+    writable,
+)
 from pytest_adaptive_eval.cli.processes import merged_parts
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -24,22 +33,25 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-__all__ = ["FORMAT_BUDGETS", "format_backtest_command", "read_formats", "read_in_formats"]
+__all__ = ["FORMAT_BUDGETS", "REPEATS", "format_backtest_command", "read_formats", "read_in_formats"]
 
-#: Budgets of a backtest in formats unless told otherwise.
+#: Budgets of a backtest in formats, and interviews a subject of policies that draw, unless told otherwise.
 FORMAT_BUDGETS = "5%,10%,30%,50%"
+REPEATS = 10
 
 
-def read_in_formats(sources: Sequence[Path], bank: str | None = None) -> FormatResponses:
-    """Responses in formats, for a fit of M2 or M3; `bank` as in `read_format_responses`."""
-    from pytest_adaptive_eval.banks.responses import read_format_responses
+def read_in_formats(sources: Sequence[Path], bank: str | None = None, families: Path | None = None) -> FormatResponses:
+    """Responses in formats, for a fit of M2 or M3; `bank` and `families` as in `read_format_responses`."""
+    from pytest_adaptive_eval.banks.responses import in_formats, read_format_responses
 
     try:
         import torch  # noqa: F401
     except ImportError:
         raise ConfigError("fits of M2 and M3 need torch: pip install pytest-adaptive-eval[hf]") from None
+    if bank is not None and all(map(in_formats, sources)):
+        raise ConfigError(f"--filter {bank}: the bank of recorded runs, and {sources[0]} is a table; leave it out")
     screen.progress(f"reading {sources[0]}")
-    return read_format_responses(sources, bank=bank, note=screen.note)
+    return read_format_responses(sources, bank=bank, families=families, note=screen.note)
 
 
 def read_formats(
@@ -80,11 +92,8 @@ def format_backtest_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS
     from pytest_adaptive_eval.reports.formats import format_backtest_lines
 
-    for flag in ("responses", "test", "stratify", "plot", "families", "orientation", "format", "metric"):
-        if getattr(options, flag) is not None:
-            raise ConfigError(f"--{flag} is not for responses in formats, which {options.source} holds; leave it out")
-    if options.intervals:
-        raise ConfigError(f"--intervals is not for responses in formats, which {options.source} holds; leave it out")
+    others = ("responses", "test", "stratify", "plot", "families", "orientation", "format", "metric", "intervals")
+    refuse(options, (*others, "confidence", *RECIPE), f"is not for responses in formats, which {options.source} holds")
     options.budget = options.budget or FORMAT_BUDGETS
     names = list(FORMAT_CONTENDERS) if options.policy in (None, "all") else names_of(options, "policy")
     if unknown := [name for name in names if name not in FORMAT_CONTENDERS]:
@@ -92,7 +101,7 @@ def format_backtest_command(options: argparse.Namespace) -> int:
             f"--policy {unknown[0]}: with responses in formats known are {', '.join(FORMAT_CONTENDERS)}, and all"
         )
     if options.json is not None:
-        writable("--json", options.json)
+        writable("--json", options.json, [options.source, options.items, *options.low_quality])
     items = None if options.items is None else list(read_bank(options.items).items)
     found, low = read_formats([options.source], options.low_quality, items, options.filter)
     budgets = budgets_of(options, found.scores[0].size)
@@ -102,13 +111,13 @@ def format_backtest_command(options: argparse.Namespace) -> int:
         "low": low,
         "contenders": names,
         "budgets": budgets,
-        "repeats": options.repeats,
+        "repeats": options.repeats or REPEATS,
         "seed": options.seed,
     }
     result = merged_parts(_one_target, shared, targets, options.jobs, "subject").to_json()
-    sys.stdout.write("\n".join(format_backtest_lines(result, width())) + "\n")
     if options.json is not None:
         options.json.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    put("\n".join(format_backtest_lines(result, width())) + "\n")
     return PASSED
 
 

@@ -24,7 +24,7 @@ def history_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.core.rounds import envelopes, ladder_of
     from pytest_adaptive_eval.reports.history import envelope_lines, history_lines
 
-    history = open_history(options.source)
+    history = open_history(options.source, {"--json": options.json})
     if options.last is not None and options.last < 1:
         raise ConfigError(f"--last {options.last}: expected a number of at least 1")
     if options.levels:
@@ -60,7 +60,8 @@ def compare_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.core.comparison import compare
     from pytest_adaptive_eval.reports.history import comparison_lines
 
-    before, after = (open_run(name, options.source) for name in (options.before, options.after))
+    writes = {"--json": options.json}
+    before, after = (open_run(name, options.source, writes) for name in (options.before, options.after))
     old = {interview.name: interview for interview in before.interviews}
     found = [compare(old[new.name], new) for new in after.interviews if new.name in old]
     if not found:
@@ -85,7 +86,15 @@ def drift_command(options: argparse.Namespace) -> int:
     url = None
     if options.webhook is not None and not (url := os.environ.get(options.webhook)):
         raise ConfigError(f"--webhook {options.webhook}: the environment has no such variable, or it is empty")
-    history = open_history(options.source)
+    history = open_history(options.source, {"--json": options.json})
+    patterns = {name: pattern for name, pattern in which(options).items() if pattern != "*"}
+    known = sorted({one.name for _, one in history.interviews()})
+    if known and not any(history.evaluations(**patterns)):
+        told = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
+        raise ConfigError(
+            f"{told}: nothing in {options.source} is like that, and nothing would be watched; its evaluations are "
+            f"{', '.join(known[:10])}"
+        )
     series = history.series(since=options.since, **which(options))
     alarms = monitor(series, average_run_length=options.average_run_length)
     last: dict[str, tuple[str, str]] = {}  # the newest run of each evaluation
@@ -97,14 +106,16 @@ def drift_command(options: argparse.Namespace) -> int:
     if options.json:
         rows = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
         save(options.json, {"series": [asdict(one) for one in series], "alarms": rows})
-    say(drift_lines(series, alarms, newest, width()))
-    if not series:
-        say([_unwatched(history, options)])
-    if news and url:
-        from pytest_adaptive_eval.alerts import payload, send
+    try:
+        if news and url:
+            from pytest_adaptive_eval.alerts import payload, send
 
-        send(url, payload(news, run=history.newest, report_url=options.link))
-        screen.note("the webhook was told")
+            send(url, payload(news, run=history.newest, report_url=options.link))
+            screen.note("the webhook was told")
+    finally:  # the alarm is told here too where the webhook cannot be
+        say(drift_lines(series, alarms, newest, width()))
+        if not series:
+            say([_unwatched(history, options)])
     return NOT_PASSED if news else PASSED
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -20,13 +22,18 @@ __all__ = [
     "INTERRUPTED",
     "NOT_PASSED",
     "PASSED",
+    "RECIPE",
     "USAGE",
     "Screen",
     "budgets_of",
     "names_of",
+    "open_streams",
+    "put",
     "read",
     "recipe_of",
+    "refuse",
     "screen",
+    "spare",
     "width",
     "with_dimensions",
     "writable",
@@ -37,6 +44,28 @@ PASSED = 0
 NOT_PASSED = 1
 INTERRUPTED = 2
 USAGE = 4
+#: Options of a fit.
+RECIPE = ("model", "dimensions", "engine", "device", "limit")
+
+
+def open_streams() -> None:
+    """Let standard output and error take any text: they escape what they cannot encode, and if closed swallow all."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 -- to the process's end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def put(text: str, stream: TextIO | None = None) -> None:
+    """Write text to standard output, or to another stream, at once; to nowhere when its reader has gone."""
+    stream = stream or sys.stdout
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:  # as in `... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Screen:
@@ -47,8 +76,7 @@ class Screen:
     def progress(self, text: str) -> None:
         """Show what is being done in place of what was; nothing where there is no terminal."""
         if sys.stderr.isatty() and (text or self.busy):
-            sys.stderr.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
-            sys.stderr.flush()
+            put(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", sys.stderr)
             self.busy = bool(text)
 
     def say(self, text: str) -> None:
@@ -56,7 +84,7 @@ class Screen:
         from pytest_adaptive_eval.reports.text import clean_terminal
 
         self.progress("")
-        sys.stderr.write(clean_terminal(text) + "\n")
+        put(clean_terminal(text) + "\n", sys.stderr)
 
     def note(self, text: str) -> None:
         """Something that was decided."""
@@ -86,15 +114,16 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options say, without the dimensions where those are ``auto``."""
     from pytest_adaptive_eval.calibration.engines import Recipe
 
-    if options.engine == "svi" and options.model == "mirt":
+    model, engine = options.model or Recipe().model, options.engine or Recipe().engine
+    if engine == "svi" and model == "mirt":
         raise ConfigError("--engine svi fits 1pl (as AutoJudger), 2pl and 3pl: give --model 1pl, or --engine map")
     dimensions: int | None = None
     if options.dimensions not in (None, "auto"):
         if not options.dimensions.isdecimal() or int(options.dimensions) < 1:
             raise ConfigError(f"--dimensions {options.dimensions}: expected a number of at least 1, or auto")
         dimensions = int(options.dimensions)
-    if options.model != "mirt" and (options.dimensions == "auto" or dimensions not in (None, 1)):
-        raise ConfigError(f"--dimensions {options.dimensions} goes with --model mirt; {options.model} has one")
+    if model != "mirt" and (options.dimensions == "auto" or dimensions not in (None, 1)):
+        raise ConfigError(f"--dimensions {options.dimensions} goes with --model mirt; {model} has one")
     if options.device is not None:
         try:
             import torch
@@ -104,7 +133,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             raise ConfigError("--device needs torch: pip install pytest-adaptive-eval[hf]") from None
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             raise ConfigError(f"--device {options.device} cannot be used: {str(error).splitlines()[0]:.200}") from None
-    return Recipe(options.model, dimensions, options.engine, options.seed, options.device, options.limit)
+    return Recipe(model, dimensions, engine, options.seed, options.device, options.limit)
 
 
 def with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Responses) -> Recipe:
@@ -142,8 +171,24 @@ def budgets_of(options: argparse.Namespace, items: int) -> list[str]:
     return names
 
 
-def writable(flag: str, path: Path) -> None:
-    """Tell before hours of work, not after, that the result has no place."""
+def refuse(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
+    """Refuse options that were given and do not apply, rather than to drop them without a word."""
+    for flag in flags:
+        if getattr(options, flag.replace("-", "_")) not in (None, False, []):
+            raise ConfigError(f"--{flag} {why}; leave it out")
+
+
+def spare(writes: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
+    """Refuse to write over files that are read; `writes` are paths by their options."""
+    there = [Path(one) for one in inputs if one is not None and Path(one).exists()]
+    for flag, path in writes.items():
+        if path is not None and path.is_file() and any(map(path.samefile, there)):
+            raise ConfigError(f"{flag} {path} is a file that is read, and would be replaced: choose another name")
+
+
+def writable(flag: str, path: Path, inputs: Iterable[Path | None] = ()) -> None:
+    """Tell before hours of work, not after, that the result has no place, or that of an input."""
+    spare({flag: path}, inputs)
     folder = path.parent if flag != "-o" else next(p for p in (path.absolute().parents) if p.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise ConfigError(f"{flag} {path}: {folder} is not a folder that can be written to")

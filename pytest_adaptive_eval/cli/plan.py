@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.cli.options import PASSED
+from pytest_adaptive_eval.cli.options import PASSED, put
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,6 +35,11 @@ def plan_command(options: argparse.Namespace) -> int:
     target = options.at_least
     if target is None:
         target = accuracy_at(bank, 0.0) if bank.calibrated else 0.5
+    if not (target - margin > 0 or target + margin < 1):
+        raise ConfigError(
+            f"--margin {margin}: no accuracy lies so far from the threshold {number(target)}: give a smaller margin, "
+            "or another --at-least"
+        )
     threshold = Condition("accuracy", "at_least", target, confidence=confidence)
     decide, uniform = POLICIES["decide"], replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0)
     plain = replace(bank, calibrated=False) if bank.calibrated else bank
@@ -66,7 +70,7 @@ def plan_command(options: argparse.Namespace) -> int:
         f"{which} budget of {budget} questions gives the first a verdict with probability {chance:.2f}",
         f"fixed size: of a test that looks once, at the end, with power {options.power:.0%}",
     ]
-    sys.stdout.write("\n".join(lines) + "\n")
+    put("\n".join(lines) + "\n")
     return PASSED
 
 

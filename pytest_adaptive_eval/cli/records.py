@@ -6,11 +6,11 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import screen
+from pytest_adaptive_eval.cli.options import put, screen, spare
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -160,35 +160,43 @@ def which(options: argparse.Namespace) -> dict[str, str]:
     return {name: getattr(options, name) for name in ("evaluation", "subject", "bank")}
 
 
-def open_history(source: Path) -> History:
-    """The history at a place; says which files of it cannot be read."""
+def open_history(source: Path, writes: Mapping[str, Path | None]) -> History:
+    """The history at a place; says which files of it cannot be read, and spares them what is to be written."""
     from pytest_adaptive_eval.store.history import History
 
     history = History(source)
     for complaint in history.unread:
         screen.note(f"left out: {complaint}")
+    spare(writes, history.paths)
     return history
 
 
-def open_run(name: str, source: Path) -> RunRecord:
-    """The run of a path, an id or ``latest``."""
+def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunRecord:
+    """The run of a path, an id or ``latest``, sparing it what is to be written."""
     from pytest_adaptive_eval.store.runs import read_run
 
     path = Path(name)
     if path.suffix == ".json" or path.is_file():
+        spare(writes, [path])
         return read_run(path)
-    return open_history(source).find(name)
+    return open_history(source, writes).find(name)
 
 
-def bank_paths(options: argparse.Namespace) -> dict[str, Path]:
-    """Where ``--bank`` says that banks are."""
-    found = {}
+def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
+    """Where ``--bank`` says that banks of a run's evaluations are."""
+    known = [interview.name for interview in record.interviews if not isinstance(interview.bank.get("task"), dict)]
+    found: dict[str, Path] = {}
     for given in options.bank:
         name, sign, path = given.partition("=")
         if not (name and sign and path):
             raise ConfigError(f"--bank {given!r}: expected EVALUATION=PATH, such as --bank text=banks/text.bank")
         if not Path(path).exists():
             raise ConfigError(f"--bank {given!r}: there is no bank at {path}")
+        if name not in known:
+            have = ", ".join(known) or "none"
+            raise ConfigError(f"--bank {given!r}: the run's evaluations of a bank are {have}; name one of them")
+        if name in found:
+            raise ConfigError(f"--bank {given!r}: the bank of {name!r} was named before; give one")
         found[name] = Path(path)
     return found
 
@@ -200,11 +208,14 @@ def show(record: RunRecord) -> None:
 
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
+    parts: list[str] = []
+
     def write(text: str, **markup: bool) -> None:
         codes = [code for name, code in _CODES.items() if markup.get(name)] if coloured else []
-        sys.stdout.write(f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text)
+        parts.append(f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text)
 
     write_lines(summary_lines(record, width()), write)
+    put("".join(parts))
 
 
 def save(path: Path, data: Any) -> None:
@@ -214,4 +225,4 @@ def save(path: Path, data: Any) -> None:
 
 def say(lines: Sequence[str]) -> None:
     """Write lines to standard output."""
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    put("".join(f"{line}\n" for line in lines))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.formats import read_formats
-from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, screen, width, writable
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, put, refuse, screen, width, writable
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,17 +39,13 @@ def _twin(options: argparse.Namespace) -> int:
 
     if len(options.source) > 1 or options.output is None:
         raise ConfigError("--twin takes one bank, and -o FILE.jsonl for its twin")
-    for flag in ("items", "reasons", "size", "filter"):
-        if getattr(options, flag) is not None:
-            raise ConfigError(f"--{flag} goes with responses, not with --twin; leave it out")
+    refuse(options, ("items", "reasons", "size", "filter", "low-quality"), "goes with responses, not with --twin")
     items = contaminated(list(read_bank(options.source[0]).items), share=options.share / 100, seed=options.seed)
     write_items(options.output, items)
     kinds = Counter(item.meta[LOW_QUALITY] for item in items if LOW_QUALITY in item.meta)
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     bad = sum(kinds.values())
-    sys.stdout.write(
-        f"wrote {options.output}: {len(items) - bad} items, and {bad} of low quality by what is swapped: {told}\n"
-    )
+    put(f"wrote {options.output}: {len(items) - bad} items, and {bad} of low quality by what is swapped: {told}\n")
     return PASSED
 
 
@@ -67,7 +62,7 @@ def _refine(options: argparse.Namespace) -> int:
     if reasons is not None:
         if reasons.suffix not in (".csv", ".json"):
             raise ConfigError(f"--reasons {reasons}: name a file that ends with .csv or .json")
-        writable("--reasons", reasons)
+        writable("--reasons", reasons, [*options.source, *options.low_quality, options.items])
     items: list[Item] | None = None if options.items is None else list(read_bank(options.items).items)
     found, low = read_formats(options.source, options.low_quality, items, options.filter)
     if items is not None:
@@ -94,7 +89,7 @@ def _refine(options: argparse.Namespace) -> int:
             lines.append(f"wrote {options.output}: {len(kept)} items; calibrate makes a bank with parameters of it")
         else:
             lines.append("nothing was written: no item is kept")
-    sys.stdout.write("\n".join(lines) + "\n")
+    put("\n".join(lines) + "\n")
     return PASSED if result.kept else NOT_PASSED
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE, screen
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE, put, screen, spare
 from pytest_adaptive_eval.cli.records import bank_paths, open_run, show
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 
@@ -24,26 +23,46 @@ __all__ = ["merge_command", "report_command", "rescore_command"]
 
 
 def report_command(options: argparse.Namespace) -> int:
-    """Show a run and write its reports; returns the exit code."""
+    """Write a run's reports and show it; returns the exit code."""
+    names = ("html", "markdown", "junit", "responses", "studies")
+    writes = {f"--{name}": getattr(options, name) for name in names}
     try:
-        record = open_run(options.run, options.source)
+        record = open_run(options.run, options.source, writes)
     except AdaptiveEvalError:
         if options.github:  # whoever waits for the outputs must not take silence for success
             from pytest_adaptive_eval.reports.github import write_failure
 
-            write_failure(os.environ, sys.stdout.write)
+            write_failure(os.environ, put)
         raise
+    paths = bank_paths(options, record)
+    spare(writes, paths.values())
     series, alarms = _trend(record, options.source)
-    show(record)
-    if options.github:
-        from pytest_adaptive_eval.reports.github import write_github
+    try:
+        _write(options, record, paths, series, alarms)
+    finally:  # what was found is told whatever becomes of the files
+        show(record)
+        if options.github:
+            from pytest_adaptive_eval.reports.github import write_github
 
-        write_github(record, os.environ, sys.stdout.write, folder=Path.cwd(), alarms=alarms)
+            write_github(record, os.environ, put, folder=Path.cwd(), alarms=alarms)
+    return PASSED
+
+
+def _write(
+    options: argparse.Namespace,
+    record: RunRecord,
+    paths: Mapping[str, Path],
+    series: Sequence[Series],
+    alarms: Sequence[Alarm],
+) -> None:
+    """The files that the options name."""
     banks: dict[str, ItemBank] = {}
     if options.html or options.markdown or options.every_eval_ever:
         from pytest_adaptive_eval.config import recorded_banks
 
-        banks = recorded_banks(record, [Path.cwd()], bank_paths(options))
+        banks = recorded_banks(
+            record, [Path.cwd()], paths, unread=lambda error: screen.note(f"shown without questions: {error}")
+        )
     if options.html:
         from pytest_adaptive_eval.reports.page import write_page
 
@@ -63,7 +82,6 @@ def report_command(options: argparse.Namespace) -> int:
         write_gate_report(record, options.junit)
         screen.note(f"JUnit report: {options.junit}")
     _export(options, record, banks)
-    return PASSED
 
 
 def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, ItemBank]) -> None:
@@ -74,7 +92,7 @@ def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, 
 
     for what, path, studies in (("answers", options.responses, False), ("studies", options.studies, True)):
         if path:
-            rows = write_export(record, path, "csv" if path.suffix == ".csv" else "jsonl", studies=studies)
+            rows = write_export(record, path, "csv" if path.suffix.lower() == ".csv" else "jsonl", studies=studies)
             none = ": the run held no study" if studies and not record.studies else ""
             screen.note(f"{what}: {path}, {counted(rows, 'row')}{none}")
     if options.responses and record.studies and not options.studies:
@@ -108,32 +126,39 @@ def rescore_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.config import read_toml, recorded_banks
     from pytest_adaptive_eval.rescore import rescore
 
-    record = open_run(options.run, options.source)
+    writes = {"-o": options.output}
+    record = open_run(options.run, options.source, writes)
+    paths = bank_paths(options, record)
+    spare(writes, [options.gates, options.baseline, *paths.values()])
     folders, now = [Path.cwd()], datetime.now(UTC)
     new = rescore(
         record,
-        recorded_banks(record, folders, bank_paths(options), options.graders),
+        recorded_banks(record, folders, paths, options.graders, _refuse),
         gates=read_toml(options.gates) if options.gates else (),
         baseline=options.baseline,
         folders=folders,
         run=_new_id(now),
         now=now,
     )
-    show(new)
     _keep(new, options)
+    show(new)
     return PASSED if new.exit_status == 0 else NOT_PASSED
+
+
+def _refuse(error: Exception) -> None:
+    raise error
 
 
 def merge_command(options: argparse.Namespace) -> int:
     """Put several runs into one record; returns the worst exit code of theirs."""
     from pytest_adaptive_eval.core.copies import merged
 
-    records = [open_run(name, options.source) for name in options.runs]
+    records = [open_run(name, options.source, {"-o": options.output}) for name in options.runs]
     if len({record.run for record in records}) < len(records):
         raise ConfigError("a run is named twice")
     new = merged(records, _new_id(datetime.now(UTC)))
-    show(new)
     _keep(new, options)
+    show(new)
     return new.exit_status if new.exit_status in (PASSED, NOT_PASSED, USAGE) else NOT_PASSED
 
 

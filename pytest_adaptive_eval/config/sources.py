@@ -113,7 +113,11 @@ def _families() -> Mapping[str, TaskFamily]:
 
 
 def recorded_banks(
-    record: RunRecord, folders: Sequence[Path], paths: Mapping[str, Path] | None = None, graders: Sequence[str] = ()
+    record: RunRecord,
+    folders: Sequence[Path],
+    paths: Mapping[str, Path] | None = None,
+    graders: Sequence[str] = (),
+    unread: Callable[[Exception], object] = lambda _: None,
 ) -> dict[str, ItemBank]:
     """The banks of a record's interviews that are at hand.
 
@@ -126,11 +130,13 @@ def recorded_banks(
         Where the bank of an evaluation is now, by the evaluation's name.
     graders : sequence of str
         Modules whose functions may grade.
+    unread : callable
+        Called with the error of a bank that the record names, and that is there and cannot be read.
 
     Returns
     -------
     dict of str to ItemBank
-        By the evaluation's name; one whose bank is gone is left out.
+        By the evaluation's name; one whose bank is gone, or cannot be read, is left out.
 
     Raises
     ------
@@ -153,8 +159,10 @@ def recorded_banks(
         written = str(interview.bank.get("path") or "")
         place = next((folder / written for folder in folders if written and (folder / written).exists()), None)
         if place is not None:
-            with suppress(BankError, OSError):  # shown without its texts
+            try:
                 found[interview.name] = _part(read_bank(place, graders=graders, tasks=tasks), interview)
+            except (BankError, OSError) as error:
+                unread(error)
     return found
 
 

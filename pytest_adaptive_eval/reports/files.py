@@ -26,11 +26,11 @@ def write_whole(path: Path, data: bytes, what: str) -> None:
     UsageError
         The file cannot be written.
     """
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
     try:
-        if path.exists() and not path.is_file():
+        if not path.name or (path.exists() and not path.is_file()):
             raise UsageError(f"{path} is not a regular file, and {what} would replace it: choose another path")
         path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
         try:
             temporary.write_bytes(data)
             temporary.replace(path)

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,8 @@ __all__ = ["LATEST", "History"]
 
 #: The word for the newest run that asked something.
 LATEST = "latest"
-#: Layout of the index; another number in a file means that it is built anew.
-_INDEX = 1
+#: Layout of the index, and what its records were checked for; another number in a file means that it is built anew.
+_INDEX = 2
 #: A file larger than this is no record of a run, and a packed one may not unpack to more.
 _LARGEST = 512 * 2**20
 #: Files looked at in a folder that is no run folder.
@@ -54,8 +55,11 @@ class _File:
         if self.size > _LARGEST:
             return None
         if self.member:
-            with zipfile.ZipFile(self.path) as archive:
-                data = archive.read(self.member)
+            try:
+                with zipfile.ZipFile(self.path) as archive:
+                    data = archive.read(self.member)
+            except Exception as error:  # each decompressor raises errors of its own
+                raise JournalError(f"{self.key} cannot be unpacked ({error}): copy the archive anew") from error
         else:
             data = self.path.read_bytes()
         if b'"run"' not in data or b'"interviews"' not in data:
@@ -121,10 +125,14 @@ class History:
             )
         if source.is_file() and zipfile.is_zipfile(source):
             changed = source.stat().st_mtime_ns
-            with zipfile.ZipFile(source) as archive:
-                for member in archive.infolist()[:_FILES]:
-                    if member.filename.endswith(".json"):
-                        yield _File(source, member.filename, member.file_size, changed)
+            try:
+                with zipfile.ZipFile(source) as archive:
+                    members = archive.infolist()[:_FILES]
+            except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+                raise JournalError(f"{source} is a damaged zip archive ({error}): copy it anew") from error
+            for member in members:
+                if member.filename.endswith(".json"):
+                    yield _File(source, member.filename, member.file_size, changed)
             return
         if source.is_file():
             if source.suffix != ".json":
@@ -160,7 +168,7 @@ class History:
         """The record without what was asked, as JSON; empty for a file that is no record; None if it cannot be read."""
         try:
             record = file.read()
-        except (JournalError, OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        except (JournalError, OSError) as error:
             self.unread.append(str(error))
             return None
         if record is None:
@@ -228,6 +236,11 @@ class History:
         return self.whole(found[0])
 
     @property
+    def paths(self) -> set[Path]:
+        """The files that hold the runs."""
+        return {file.path for file in self._files.values()}
+
+    @property
     def newest(self) -> RunRecord:
         """The newest run that asked something; of copies alone the newest."""
         return max(self.runs, key=lambda record: (not copied_from(record), record.started, record.run))
@@ -272,6 +285,20 @@ class History:
             if isinstance(one, InterviewRecord) and not copied_from(record):
                 yield record, one
 
+    def _beginning(self, since: str) -> datetime | None:
+        """When a run started, by the beginning of its id, or the time itself; None for an empty text."""
+        if not since:
+            return None
+        text = next((record.started for record in self.runs if record.run.startswith(since)), since)
+        try:
+            return _moment(text)
+        except ValueError:
+            few = ", ".join(record.run for record in self.runs[-3:]) or "none"
+            raise ConfigError(
+                f"since {since!r}: expected the beginning of a run's id, or a date or time such as 2031-05-06 or "
+                f"2031-05-06T07:09; {self.source} has the runs {few}"
+            ) from None
+
     def series(self, *, since: str = "", until: str = "", **which: str) -> list[Series]:
         """Each evaluation over the runs, and each of its categories, where bank and scale stay the same.
 
@@ -281,19 +308,25 @@ class History:
         Parameters
         ----------
         since : str
-            Id or start of the first run that counts, such as ``2031-05-06``.
+            The first run that counts, by the beginning of its id; or when it started at the earliest, such as
+            ``2031-05-06`` or ``2031-05-06 07:09+02:00``, in UTC where it names no zone.
         until : str
             Start of the last one.
         **which : str
             As in `interviews`.
+
+        Raises
+        ------
+        ConfigError
+            `since` is neither.
         """
-        since = next((record.started for record in self.runs if since and record.run.startswith(since)), since)
+        first = self._beginning(since)
         found: dict[tuple[str, str, str, str, str, str], list[Point]] = {}
         newest: dict[tuple[str, str, str, str, str, str], str] = {}
         for record, interview in self.interviews(**which):
             if interview.error or not interview.stop or (until and record.started > until):
                 continue
-            if record.started < since:
+            if first and _moment(record.started) < first:
                 continue
             bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
             for metric, category, value, error in _measured(interview):
@@ -308,6 +341,12 @@ class History:
             Series(key[0], key[1], newest[key], *key[3:], tuple(points))  # by the bank's hash
             for key, points in found.items()
         ]
+
+
+def _moment(text: str) -> datetime:
+    """The time in ISO 8601, in UTC where it names no zone."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _measured(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:

@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import JournalError, UsageError
 from pytest_adaptive_eval.store.files import sync_folder
+from pytest_adaptive_eval.store.typed import mistyped
 
 __all__ = ["new_run_id", "parse_run", "read_run", "write_record", "write_run"]
 
@@ -156,13 +157,35 @@ def parse_run(content: bytes, where: str) -> RunRecord:
             "that --adaptive-eval-record or a run wrote"
         )
     try:
-        return RunRecord.from_json(data)
+        record = RunRecord.from_json(data)
+        if fault := mistyped(record) or next(filter(None, map(_misfigured, record.interviews)), None):
+            raise TypeError(fault)
+        datetime.fromisoformat(record.started)
     except UsageError as error:
         raise JournalError(f"{where}: {error}") from error
     except (TypeError, ValueError, AttributeError) as error:
         raise JournalError(
             f"{where}: the run record is damaged: {error}. Write it again or restore the file"
         ) from error
+    return record
+
+
+def _misfigured(interview: InterviewRecord) -> str | None:
+    """What is no number among those that an interview measured; None if all are."""
+    found: dict[str, Any] = {
+        name: getattr(interview, name) for name in ("accuracy", "accuracy_model", "accuracy_conformal")
+    }
+    found["levels.auc"] = (interview.levels or {}).get("auc")
+    for number, category in enumerate(interview.categories):
+        found |= {f"categories[{number}]": category, f"categories[{number}].accuracy": category.get("accuracy")}
+    for name, figures in found.items():
+        if not isinstance(figures, dict | None):
+            return f"{name} of {interview.name} is {figures!r:.80}, expected an object"
+        for key in ("estimate", "low", "high", "standard_error"):
+            value = (figures or {}).get(key)
+            if isinstance(value, bool) or not isinstance(value, float | int | None):
+                return f"{name}.{key} of {interview.name} is {value!r:.80}, expected a number or null"
+    return None
 
 
 def _refuse(constant: str) -> float:

@@ -52,6 +52,16 @@ def test_columns_in_another_order_and_others_beside_them():
     assert notes == ["r.csv: columns that are not read: seed"]
 
 
+def test_families_are_of_both_the_formats_and_the_fullest_one():
+    Path("f.csv").write_text("subject,family\na,run\nb,run\n")
+    found = read_format_responses([tidy("R.CSV", ROWS)], families="f.csv")
+    assert found.families == found.whole.families == ("run", "run")
+    assert in_formats("R.CSV")
+    for families, message in (("nowhere.csv", "nowhere.csv: cannot be read"), ("R.CSV", "expected 'subject,family'")):
+        with pytest.raises(ResponsesError, match=message):
+            read_format_responses(["R.CSV"], families=families)
+
+
 def test_modalities_are_those_of_the_fullest_format():
     rows = ["a,q,audio+image+text,1", "a,q,text+audio,0", "a,q,none,0"]
     found = read_format_responses([tidy("r.csv", rows)])

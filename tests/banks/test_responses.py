@@ -58,10 +58,30 @@ def test_items_in_rows(tmp_path):
     np.testing.assert_array_equal(found.scores, [[1, 0, 1], [0, 1, 1]])
 
 
-def test_the_flag_counts_more_than_the_header(tmp_path):
-    path = put(tmp_path / "r.csv", "model,a,b\nq1,1,0\n")
-    found = read_responses(path, orientation="items-by-subjects")
-    assert (found.subjects, found.items) == (("a", "b"), ("q1",))
+@pytest.mark.parametrize(
+    ("corner", "told"),
+    [("model", "subjects-by-items"), ("subject", "subjects-by-items"), ("Item", "items-by-subjects")],
+)
+def test_a_flag_that_contradicts_the_header_is_refused(tmp_path, corner, told):
+    path = put(tmp_path / "r.csv", f"{corner},a,b\nq1,1,0\n")
+    assert read_responses(path, orientation=told).scores.size == 2
+    other = "items-by-subjects" if told == "subjects-by-items" else "subjects-by-items"
+    message = refused(path, orientation=other)
+    assert f"line 1: the first header cell, {corner!r}, says {told}, and the orientation given is {other}" in message
+
+
+@pytest.mark.parametrize(
+    ("header", "do"),
+    [
+        ("subject,item,score", "pivot the table to a row a subject and a column an item"),
+        ("Question,Model,Score", "pivot the table"),
+        ("subject,item,format,score", "these are responses in formats, which --formats m2 or m3 calibrates"),
+    ],
+)
+def test_a_row_an_answer_is_no_matrix(tmp_path, header, do):
+    row = ",".join("1" for _ in header.split(","))
+    message = refused(put(tmp_path / "r.csv", f"{header}\n{row}\n"))
+    assert f"r.csv, line 1: '{header}' heads a row an answer, and no matrix: {do}" in message
 
 
 @pytest.mark.parametrize("corner", ["model_sha", "", "llm_name", "id"])

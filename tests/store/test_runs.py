@@ -140,6 +140,46 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, content: bytes, messa
         read_run(path)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ((), {"started": 5}, "started is 5, expected str"),
+        ((), {"started": "yesterday"}, "Invalid isoformat string: 'yesterday'"),
+        ((), {"exit_status": True}, "exit_status is True, expected int | None"),
+        (("interviews", 0), {"subject": None}, r"interviews\[0\]\.subject is None, expected dict\[str"),
+        (("interviews", 0), {"theta": "x"}, r"interviews\[0\]\.theta is 'x', expected list\[float\] | None"),
+        (("interviews", 0), {"categories": [1]}, r"interviews\[0\]\.categories is \[1\], expected list\[dict"),
+        (
+            ("interviews", 0),
+            {"statuses": {"ok": "1"}},
+            r"interviews\[0\]\.statuses is {'ok': '1'}, expected dict\[str, int",
+        ),
+        (
+            ("interviews", 0, "administrations", 0),
+            {"score": []},
+            r"\.administrations\[0\]\.score is \[\], expected float",
+        ),
+        (
+            ("interviews", 0),
+            {"accuracy": {"estimate": "x"}},
+            "accuracy.estimate of m is 'x', expected a number or null",
+        ),
+        (("interviews", 0), {"categories": [{"accuracy": 5}]}, r"categories\[0\]\.accuracy of m is 5, expected an obj"),
+        (("interviews", 0), {"levels": {"auc": {"low": []}}}, r"levels\.auc\.low of m is \[\], expected a number"),
+        (("gates", 0), {"line": 1.5}, r"gates\[0\]\.line is 1\.5, expected int"),
+    ],
+)
+def test_a_value_of_another_type_is_named(tmp_path: Path, place: Any, value: Any, message: str) -> None:
+    data = record().to_json()
+    part = data
+    for key in place:
+        part = part[key]
+    part.update(value)
+    (tmp_path / "some.json").write_text(json.dumps(data))
+    with pytest.raises(JournalError, match=rf"some\.json: the run record is damaged: .*{message}"):
+        read_run(tmp_path / "some.json")
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match=r"none\.json: cannot read the run record: No such file"):
         read_run(tmp_path / "none.json")

@@ -16,7 +16,14 @@ from types import MappingProxyType
 import numpy as np
 
 from pytest_adaptive_eval.banks.responses.files import Collected
-from pytest_adaptive_eval.banks.responses.matrix import ITEM_WORDS, SUBJECT_WORDS, Cells, read_matrix, rows_of
+from pytest_adaptive_eval.banks.responses.matrix import (
+    ITEM_WORDS,
+    SUBJECT_WORDS,
+    Cells,
+    read_matrix,
+    rows_of,
+    with_families,
+)
 from pytest_adaptive_eval.banks.responses.runs import is_record, read_runs
 from pytest_adaptive_eval.core.multimodal import Modalities
 from pytest_adaptive_eval.core.record import Administration
@@ -38,16 +45,21 @@ _BETWEEN = "\t"
 def in_formats(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a table or a matrix of responses in formats, by its first line."""
     where = Path(path)
-    if not where.is_file() or not where.name.endswith((".csv", ".csv.gz")):
+    if not where.is_file() or not _is_csv(where):
         return False
     _, names = next(rows_of(where), (0, []))
     return _is_tidy(names) or _is_wide(names)
+
+
+def _is_csv(path: Path) -> bool:
+    return path.name.lower().endswith((".csv", ".csv.gz"))
 
 
 def read_format_responses(
     paths: Sequence[str | os.PathLike[str]],
     *,
     bank: str | None = None,
+    families: str | os.PathLike[str] | None = None,
     note: Callable[[str], object] = lambda _: None,
 ) -> FormatResponses:
     """Read what models answered in several formats, from one source or several with different items.
@@ -57,6 +69,8 @@ def read_format_responses(
     paths : sequence of path
     bank : str, optional
         Of recorded runs: the bank's name, needed when they used several.
+    families : path, optional
+        As in `read_responses`.
     note : callable, optional
         Called with a sentence about each thing that was left out on purpose.
 
@@ -72,12 +86,16 @@ def read_format_responses(
     """
     places = [Path(path) for path in paths]
     try:
-        parts = [_read(path, bank, note) for path in places]
+        found = _together([_read(path, bank, note) for path in places], ", ".join(map(str, places)), note)
+        return found if families is None else with_families(found, Path(families))
     except OSError as error:
         raise ResponsesError(
             f"{error.filename or 'a file'}: cannot be read: {error.strerror or error}; check the path and the rights"
         ) from error
-    source = ", ".join(map(str, places))
+
+
+def _together(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
+    """The responses of all sources, their items told apart from their formats again."""
     subjects = list(dict.fromkeys(name for part in parts for name in part.subjects))
     for part in parts:
         if lacking := len(subjects) - len(part.subjects):
@@ -112,7 +130,7 @@ def _read(path: Path, bank: str | None, note: Callable[[str], object]) -> Respon
         raise ResponsesError(f"{path} does not exist; check the path")
     if path.is_dir() or is_record(path):
         return read_runs(path, bank, note, by=_asked)
-    if not path.name.endswith((".csv", ".csv.gz")):
+    if not _is_csv(path):
         raise ResponsesError(
             f"{path}: responses in formats are a CSV with the columns subject, item, format and score, a matrix with "
             "columns such as <no_image>17, or run records"

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses.files import lines
-from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.core.responses import FormatResponses, Responses
 from pytest_adaptive_eval.errors import ResponsesError
 
 __all__ = ["ITEM_WORDS", "ORIENTATIONS", "SUBJECT_WORDS", "Cells", "read_matrix", "rows_of", "with_families"]
@@ -80,6 +81,12 @@ def _header(path: Path, header: list[str]) -> list[str]:
             f"by commas{f', not by {other!r}: write the file with commas' if other else ''}"
         )
     names = [name.strip() for name in header]
+    words = {name.lower() for name in names}
+    if "score" in words and words & set(SUBJECT_WORDS) and words & set(ITEM_WORDS):
+        do = "pivot the table to a row a subject and a column an item"
+        if "format" in words:
+            do = "these are responses in formats, which --formats m2 or m3 calibrates; or give a matrix of one format"
+        raise ResponsesError(f"{path}, line 1: {','.join(names)!r:.80} heads a row an answer, and no matrix: {do}")
     first: dict[str, int] = {}
     for position, name in enumerate(names[1:], 2):
         if name and first.setdefault(name, position) != position:
@@ -90,11 +97,17 @@ def _header(path: Path, header: list[str]) -> list[str]:
 
 
 def _oriented(path: Path, orientation: str | None, corner: str, shape: tuple[int, int]) -> str:
-    if orientation is not None:
-        return orientation
     word = corner.lower()
     if word in ITEM_WORDS or word in SUBJECT_WORDS:
-        return ORIENTATIONS[word in SUBJECT_WORDS]
+        told = ORIENTATIONS[word in SUBJECT_WORDS]
+        if orientation not in (None, told):
+            raise ResponsesError(
+                f"{path}, line 1: the first header cell, {corner!r}, says {told}, and the orientation given is "
+                f"{orientation}: leave it out, or mend the header"
+            )
+        return told
+    if orientation is not None:
+        return orientation
     rows, columns = shape
     raise ResponsesError(
         f"{path}: {rows} rows and {columns} columns, and the first header cell, {corner!r}, does not say which are the "
@@ -126,7 +139,7 @@ def read_matrix(path: Path, orientation: str | None, note: Callable[[str], objec
         raise ResponsesError(f"{path}: empty; expected a header with ids and a row for each item or subject")
     names = _header(path, header)
     about: tuple[str, ...] = ()
-    if names[0].lower() == "subject" and orientation != "items-by-subjects":
+    if names[0].lower() == "subject":
         about = tuple(takewhile(_ABOUT.__contains__, names[1:]))
     blank = [j for j, name in enumerate(names) if j > len(about) and not name]
     kept = [j for j, name in enumerate(names) if j > len(about) and name]
@@ -180,12 +193,15 @@ def _bad_cell(where: str, names: Sequence[str], values: Sequence[str], cells: Ce
     )
 
 
-def with_families(responses: Responses, path: Path) -> Responses:
+Matrix = TypeVar("Matrix", Responses, FormatResponses)
+
+
+def with_families(responses: Matrix, path: Path) -> Matrix:
     """The same responses, with the families that a two-column CSV gives.
 
     Parameters
     ----------
-    responses : Responses
+    responses : Responses or FormatResponses
     path : Path
         Headed ``subject,family``, a row for each subject; an empty family is the
         subject's own.  Subjects that are not among the responses are passed over.

@@ -1,0 +1,175 @@
+"""The verbs about past runs: what they refuse, and that what they found survives a reader that has gone."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from climbs import bare, run
+
+from pytest_adaptive_eval.core.record import Administration, RunRecord
+from pytest_adaptive_eval.errors import AlertError
+from pytest_adaptive_eval.store.runs import write_record, write_run
+
+
+def held(day: int, **changes: Any) -> RunRecord:
+    return run(day, bare(bank={"name": "q", "path": "q.jsonl", "content_hash": "b1", "scale": "s1"}, **changes))
+
+
+@pytest.fixture
+def records(place: Path) -> Path:
+    """Two records as files, and the history of both with a good half of a month and a drop on the last two days."""
+    for day in range(1, 16):
+        asked = [Administration(1, "q0", "h", text="x")]
+        one = held(day, theta=[2.0 + 0.01 * (day % 3)] if day < 14 else [-2.0], standard_error=[0.1], asked=1)
+        one.interviews[0].administrations = asked
+        write_run(place / ".adaptive-eval", one)
+        if day < 3:
+            write_record(place / f"r{day}.json", one)
+    (place / "q.jsonl").write_text("no bank\n")
+    return place
+
+
+class Closed(io.TextIOWrapper):
+    """A pipe whose reader has gone."""
+
+    def __init__(self) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        super().__init__(os.fdopen(writer, "wb"), encoding="utf-8")
+
+
+def test_a_reader_that_has_gone_changes_neither_the_code_nor_the_files(
+    records, command, monkeypatch: pytest.MonkeyPatch
+):
+    told: list[Any] = []
+    monkeypatch.setenv("ALERTS", "https://hooks.example")
+    monkeypatch.setattr("pytest_adaptive_eval.alerts.send", lambda url, message: told.append(url))
+    with monkeypatch.context() as patch, Closed() as out:
+        patch.setattr(sys, "stdout", out)
+        code, *_ = command("drift", "--webhook", "ALERTS", "--json", "d.json")
+    assert code == 1
+    assert told == ["https://hooks.example"]
+    assert json.loads(Path("d.json").read_text())["alarms"]
+    with monkeypatch.context() as patch, Closed() as out, Closed() as err:
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        assert command("report", "r1.json", "--responses", "a.jsonl", "--markdown", "a.md")[0] == 0
+        assert command("merge", "r1.json", "r2.json", "-o", "m.json")[0] in (0, 1)
+        assert command("history", "--evaluation", "text", "--last", "0")[0] == 4
+    assert all(Path(name).stat().st_size for name in ("a.jsonl", "a.md", "m.json"))
+
+
+def test_an_alarm_is_shown_though_nobody_takes_the_alert(records, command, monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise AlertError("hooks.example did not answer")
+
+    monkeypatch.setenv("ALERTS", "https://hooks.example")
+    monkeypatch.setattr("pytest_adaptive_eval.alerts.send", fail)
+    code, out, err = command("drift", "--webhook", "ALERTS")
+    assert code == 1
+    assert "ALARM: ability of text fell" in out
+    assert "hooks.example did not answer" in err
+
+
+def test_streams_that_are_closed_or_cannot_say_it(records, command, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        assert command("history")[0] == 0
+        sys.stdout.close()
+    write_run(records / ".adaptive-eval", held(20, subject={"name": "schön"}))
+    raw = io.BytesIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+        assert command("history")[0] == 0
+        assert b"sch\\xf6n" in raw.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("since", "runs"),
+    [
+        ("20310501", 15),
+        ("20310506T", 10),
+        ("2031-05-06T00:00", 10),
+        ("2031-05-06 07:09", 9),
+        ("2031-05-05T22:00:00-05:00", 9),  # three hours after a run, in UTC
+        ("2031-05-06 02:00+02:00", 10),
+        ("20310605", 0),
+    ],
+)
+def test_drift_begins_at_a_run_or_a_time(records, command, since, runs):
+    code, out, err = command("drift", "--since", since)
+    assert (code, err) == (int(runs == 15), "")
+    assert f" of {runs} runs watched" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["drift", "--since", "2031-5-1"], "since '2031-5-1': expected the beginning of a run's id, or a date or time"),
+        (["drift", "--since", "yesterday"], "has the runs 20310513T000000000Z-0000000d, 20310514T"),
+        (["drift", "--evaluation", "txet"], "--evaluation txet: nothing in .adaptive-eval is like that"),
+        (["drift", "--subject", "two", "--bank", "q"], "--subject two --bank q: nothing in .adaptive-eval is like"),
+        (["rescore", "r1.json"], "q.jsonl:1"),
+        (["rescore", "r1.json", "--bank", "txet=q.jsonl"], "--bank 'txet=q.jsonl': the run's evaluations of a bank"),
+        (["report", "r1.json", "--bank", "txet=q.jsonl"], "evaluations of a bank are text; name one of them"),
+        (["report", "r1.json", "--bank", "text=q.jsonl", "--bank", "text=q.jsonl"], "'text' was named before"),
+        (["report", "r1.json", "--markdown", "."], ". is not a regular file, and the summary would replace it"),
+        (["report", "r1.json", "--junit", ""], ". is not a regular file, and the gate report would replace it"),
+        (["report", "r1.json", "--responses", "."], ". is not a regular file, and the answers would replace it"),
+        (["report", "r1.json", "--studies", "."], ". is not a regular file, and the studies would replace it"),
+        (["report", "r1.json", "--responses", "r1.json"], "--responses r1.json is a file that is read, and would be"),
+        (["report", "latest", "--markdown", "run.json"], "--markdown run.json is a file that is read"),
+        (["report", "r1.json", "--bank", "text=q.jsonl", "--studies", "q.jsonl"], "--studies q.jsonl is a file that"),
+        (["rescore", "r1.json", "-o", "r1.json"], "-o r1.json is a file that is read"),
+        (["rescore", "r1.json", "--gates", "g.toml", "-o", "g.toml"], "-o g.toml is a file that is read"),
+        (["merge", "r1.json", "r2.json", "-o", "./r2.json"], "-o r2.json is a file that is read"),
+        (["compare", "r1.json", "r2.json", "--json", "r2.json"], "--json r2.json is a file that is read"),
+        (["history", "--from", "r1.json", "--json", "r1.json"], "--json r1.json is a file that is read"),
+        (["drift", "--json", "run.json"], "--json run.json is a file that is read"),
+        (["correlate", "--reference", "g.toml", "--json", "g.toml"], "--json g.toml is a file that is read"),
+    ],
+)
+def test_mistakes_leave_the_files_as_they_were(records, command, arguments, message):
+    Path("g.toml").write_text("")
+    Path("run.json").symlink_to(next(Path(".adaptive-eval/runs").glob("20310515*")))
+    before = {path: path.read_bytes() for path in records.glob("*.*") if path.is_file()}
+    code, _, err = command(*arguments)
+    assert code == 4
+    assert message in err
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_report_shows_what_its_bank_does_not_tell(records, command):
+    code, out, err = command("report", "r1.json", "--markdown", "a.md", "--responses", "a.CSV")
+    assert code == 0
+    assert "note: shown without questions: " in err
+    assert "q.jsonl:1" in err
+    assert out
+    assert Path("a.CSV").read_text().startswith('"schema_version","run"')
+
+
+@pytest.mark.parametrize("fault", ["its list", "a record"])
+@pytest.mark.parametrize("verb", ["drift", "history"])
+def test_a_damaged_archive_raises_no_alarm(records, command, verb, fault):
+    path = Path(shutil.make_archive("a", "zip", ".adaptive-eval"))
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        member = next(one for one in archive.infolist() if one.filename.endswith(".json"))
+        at = archive.start_dir if fault == "its list" else member.header_offset + 60 + len(member.filename)
+    data[at : at + 40] = b"\xff" * 40
+    path.write_bytes(data)
+    code, out, err = command(verb, "--from", "a.zip")
+    if fault == "its list":
+        assert (code, out) == (4, "")
+        assert "a.zip is a damaged zip archive" in err
+    else:
+        assert "left out: a.zip!runs/2031" in err
+        assert "cannot be unpacked (" in err
