@@ -256,7 +256,7 @@ def _regex(item: Item, text: str) -> float:
 
 # a letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words
 _LEADING = re.compile(
-    r"[\"'$*(\[]*(?:(?:option|choice|letter|answer)\s+)?[\"'$*(\[]*"
+    r"[\"'$*(\[]*+(?:(?:option|choice|letter|answer)\s+)?[\"'$*(\[]*+"
     r"([A-Z](?=[)\]}*:,;$\"']|\.(?![A-Z]\.)|\s*$|\s+[-=(\[\u2013\u2014])"
     r"|(?-i:[B-HJ-Z])(?=\s)|(?-i:A)(?=\s+(?:is|because|since|as)\b))",
     re.IGNORECASE | re.MULTILINE,
@@ -267,13 +267,13 @@ _STATED = re.compile(
     r"|\\boxed\{\s*(?:\\\w+\{)?(?=(.{1,200}))",
     re.IGNORECASE,
 )
-_ARTICLE = re.compile(r"(?:an?|the)\s+", re.IGNORECASE)
+_ARTICLE = re.compile(r"\A(?:an?|the)\s+", re.IGNORECASE)
 
 
 def _choice_at(item: Item, text: str) -> int | None:
     """Place of the choice that a text is, with or without an article, or whose letter it begins with."""
     folded = [_normal(choice) for choice in item.choices]
-    for given in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"), count=1)), _normal(text.strip(" *$}"))):
+    for given in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))), _normal(text.strip(" *$}"))):
         if given and given in folded:
             return folded.index(given)
     letter = _LEADING.match(text)

@@ -103,6 +103,14 @@ def test_words_of_one_letter_and_letters_of_no_choice_are_no_answers() -> None:
     assert not letters.readable("A car is shown")
 
 
+@pytest.mark.parametrize(
+    "text", ["(", "* ", "answer ", "answer" + " " * 50, "answer: (", "a " * 5, "option\n", "\\boxed{"]
+)
+def test_no_endless_answer_stalls_the_grader(text: str) -> None:
+    item = Item("i", "?", "A", "choice", choices=COLOURS)
+    assert not item.readable(text * (GRADED_CHARACTERS // len(text)))
+
+
 def test_an_answer_of_punctuation_alone_is_compared_as_it_stands() -> None:
     for grader in ("exact", "contains"):
         assert grade(grader, "!", "!") == 1
