@@ -212,12 +212,14 @@ def test_two_workers_find_the_same(lab: Any, server: PeerServer) -> None:
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_was_ended_goes_on_to_the_same_result(lab: Any, end: signal.Signals) -> None:
     process: subprocess.Popen[bytes] | None = None
-    asked = 0
+    asked, counting = 0, threading.Lock()  # servers answer in threads
 
     def reply(model: str, text: str) -> str:
         nonlocal asked
-        asked += 1
-        if asked == 100 and process is not None:
+        with counting:
+            asked += 1
+            now = asked == 100
+        if now and process is not None:
             process.send_signal(end)
         return said(model, text, SKILLS)
 
