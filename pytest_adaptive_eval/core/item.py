@@ -270,15 +270,18 @@ _STATED = re.compile(
 _ARTICLE = re.compile(r"\A(?:an?|the)\s+", re.IGNORECASE)
 
 
-def _choice_at(item: Item, text: str) -> int | None:
+def _choices(item: Item) -> list[str]:
+    return [_normal(choice) for choice in item.choices]
+
+
+def _choice_at(choices: list[str], text: str) -> int | None:
     """Place of the choice that a text is, with or without an article, or whose letter it begins with."""
-    folded = [_normal(choice) for choice in item.choices]
     for given in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))), _normal(text.strip(" *$}"))):
-        if given and given in folded:
-            return folded.index(given)
+        if given and given in choices:
+            return choices.index(given)
     letter = _LEADING.match(text)
     place = ord(letter[1].upper()) - ord("A") if letter else None
-    return None if place is None or (folded and place >= len(folded)) else place
+    return None if place is None or (choices and place >= len(choices)) else place
 
 
 def named_choice(item: Item) -> int | None:
@@ -286,7 +289,7 @@ def named_choice(item: Item) -> int | None:
 
     Any letter will do where the item keeps its choices within its prompt.
     """
-    return _choice_at(item, item.answer.strip())
+    return _choice_at(_choices(item), item.answer.strip())
 
 
 def _chosen(item: Item, text: str) -> int | None:
@@ -294,14 +297,13 @@ def _chosen(item: Item, text: str) -> int | None:
 
     The last "answer is X" counts: what stands before may be reasoning.
     """
-    given = text.strip()
-    if _normal(given) in map(_normal, item.choices):
-        return _choice_at(item, given)
-    for plain, boxed in reversed(_STATED.findall(given)):
-        place = _choice_at(item, plain or boxed)
-        if place is not None:
-            return place
-    return _choice_at(item, given)
+    choices, given = _choices(item), text.strip()
+    if _normal(given) not in choices:
+        for plain, boxed in reversed(_STATED.findall(given)):
+            place = _choice_at(choices, plain or boxed)
+            if place is not None:
+                return place
+    return _choice_at(choices, given)
 
 
 def _choice(item: Item, text: str) -> float:

@@ -56,7 +56,8 @@ def may_read_flags(definitions: Sequence[Any], known: Any) -> bool:
     known : FuncFixtureInfo
         Of a test that uses it.
     """
-    left, seen = [definitions[-1]], {""}
+    left = [definitions[-1]]
+    seen: set[str] = set()
     while left:
         one = left.pop()
         if one.func is model_function or {"request", "pytestconfig"} & set(one.argnames):
