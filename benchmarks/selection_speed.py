@@ -59,7 +59,7 @@ def step(session: Session, right: NDArray[np.float64]) -> None:
     """One question and its answer."""
     proposal = session.ask()
     assert proposal is not None
-    session.tell(right[proposal.items])
+    session.tell(right.take(proposal.items))
 
 
 def against_catsim(n: int, repeats: int) -> tuple[float, float, float]:

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.multimodal import FormatScale
 
-__all__ = ["ItemBank", "scale_id"]
+__all__ = ["ItemBank", "Steepest", "scale_id"]
 
 Array = NDArray[np.float64]
 
@@ -42,6 +42,39 @@ def _frozen(values: ArrayLike) -> Array:
     array = np.array(values, dtype=np.float64, copy=True)
     array.setflags(write=False)
     return array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steepest:
+    """The items of a bank by falling slope, so that a selector need not look at flat ones.
+
+    Parameters
+    ----------
+    order, place : array of int, shape (n,)
+        Positions in the bank, and where each item of the bank stands here.
+    discrimination : array, shape (n, D)
+    intercept, squared_slope : array, shape (n,)
+    asymptote : array, shape (n,), optional
+    ceiling : array, shape (n,)
+        What an item can tell at most, ``|A|^2 / 4`` rounded up, in rising order.
+    """
+
+    order: NDArray[np.int64]
+    place: NDArray[np.int64]
+    discrimination: Array
+    intercept: Array
+    squared_slope: Array
+    asymptote: Array | None
+    ceiling: Array
+
+    @classmethod
+    def of(cls, bank: ItemBank) -> Steepest:
+        """Sort a bank."""
+        order = np.argsort(-bank.squared_slope, kind="stable")
+        squared = bank.squared_slope[order]
+        c = None if bank.asymptote is None else bank.asymptote[order]
+        ceiling = squared[::-1] * (0.25 * (1.0 + 1e-9))
+        return cls(order, np.argsort(order), bank.discrimination[order], bank.intercept[order], squared, c, ceiling)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +153,7 @@ class ItemBank:
     asymptote: Array | None = field(init=False, default=None)
     #: ``|A|^2``, shape (n,): what Fisher information needs of the slopes at every step.
     squared_slope: Array = field(init=False, default_factory=lambda: np.empty(0))
+    _steepest: Steepest | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -186,6 +220,14 @@ class ItemBank:
     def parts(self) -> tuple[str, ...]:
         """What its dimensions are, where they are parts of ability; see `formats.asked_in_formats`."""
         return tuple(self.report.get("parts", ()))
+
+    @property
+    def steepest(self) -> Steepest:
+        """Its items by falling slope, sorted when first looked at."""
+        if self._steepest is None:
+            object.__setattr__(self, "_steepest", Steepest.of(self))
+        assert self._steepest is not None
+        return self._steepest
 
     @property
     def difficulty(self) -> Array:

@@ -11,15 +11,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["information", "log_likelihood", "logits", "probability", "probability_unguarded", "weight"]
+__all__ = ["information", "log_likelihood", "logits", "probability", "weight"]
 
 Array = NDArray[np.float64]
 
+#: Logits beyond which a chance of 1e-304 stays so: the exponential of the next ones overflows.
+FARTHEST = 700.0
 
-def _product(theta: Array, A: Array) -> Array:
-    """``A_i . theta_s``, shape (S, n)."""
+
+def _product(theta: Array, A: Array, out: Array | None = None) -> Array:
+    """``A_i . theta_s``, shape (S, n); in one dimension in `out`."""
     if A.shape[-1] == 1:  # several times faster than the matrix product
-        return np.asarray(theta * A[..., 0])
+        return np.multiply(theta, A[..., 0], out=out)
     return np.asarray((A @ theta[:, :, None])[..., 0])
 
 
@@ -30,20 +33,17 @@ def logits(theta: Array, A: Array, d: Array) -> Array:
     return z
 
 
-def probability(theta: Array, A: Array, d: Array, c: Array | None = None) -> Array:
+def probability(theta: Array, A: Array, d: Array, c: Array | None = None, out: Array | None = None) -> Array:
     """Probability of a right answer, shape (S, n) (Birnbaum 1968; Reckase 2009 for D > 1).
 
-    ``c`` None means no guessing, and spares two passes over the bank.
+    ``c`` None means no guessing, and spares two passes over the bank.  `out` is
+    an array (S, n) that the result may lie in, which spares the time of a fresh one.
     """
-    with np.errstate(over="ignore"):
-        return probability_unguarded(theta, A, d, c)
-
-
-def probability_unguarded(theta: Array, A: Array, d: Array, c: Array | None = None) -> Array:
-    """`probability` for callers that ignore overflow already: saying so takes longer than a short interview's items."""
-    p = _product(-theta, A)
+    p = _product(-theta, A, out)
     p -= d
-    np.exp(p, out=p)  # with the rest three times faster than expit, and as exact: exp(710) = inf gives the limit, 0
+    if not np.maximum.reduce(p, axis=None, initial=0.0) <= FARTHEST:  # so is NaN; looking takes a fifth of the change
+        np.minimum(p, FARTHEST, out=p)
+    np.exp(p, out=p)  # with the rest three times faster than expit, and as exact
     p += 1.0
     np.divide(1.0, p, out=p)  # takes half the time of np.reciprocal
     if c is not None:
@@ -52,9 +52,9 @@ def probability_unguarded(theta: Array, A: Array, d: Array, c: Array | None = No
     return p
 
 
-def weight(p: Array, c: Array | None = None) -> Array:
-    """Fisher information about the logit: p(1-p), or its 3PL form ((p-c)/(1-c))^2 (1-p)/p."""
-    w = 1.0 - p
+def weight(p: Array, c: Array | None = None, out: Array | None = None) -> Array:
+    """Fisher information about the logit: p(1-p), or its 3PL form ((p-c)/(1-c))^2 (1-p)/p; in `out` where given."""
+    w: Array = np.subtract(1.0, p, out=out)
     if c is None:
         w *= p
         return w
@@ -64,7 +64,12 @@ def weight(p: Array, c: Array | None = None) -> Array:
 
 
 def information(
-    p: Array, A: Array, c: Array | None = None, covariance: Array | None = None, squared: Array | None = None
+    p: Array,
+    A: Array,
+    c: Array | None = None,
+    covariance: Array | None = None,
+    squared: Array | None = None,
+    out: Array | None = None,
 ) -> Array:
     """Information of each item at the ability that gave `p`, shape (S, n).
 
@@ -72,9 +77,10 @@ def information(
     covariance V (S, D, D), ``w A_i' V A_i``: the determinant of the information
     grows by the factor one plus this when the item is asked, so that the largest
     is the D-optimal item (Segall 1996).  Without V, the trace ``w |A_i|^2``.
-    `squared` spares the computation of ``|A_i|^2`` where it is known.
+    `squared` spares the computation of ``|A_i|^2`` where it is known; `out` is
+    an array (S, n) for the result.
     """
-    w = weight(p, c)
+    w = weight(p, c, out)
     if covariance is None or A.shape[-1] == 1:
         w *= (A**2).sum(axis=-1) if squared is None else squared
     else:

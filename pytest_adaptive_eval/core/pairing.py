@@ -186,7 +186,7 @@ class Baseline:
         propensities, variance = (
             np.stack([getattr(row, name) for row in rows]) for name in ("propensities", "variance")
         )
-        return Proposal(items, propensities, chosen, rest, variance, reach, reach)
+        return Proposal(items, np.stack([propensities, chosen, rest, variance, reach, reach]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ so that the logged q is the chance of the draw: what a design-based interval nee
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,18 +21,22 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 
-__all__ = ["Attentive", "Openable", "Proposal", "Selector", "View", "chances", "propose"]
+__all__ = ["DESIGN", "ROOMS", "Attentive", "Openable", "Proposal", "Selector", "View", "chances", "propose"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Items a block of the two-level weighted draw; near the square root of a large bank.
 BLOCK = 128
+#: What is known of a draw, see `Proposal`.
+DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
+#: Arrays that a view and its draws are computed in.
+ROOMS = 5
 #: Criteria whose sum is no more than this tell nothing.
 TINY = float(np.finfo(np.float64).tiny)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class View:
     """What a selector may look at, for S subjects: all of a session or some, which are rated each by itself.
 
@@ -40,17 +45,58 @@ class View:
     bank : ItemBank
     theta : array, shape (S, D)
     covariance : array, shape (S, D, D)
-    probability : array, shape (S, n)
-        Of a right answer at `theta`.
+    predictions : array, shape (S, n), optional
+        Predicted scores; without them, the bank's own at `theta`, computed when they are looked at.
     asked : array of int, shape (S, t)
         Items already administered, in order.
+    work : array, shape (ROOMS, S, n), optional
+        To compute in; what is there is lost, and what is found there is lost at
+        the next step.  Kept from step to step it spares arrays that the system
+        takes back each time, and gives anew page by page.
     """
 
     bank: ItemBank
     theta: Array
     covariance: Array
-    probability: Array
+    predictions: Array | None
     asked: Ints
+    work: Array | None = None
+    _spread: Array | None = field(default=None, init=False, repr=False)
+
+    @property
+    def probability(self) -> Array:
+        """Predicted score of every item, shape (S, n)."""
+        if self.predictions is None:
+            A, d, c = self.bank.discrimination, self.bank.intercept, self.bank.asymptote
+            self.predictions = irt.probability(self.theta, A, d, c, self.room(0))
+        return self.predictions
+
+    @property
+    def spread(self) -> Array:
+        """Variance p(1-p) of a right or wrong answer to every item, whatever the guess, shape (S, n), to read."""
+        if self._spread is None:
+            self._spread = irt.weight(self.probability, out=self.room(1))
+        return self._spread
+
+    def hand_over(self) -> Array:
+        """The spread, for the caller to change; it is computed anew where it is looked at again."""
+        spread, self._spread = self.spread, None
+        return spread
+
+    def room(self, number: int) -> Array:
+        """One of the arrays (S, n) to work in: the first two are the view's own, number 2 is the selector's."""
+        if self.work is None:
+            self.work = np.empty((ROOMS, len(self.theta), len(self.bank)))
+        room: Array = self.work[number]
+        return room
+
+    def predicted(self, items: Ints) -> Array:
+        """Predicted scores of some items (S, m), each subject's own, and no more than these computed."""
+        if self.predictions is not None:
+            return np.take_along_axis(self.predictions, items, axis=1)
+        bank, c = self.bank, self.bank.asymptote
+        A, d = bank.discrimination.take(items, axis=0), bank.intercept.take(items)
+        return irt.probability(self.theta, A, d, None if c is None else c.take(items))
 
 
 @runtime_checkable
@@ -70,7 +116,10 @@ class Selector(Protocol):
         """Whether the criterion means nothing on an uncalibrated bank."""
 
     def criterion(self, view: View) -> Array:
-        """A fresh array (S, n) of numbers of at least 0; asked items are ignored."""
+        """An array (S, n) of numbers of at least 0, for the caller to change; asked items are ignored.
+
+        It may lie in ``view.room(2)``.
+        """
 
 
 @runtime_checkable
@@ -108,35 +157,67 @@ class Proposal:
     Parameters
     ----------
     items : array of int, shape (S, k)
-    propensities : array, shape (S, k)
-        Chance of the item at its own draw, given all draws before; NaN, as
-        `rest` and `variance`, where the selector is deterministic.
-    predictions : array, shape (S, k)
-        Predicted score of the item, fixed before the batch was drawn.
-    rest : array, shape (S, k)
-        Sum of the predictions over the items not yet drawn, this one included.
-    variance : array, shape (S, k)
-        Model-based variance of that draw's weighted residual (score -
-        prediction) / propensity, in squared items: the sum of p(1-p)/q over
-        the items not yet drawn.  Serves to weight draws and is never trusted.
-    down, up : array, shape (S, k)
-        Largest prediction / propensity, and (1 - prediction) / propensity, of
-        an item not yet drawn before the batch, in items: no draw can lower or
-        raise the estimate of the total by more, which is what bets must survive.
+    design : array, shape (6, S, k)
+        `DESIGN`, in this order:
+
+        propensities
+            Chance of the item at its own draw, given all draws before; NaN, as
+            all but `predictions`, where the selector is deterministic.
+        predictions
+            Predicted score of the item, fixed before the batch was drawn.
+        rest
+            Sum of the predictions over the items not yet drawn, this one included.
+        variance
+            Model-based variance of that draw's weighted residual (score -
+            prediction) / propensity, in squared items: the sum of p(1-p)/q over
+            the items not yet drawn.  Serves to weight draws and is never trusted.
+        down, up
+            Largest prediction / propensity, and (1 - prediction) / propensity, of
+            an item not yet drawn before the batch, in items: no draw can lower or
+            raise the estimate of the total by more, which is what bets must survive.
     """
 
     items: Ints
-    propensities: Array
-    predictions: Array
-    rest: Array
-    variance: Array
-    down: Array
-    up: Array
+    design: Array
+
+    @property
+    def propensities(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[0])
+
+    @property
+    def predictions(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[1])
+
+    @property
+    def rest(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[2])
+
+    @property
+    def variance(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[3])
+
+    @property
+    def down(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[4])
+
+    @property
+    def up(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[5])
 
     @classmethod
     def join(cls, parts: Sequence[Proposal]) -> Proposal:
         """One proposal for the subjects of several, in order."""
-        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+        return cls(np.concatenate([part.items for part in parts]), np.concatenate([p.design for p in parts], axis=1))
+
+    def __getitem__(self, first: slice) -> Proposal:
+        """Some of the k draws."""
+        return Proposal(self.items[:, first], self.design[:, :, first])
 
 
 def _invert(cumulative: Array, x: float) -> int:
@@ -147,9 +228,15 @@ def _invert(cumulative: Array, x: float) -> int:
     return found
 
 
+@lru_cache(maxsize=8)
+def _starts(n: int, each: int) -> Ints:
+    """Where parts of `each` of `n` items begin."""
+    return np.arange(0, n, each, dtype=np.int64)
+
+
 def _draw(weights: Array, u: float) -> int:
     """Index drawn in proportion to `weights`, not all 0, by inversion of `u` in [0, 1), in two levels."""
-    sums = np.add.reduceat(weights, np.arange(0, len(weights), BLOCK)).cumsum()
+    sums = np.add.reduceat(weights, _starts(len(weights), BLOCK)).cumsum()
     x = u * float(sums[-1])
     block = _invert(sums, x)
     start = block * BLOCK
@@ -158,11 +245,10 @@ def _draw(weights: Array, u: float) -> int:
     return start + _invert(weights[start : start + BLOCK].cumsum(), x)
 
 
-def _chances(criteria: Array, left: int, floor: float, top: bool) -> Array:
-    """Chance (S, n) of each item at the next draw; that of items already drawn is of no meaning."""
-    q: Array
+def _chances(criteria: Array, left: int, floor: float, top: bool, q: Array) -> Array:
+    """Chance (S, n) of each item at the next draw, in `q`; that of items already drawn is of no meaning."""
     if top:
-        q = np.full(criteria.shape, floor / left)
+        q[:] = floor / left
         q[np.arange(len(q)), criteria.argmax(axis=1)] += 1.0 - floor
         return q
     total: Array = np.add.reduce(criteria, axis=1, keepdims=True)
@@ -170,7 +256,7 @@ def _chances(criteria: Array, left: int, floor: float, top: bool) -> Array:
     if not total.min() > TINY:  # then every item left has the same chance
         informed = total > TINY
         share, total = np.where(informed, floor, 1.0), np.where(informed, total, 1.0)
-    q = criteria * ((1.0 - share) / total)
+    np.multiply(criteria, (1.0 - share) / total, out=q)
     q += share / left
     return q
 
@@ -178,11 +264,19 @@ def _chances(criteria: Array, left: int, floor: float, top: bool) -> Array:
 def chances(selector: Selector, view: View, floor: float) -> Array:
     """Chance of each item at the first draw, shape (S, n)."""
     criteria = selector.criterion(view)
-    return _chances(criteria, criteria.shape[1], floor, selector.mode == "top")
+    return _chances(criteria, criteria.shape[1], floor, selector.mode == "top", np.empty(criteria.shape))
+
+
+def _inverse(q: Array, floor: float) -> Array:
+    """One over the chances, in their place."""
+    if floor > 0:
+        return np.divide(1.0, q, out=q)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.divide(1.0, q, out=q)
 
 
 def _over(weights: Array, inverse: Array, floor: float, out: Array) -> Array:
-    """Weighted inverse chances, those of items drawn being 0; `out` may be overwritten, and may be `weights`.
+    """Weighted inverse chances, those of items drawn being 0, in `out` where every item has a chance.
 
     Infinite where an item without a chance, which no floor leaves, could tell something.
     """
@@ -190,6 +284,23 @@ def _over(weights: Array, inverse: Array, floor: float, out: Array) -> Array:
         return np.multiply(weights, inverse, out=out)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(weights > 0, weights * inverse, 0.0)
+
+
+def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
+    """The `k` items left of highest criterion, and their predicted scores, both of shape (S, k)."""
+    shortcut = getattr(selector, "highest", None)
+    found: tuple[Ints, Array] | None = None if shortcut is None else shortcut(view, k)
+    if found is not None:
+        return found
+    criteria = selector.criterion(view)
+    subjects, n = criteria.shape
+    start = _starts(subjects * n, n)
+    criteria.put(view.asked + start[:, None], -1.0)
+    items = np.empty((subjects, k), dtype=np.int64)
+    for j in range(k):
+        items[:, j] = criteria.argmax(axis=1)
+        criteria.put(items[:, j] + start, -1.0)
+    return items, view.predicted(items)
 
 
 def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence[np.random.Generator]) -> Proposal:
@@ -216,45 +327,43 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     ValueError
         `k` is not in 1 ... the number of items left.
     """
-    criteria, p = selector.criterion(view), view.probability
-    subjects, n = criteria.shape
-    t = view.asked.shape[1]
+    (subjects, t), n = view.asked.shape, len(view.bank)
     if not 1 <= k <= n - t:
         raise ValueError(f"{k} items were wanted of the {n - t} that are left")
     top = selector.mode == "top"
-    randomised = floor > 0 or not top
+    design = np.empty((len(DESIGN), subjects, k))
+    if top and floor == 0:
+        design.fill(np.nan)
+        items, design[1] = _highest(selector, view, k)
+        return Proposal(items, design)
+    criteria = selector.criterion(view)
     drawn = -1.0 if top else 0.0
     # items as places in the flat (S, n) arrays, which numpy reads and writes faster than pairs of row and column
-    start = np.arange(0, subjects * n, n, dtype=np.int64)
+    start = _starts(subjects * n, n)[:, None]
     gone = np.empty((subjects, t + k), dtype=np.int64)
-    np.add(view.asked, start[:, None], out=gone[:, :t])
+    np.add(view.asked, start, out=gone[:, :t])
     criteria.put(gone[:, :t], drawn)
-    propensities = rest = variance = down = up = np.full((subjects, k), np.nan)
-    if randomised:
-        propensities, rest, variance, down, up = np.empty((5, subjects, k))
-        spread = irt.weight(p)  # of the score, whatever the guess
-        spread.put(gone[:, :t], 0.0)
-        sum_left = p.sum(axis=1) - p.take(gone[:, :t]).sum(axis=1)
-        inverse, scratch = np.empty((2, *p.shape))
+    p, spread, q, scratch = view.probability, view.hand_over(), view.room(3), view.room(4)
+    spread.put(gone[:, :t], 0.0)
+    sum_left = np.add.reduce(p, axis=1) - np.add.reduce(p.take(gone[:, :t]), axis=1)
     for j in range(k):
-        chosen = gone[:, t + j]
-        if randomised:
-            q = _chances(criteria, n - t - j, floor, top)
-            with np.errstate(divide="ignore", over="ignore"):
-                np.divide(1.0, q, out=inverse)  # once: it takes longer than the products with it
-            inverse.put(gone[:, : t + j], 0.0)
-            if j == 0:  # the chance of an item left only grows as others are drawn: this bounds the later draws as well
-                down[:] = _over(p, inverse, floor, scratch).max(axis=1, keepdims=True)
-                up[:] = _over(np.subtract(1.0, p, out=scratch), inverse, floor, scratch).max(axis=1, keepdims=True)
-            variance[:, j] = _over(spread, inverse, floor, scratch).sum(axis=1)
-            q.put(gone[:, : t + j], 0.0)
-            for s in range(subjects):
-                chosen[s] = s * n + _draw(q[s], rngs[s].random())
-            propensities[:, j], rest[:, j] = q.take(chosen), sum_left
-            sum_left -= p.take(chosen)
+        met, chosen = gone[:, : t + j], gone[:, t + j]
+        _chances(criteria, n - t - j, floor, top, q)
+        q.put(met, 0.0)
+        for s in range(subjects):
+            chosen[s] = s * n + _draw(q[s], rngs[s].random())
+        propensity, prediction = q.take(chosen), p.take(chosen)
+        q.put(met, np.inf)
+        inverse = _inverse(q, floor)  # once: it takes longer than the products with it
+        if j == 0:  # the chance of an item left only grows as others are drawn: this bounds the later draws as well
+            lower = _over(p, inverse, floor, scratch)
+            down = np.maximum.reduce(lower, axis=1)
+            higher = np.subtract(inverse, lower, out=scratch) if floor > 0 else _over(1.0 - p, inverse, floor, scratch)
+            up = np.maximum.reduce(higher, axis=1)
+        variance = np.add.reduce(_over(spread, inverse, floor, scratch), axis=1)
+        design[:, :, j] = propensity, prediction, sum_left, variance, down, up
+        if j + 1 < k:
+            sum_left -= prediction
             spread.put(chosen, 0.0)
-        else:
-            np.add(start, criteria.argmax(axis=1), out=chosen)
-        criteria.put(chosen, drawn)
-    new = gone[:, t:]
-    return Proposal(new - start[:, None], propensities, p.take(new), rest, variance, down, up)
+            criteria.put(chosen, drawn)
+    return Proposal(gone[:, t:] - start, design)

@@ -24,6 +24,12 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Items, besides those asked and wanted, of which the information is computed at first, where only the highest matters.
+STEEPEST = 128
+#: Rating some items only is worth the trouble where the bank has this many times more.
+WORTHWHILE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +55,38 @@ class MaximumInformation:
 
     def criterion(self, view: View) -> Array:
         """`irt.information` at theta."""
-        bank = view.bank
-        A, squared = bank.discrimination, bank.squared_slope
-        return irt.information(view.probability, A, bank.asymptote, view.covariance, squared)
+        A, c, squared = view.bank.discrimination, view.bank.asymptote, view.bank.squared_slope
+        return irt.information(view.probability, A, c, view.covariance, squared, view.room(2))
+
+    def highest(self, view: View, k: int) -> tuple[Ints, Array] | None:
+        """The `k` items left of highest criterion, and their predicted scores, both of shape (S, k).
+
+        An item tells at most a^2 / 4, at any ability and with any guess floor: the
+        steepest items are rated first, and others only where that is not below the
+        last of the best.  None where so many may be that all are rated as fast.
+        """
+        bank, t = view.bank, view.asked.shape[1]
+        if view.predictions is not None or bank.dimensions > 1:
+            return None
+        count = t + k + STEEPEST
+        while WORTHWHILE * count <= len(bank):
+            steep = bank.steepest
+            c = None if steep.asymptote is None else steep.asymptote[:count]
+            p = irt.probability(view.theta, steep.discrimination[:count], steep.intercept[:count], c)
+            told = irt.information(p, steep.discrimination[:count], c, squared=steep.squared_slope[:count])
+            for row, places in zip(told, steep.place.take(view.asked), strict=True):
+                row.put(places[places < count], -1.0)
+            best = np.empty((len(told), k), dtype=np.int64)
+            start = np.arange(0, told.size, count)
+            for j in range(k):
+                best[:, j] = told.argmax(axis=1) + start
+                last = told.take(best[:, j])
+                told.put(best[:, j], -1.0)
+            needed = len(bank) - int(steep.ceiling.searchsorted(last.min()))
+            if needed <= count:
+                return steep.order.take(best - start[:, None]), p.take(best)
+            count = needed
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +111,7 @@ class Spread:
 
     def criterion(self, view: View) -> Array:
         """sqrt(p(1-p))."""
-        spread = irt.weight(view.probability)
-        return np.asarray(np.sqrt(spread, out=spread))
+        return np.sqrt(view.spread, out=view.room(2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ subjects at once, so that a backtest costs one vectorised pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ from pytest_adaptive_eval.core.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
 from pytest_adaptive_eval.core.noise import allowed, bound
 from pytest_adaptive_eval.core.pairing import Baseline
-from pytest_adaptive_eval.core.selection import Attentive, Openable, Proposal, Selector, View, propose
+from pytest_adaptive_eval.core.selection import DESIGN, ROOMS, Attentive, Openable, Proposal, Selector, View, propose
 from pytest_adaptive_eval.core.selectors import SELECTORS, Random
 from pytest_adaptive_eval.core.stopping import (
     AnyOf,
@@ -271,15 +271,16 @@ class Session:
         self.stop: list[StopReason | None] = [None] * subjects
         self.stopped_at = np.zeros(subjects, dtype=np.int64)
         shape = (subjects, self.budget)
-        self._log = {
-            name: np.empty(shape, dtype=np.int64 if name == "items" else float) for name in DesignLog.columns()
-        }
+        self._items, self._scores = np.empty(shape, dtype=np.int64), np.empty(shape)
+        self._design = np.empty((len(DESIGN), *shape))
         self._A = np.empty((*shape, bank.dimensions))
         self._d = np.empty(shape)
         self._c = np.empty(shape) if bank.asymptote is not None else None
         #: Abilities after each administration, shape (S, budget, D).
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
+        #: What steps are computed in, see `View`.
+        self._work: Array | None = None
 
     @classmethod
     def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
@@ -295,8 +296,7 @@ class Session:
         """
         session = cls(bank, replace(policy, budget=max(len(log), 1)))
         if len(log):
-            columns = {f.name: getattr(log, f.name)[None] for f in fields(Proposal)}
-            session._pending = Proposal(**columns)
+            session._pending = Proposal(log.items[None], np.array([getattr(log, name) for name in DESIGN])[:, None])
             session.tell(log.scores[None])
         session.stop[0] = stop
         session.stopped_at[0] = session.asked
@@ -336,16 +336,22 @@ class Session:
             k = min(k, self.budget - self.asked)
             if self._openable is not None:
                 self._attentive, self._openable = self._openable.open(self.bank, self._seeds), None
-            rows = self.subjects if self._attentive is not None else max(1, CELLS // len(self.bank))
+            if self._work is None:
+                rows = self.subjects if self._attentive is not None else max(1, CELLS // len(self.bank))
+                self._work = np.empty((ROOMS, min(self.subjects, rows), len(self.bank)))
+            rows = self._work.shape[1]
             parts = [self._propose(slice(s, s + rows), k) for s in range(0, self.subjects, rows)]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
         return self._pending
 
     def _propose(self, some: slice, k: int) -> Proposal:
-        predicted, items = self._predicted(some), self._log["items"][some, : self.asked]
         if self._followed is not None:
-            return self._followed.follow(self.asked, predicted, k)
-        view = View(self.bank, self.estimate.theta[some], self.estimate.covariance[some], predicted, items)
+            return self._followed.follow(self.asked, self._predicted(some), k)
+        own = self.bank.calibrated and self._paired is None  # then computed when, and where, it is looked at
+        predictions, items = None if own else self._predicted(some), self._items[some, : self.asked]
+        assert self._work is not None
+        estimate, work = self.estimate, self._work[:, : len(items)]
+        view = View(self.bank, estimate.theta[some], estimate.covariance[some], predictions, items, work)
         return propose(self._attentive or self.policy.selector, view, k, self.policy.floor, self._rngs[some])
 
     def reason(self, item: int, subject: int = 0) -> str:
@@ -407,19 +413,14 @@ class Session:
         given = np.asarray(scores, dtype=np.float64)
         if given.ndim != 2 or len(given) != self.subjects or not 1 <= given.shape[1] <= proposal.items.shape[1]:
             raise ValueError(f"scores have shape {given.shape}, the proposal {proposal.items.shape}")
-        if ((given < 0) | (given > 1)).any():
+        if np.fmin.reduce(given, axis=None) < 0 or np.fmax.reduce(given, axis=None) > 1:
             raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
         self._pending = None
         k = given.shape[1]
         new = slice(self.asked, self.asked + k)
-        items = proposal.items[:, :k]
-        whole = k == proposal.items.shape[1]
-        for name, column in self._log.items():
-            if name == "scores":
-                column[:, new] = given
-            else:
-                values = getattr(proposal, name)
-                column[:, new] = values if whole else values[:, :k]
+        told = proposal if k == proposal.items.shape[1] else proposal[:k]
+        items = told.items
+        self._items[:, new], self._scores[:, new], self._design[:, :, new] = items, given, told.design
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:
@@ -440,7 +441,7 @@ class Session:
         """The estimate after the answers so far; that of an ended interview stays."""
         t, old = self.asked, self.estimate
         c = None if self._c is None else self._c[:, :t]
-        new = self.policy.estimator.estimate(self._log["scores"][:, :t], self._A[:, :t], self._d[:, :t], c, old)
+        new = self.policy.estimator.estimate(self._scores[:, :t], self._A[:, :t], self._d[:, :t], c, old)
         if not any(self.stop):
             return new
         ended = self.stopped
@@ -453,7 +454,7 @@ class Session:
     @property
     def answers(self) -> tuple[Ints, Array]:
         """Items asked so far and their scores, NaN where there is none, both of shape (S, asked)."""
-        return self._log["items"][:, : self.asked], self._log["scores"][:, : self.asked]
+        return self._items[:, : self.asked], self._scores[:, : self.asked]
 
     @property
     def stopped(self) -> NDArray[np.bool_]:
@@ -469,13 +470,16 @@ class Session:
     def log(self, subject: int = 0) -> DesignLog:
         """The administrations of one subject up to its stop."""
         t = int(self.stopped_at[subject]) if self.stop[subject] else self.asked
-        columns = {name: column[subject, :t].copy() for name, column in self._log.items()}
-        return DesignLog(**columns, size=len(self.bank), noise=float(self._noise(columns["scores"][None])[0]))
+        items, scores = self._items[subject, :t].copy(), self._scores[subject, :t].copy()
+        design = dict(zip(DESIGN, self._design[:, subject, :t].copy(), strict=True))
+        noise = float(self._noise(scores[None])[0])
+        return DesignLog(items=items, scores=scores, **design, size=len(self.bank), noise=noise)
 
     def logs(self) -> DesignLog:
         """Everything asked so far of all subjects, arrays of shape (S, asked), not copied."""
-        columns = {name: column[:, : self.asked] for name, column in self._log.items()}
-        return DesignLog(**columns, size=len(self.bank), noise=self._noise(columns["scores"]))
+        items, scores = self.answers
+        design = dict(zip(DESIGN, self._design[:, :, : self.asked], strict=True))
+        return DesignLog(items=items, scores=scores, **design, size=len(self.bank), noise=self._noise(scores))
 
     def _noise(self, scores: Array) -> Array:
         """What decoding may add to the variance of scores of shape (s, t), shape (s,); see the class."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.selection import Selector, View
-from pytest_adaptive_eval.core.selectors import FixedForm, NearestDifficulty, Stratified, Variance
+from pytest_adaptive_eval.core.selection import Selector, View, propose
+from pytest_adaptive_eval.core.selectors import FixedForm, MaximumInformation, NearestDifficulty, Stratified, Variance
 from pytest_adaptive_eval.core.session import Policy, Session
 
 ALL = (Variance(), NearestDifficulty(), Stratified(), FixedForm((5, 3, 8)))
@@ -225,3 +225,74 @@ def test_a_fixed_form_is_the_same_for_all():
 def test_forms_of_any_length(order):
     session = interview(make_bank(10), FixedForm(order), answers(1, 10))
     assert session.log().items.tolist() == [*order, *(i for i in range(10) if i not in order)]
+
+
+# The highest ratings without all of them
+
+
+def big_bank(n=20_000, *, guess=0.0, alike=False, seed=3):
+    rng = np.random.default_rng(seed)
+    ids = [f"i{i}" for i in range(n)]
+    slopes = np.full(n, 1.3) if alike else rng.lognormal(0.0, 0.4, n) * rng.choice([-1.0, 1.0], n, p=[0.02, 0.98])
+    return ItemBank("b", ids, [Item(i) for i in ids], slopes, rng.normal(size=n) * 2, rng.random(n) * guess)
+
+
+@pytest.mark.parametrize("guess", [0.0, 0.4])
+@pytest.mark.parametrize("wanted", [1, 7])
+@pytest.mark.parametrize("asked", [0, 30])
+def test_the_highest_information_is_found_without_rating_the_flat_items(guess, wanted, asked):
+    bank, selector, found = big_bank(guess=guess), MaximumInformation(), 0
+    for seed in range(5):
+        view = make_view(bank, asked=asked, seed=seed)
+        order = np.argsort(-selector.criterion(view), axis=1, kind="stable")
+        # those asked were the best ones, as in an interview
+        lazy = View(bank, view.theta, view.covariance, None, order[:, :asked])
+        got = selector.highest(lazy, wanted)
+        assert lazy.predictions is None  # nothing was computed for the whole bank
+        if got is not None:
+            found += 1
+            np.testing.assert_array_equal(got[0], order[:, asked : asked + wanted])
+            np.testing.assert_array_equal(got[1], np.take_along_axis(view.probability, got[0], axis=1))
+    assert found >= 2  # not where somebody stands far off from the steep items
+
+
+def test_all_items_are_rated_where_all_may_be_best_and_where_predictions_are_not_the_banks():
+    bank = big_bank(alike=True)
+    view = make_view(bank, asked=3)
+    assert MaximumInformation().highest(View(bank, view.theta, view.covariance, None, view.asked), 2) is None
+    bank = big_bank()
+    view = make_view(bank, asked=3)
+    assert MaximumInformation().highest(view, 2) is None
+    assert MaximumInformation().highest(View(bank, view.theta, view.covariance, None, view.asked), 2) is not None
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.2])
+def test_an_interview_by_maximum_information_asks_what_full_ratings_ask(floor):
+    bank = big_bank(3000)
+    scores = answers(2, len(bank))
+    session = Session(bank, Policy(MaximumInformation(), floor=floor, budget=40, batch=3), seed=4, subjects=2)
+    rngs = [np.random.Generator(np.random.PCG64(s)) for s in np.random.SeedSequence(4).spawn(2)]
+    while (proposal := session.ask()) is not None:
+        estimate, asked = session.estimate, session.answers[0]
+        p = irt.probability(estimate.theta, bank.discrimination, bank.intercept)
+        full = View(bank, estimate.theta, estimate.covariance, p, asked)
+        same = propose(MaximumInformation(), full, proposal.items.shape[1], floor, rngs)
+        np.testing.assert_array_equal(proposal.items, same.items)
+        np.testing.assert_array_equal(proposal.design, same.design)
+        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
+
+
+@pytest.mark.parametrize("guess", [0.0, 0.25])
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_what_is_predicted_of_some_items_is_what_is_predicted_of_all(guess, dimensions):
+    bank = make_bank(30, guess=guess, dimensions=dimensions)
+    known = make_view(bank)
+    lazy = View(bank, known.theta, known.covariance, None, known.asked)
+    items = np.array([[3, 1], [29, 0], [7, 7]])
+    np.testing.assert_allclose(lazy.predicted(items), np.take_along_axis(known.probability, items, axis=1), rtol=1e-14)
+    assert lazy.predictions is None
+    np.testing.assert_array_equal(lazy.probability, known.probability)
+    np.testing.assert_array_equal(lazy.predicted(items), known.predicted(items))
+    np.testing.assert_array_equal(lazy.spread, irt.weight(known.probability))
+    lazy.hand_over()[:] = 7.0  # the caller's own: it is computed anew
+    np.testing.assert_array_equal(lazy.spread, irt.weight(known.probability))

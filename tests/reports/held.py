@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.inference import design_based
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord, plain
+from pytest_adaptive_eval.core.selection import DESIGN
 from pytest_adaptive_eval.core.session import Policy, Session
 
 
@@ -74,11 +74,8 @@ def held(
                     difficulty=float(on.difficulty[n]),
                     category=list(on.items[n].category),
                     **{
-                        {"propensities": "propensity", "predictions": "predicted"}.get(f.name, f.name): plain(
-                            getattr(proposal, f.name)[0, k]
-                        )
-                        for f in fields(proposal)
-                        if f.name != "items"
+                        {"propensities": "propensity", "predictions": "predicted"}.get(name, name): plain(value)
+                        for name, value in zip(DESIGN, proposal.design[:, 0, k], strict=True)
                     },
                 )
             )
