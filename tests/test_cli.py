@@ -129,7 +129,7 @@ def test_help(run, monkeypatch, arguments):
         (["calibrate"], "required: RESPONSES"),
         (["calibrate", "nowhere.csv"], "nowhere.csv does not exist"),
         (["calibrate", "r.csv", "-o", "x.txt"], "-o x.txt: a bank folder's name ends with .bank"),
-        (["calibrate", "r.csv", "-o", "there.bank"], "-o there.bank exists: choose another name, or give --replace"),
+        (["calibrate", "r.csv", "-o", "there.bank"], "-o there.bank exists: choose another name, or replace it ("),
         (["calibrate", "r.csv", "-o", "r.csv/x.bank"], "r.csv is not a folder that can be written to"),
         (
             ["calibrate", "r.csv", "--policy", "guess"],

@@ -21,7 +21,23 @@ from pytest_adaptive_eval.errors import BankError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.multimodal import FormatScale
 
-__all__ = ["write_bank"]
+__all__ = ["check_place", "write_bank"]
+
+
+def check_place(path: Path, replace: bool) -> None:
+    """Refuse a path at which no bank can be written.
+
+    Raises
+    ------
+    BankError
+        It is ill-named or taken: only a bank is replaced, and only where `replace` says so.
+    """
+    if path.suffix != ".bank":
+        raise BankError(f"{path}: a bank folder's name ends with .bank")
+    if path.exists() and not replace:
+        raise BankError(f"{path} exists: choose another name, or replace it (--replace, replace=True)")
+    if path.exists() and not (path / "bank.json").is_file():
+        raise BankError(f"{path} is no bank folder, and nothing else is replaced: choose another name")
 
 
 def write_bank(
@@ -77,12 +93,7 @@ def write_bank(
         The path is taken or ill-named, an image is missing, or the bank would not read back.
     """
     path = Path(path)
-    if path.suffix != ".bank":
-        raise BankError(f"{path}: a bank folder's name ends with .bank")
-    if path.exists() and not replace:
-        raise BankError(f"{path} exists; choose another name or replace it explicitly")
-    if path.exists() and not (path / "bank.json").is_file():
-        raise BankError(f"{path} is no bank folder, and nothing else is replaced; choose another name")
+    check_place(path, replace)
     slopes = np.asarray(discrimination, dtype="<f8")
     slopes = slopes[:, None] if slopes.ndim == 1 else slopes
     intercept = np.asarray(intercept, dtype="<f8")

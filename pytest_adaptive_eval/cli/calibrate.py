@@ -25,7 +25,7 @@ from pytest_adaptive_eval.cli.options import (
     with_dimensions,
     writable,
 )
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.responses import Responses
@@ -36,7 +36,7 @@ __all__ = ["calibrate_command"]
 def calibrate_command(options: argparse.Namespace) -> int:
     """Fit, check, replay, write; returns the exit code."""
     from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.banks.writer import write_bank
+    from pytest_adaptive_eval.banks.writer import check_place, write_bank
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.engines import read_parameters
     from pytest_adaptive_eval.core.session import LADDER, POLICIES
@@ -45,12 +45,10 @@ def calibrate_command(options: argparse.Namespace) -> int:
 
     output: Path | None = options.output
     if output is not None:
-        if output.suffix != ".bank":
-            raise ConfigError(f"-o {output}: a bank folder's name ends with .bank")
-        if output.exists() and not options.replace:
-            raise ConfigError(f"-o {output} exists: choose another name, or give --replace")
-        if output.exists() and not (output / "bank.json").is_file():
-            raise ConfigError(f"-o {output} is no bank folder, and nothing else is replaced: choose another name")
+        try:
+            check_place(output, options.replace)
+        except BankError as error:
+            raise ConfigError(f"-o {error}") from None
         writable("-o", output)
     names = [] if options.policy == "none" else names_of(options, "policy")
     known = [name for name in POLICIES if name != LADDER]  # a bank has no levels to climb
