@@ -101,7 +101,12 @@ class View:
 
 @runtime_checkable
 class Selector(Protocol):
-    """Something that rates items for the next question."""
+    """Something that rates items for the next question.
+
+    One of mode ``top`` may have a method ``highest(view, k)`` besides, which finds
+    the same best `k` items and their predicted scores, both (S, k), without all
+    ratings, or gives None where it cannot.
+    """
 
     @property
     def name(self) -> str:
