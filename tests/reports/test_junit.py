@@ -122,7 +122,7 @@ def hostile(make: SimpleNamespace, text: str) -> RunRecord:
         statuses={text: 1},
         stop=text,
         stop_sentence=text,
-        accuracy={**make.interval(0.5, 0.4, 0.6, text), text: text},
+        accuracy={text: text, **make.interval(0.5, 0.4, 0.6, text)},
         error=text,
         notes=[text],
     )
