@@ -21,7 +21,18 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 
-__all__ = ["DESIGN", "ROOMS", "Attentive", "Openable", "Proposal", "Selector", "View", "chances", "propose"]
+__all__ = [
+    "DESIGN",
+    "ROOMS",
+    "Attentive",
+    "Openable",
+    "Proposal",
+    "Selector",
+    "View",
+    "chances",
+    "propose",
+    "take_highest",
+]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -291,6 +302,17 @@ def _over(weights: Array, inverse: Array, floor: float, out: Array) -> Array:
         return np.where(weights > 0, weights * inverse, 0.0)
 
 
+def take_highest(ratings: Array, k: int) -> tuple[Ints, Array]:
+    """Places in the flat array, and values, of the `k` highest of each row in falling order; they become -1 there."""
+    subjects, n = ratings.shape
+    places, values, start = np.empty((subjects, k), dtype=np.int64), np.empty((subjects, k)), _starts(subjects * n, n)
+    for j in range(k):
+        place = ratings.argmax(axis=1) + start
+        places[:, j], values[:, j] = place, ratings.take(place)
+        ratings.put(place, -1.0)
+    return places, values
+
+
 def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
     """The `k` items left of highest criterion, and their predicted scores, both of shape (S, k)."""
     shortcut = getattr(selector, "highest", None)
@@ -301,10 +323,7 @@ def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
     subjects, n = criteria.shape
     start = _starts(subjects * n, n)
     criteria.put(view.asked + start[:, None], -1.0)
-    items = np.empty((subjects, k), dtype=np.int64)
-    for j in range(k):
-        items[:, j] = criteria.argmax(axis=1)
-        criteria.put(items[:, j] + start, -1.0)
+    items = take_highest(criteria, k)[0] - start[:, None]
     return items, view.predicted(items)
 
 

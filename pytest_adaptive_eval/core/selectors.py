@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core import irt
-from pytest_adaptive_eval.core.selection import Selector, View
+from pytest_adaptive_eval.core.selection import Selector, View, take_highest
 
 __all__ = [
     "SELECTORS",
@@ -76,15 +76,10 @@ class MaximumInformation:
             told = irt.information(p, steep.discrimination[:count], c, squared=steep.squared_slope[:count])
             for row, places in zip(told, steep.place.take(view.asked), strict=True):
                 row.put(places[places < count], -1.0)
-            best = np.empty((len(told), k), dtype=np.int64)
-            start = np.arange(0, told.size, count)
-            for j in range(k):
-                best[:, j] = told.argmax(axis=1) + start
-                last = told.take(best[:, j])
-                told.put(best[:, j], -1.0)
-            needed = len(bank) - int(steep.ceiling.searchsorted(last.min()))
+            best, most = take_highest(told, k)
+            needed = len(bank) - int(steep.ceiling.searchsorted(most[:, -1].min()))
             if needed <= count:
-                return steep.order.take(best - start[:, None]), p.take(best)
+                return steep.order.take(best % count), p.take(best)
             count = needed
         return None
 
