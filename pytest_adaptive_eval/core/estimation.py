@@ -117,11 +117,15 @@ class MAP:
         covariance = np.broadcast_to(np.diag(self._variances(dimensions)), (subjects, dimensions, dimensions))
         return Estimate(np.full((subjects, dimensions), self.mean), covariance, np.ones(subjects, dtype=bool))
 
+    @property
+    def _general(self) -> float:
+        """Prior standard deviation of the first dimension."""
+        return self.sd if self.general_sd is None else self.general_sd
+
     def _variances(self, dimensions: int) -> Array:
         """Prior variance of each dimension, shape (D,)."""
         variances = np.full(dimensions, self.sd**2)
-        if self.general_sd is not None:
-            variances[0] = self.general_sd**2
+        variances[0] = self._general**2
         return variances
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
@@ -166,7 +170,7 @@ class MAP:
 
         Takes a third of the time: arrays of length one cost more than the sums over the items.
         """
-        precision = (self.sd if self.general_sd is None else self.general_sd) ** -2
+        precision = self._general**-2
         right = float(a.dot(scores))
         if math.isnan(right):
             (scores,), (A,) = _scored(scores[None], a[None, :, None])

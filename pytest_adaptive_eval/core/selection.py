@@ -246,8 +246,10 @@ def _invert(cumulative: Array, x: float) -> int:
 
 @lru_cache(maxsize=8)
 def _starts(n: int, each: int) -> Ints:
-    """Where parts of `each` of `n` items begin."""
-    return np.arange(0, n, each, dtype=np.int64)
+    """Where parts of `each` of `n` items begin; kept, and so to be read only."""
+    starts = np.arange(0, n, each, dtype=np.int64)
+    starts.flags.writeable = False
+    return starts
 
 
 def _draw(weights: Array, u: float) -> int:

@@ -279,8 +279,9 @@ class Session:
         #: Abilities after each administration, shape (S, budget, D).
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
-        #: What steps are computed in, see `View`.
-        self._work: Array | None = None
+        rows = subjects if self._openable is not None else min(subjects, max(1, CELLS // len(bank)))
+        #: What steps are computed in, for as many subjects in one pass, see `View`.
+        self._work = np.empty((ROOMS, rows, len(bank)))
 
     @classmethod
     def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
@@ -336,9 +337,6 @@ class Session:
             k = min(k, self.budget - self.asked)
             if self._openable is not None:
                 self._attentive, self._openable = self._openable.open(self.bank, self._seeds), None
-            if self._work is None:
-                rows = self.subjects if self._attentive is not None else max(1, CELLS // len(self.bank))
-                self._work = np.empty((ROOMS, min(self.subjects, rows), len(self.bank)))
             rows = self._work.shape[1]
             parts = [self._propose(slice(s, s + rows), k) for s in range(0, self.subjects, rows)]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
@@ -349,7 +347,6 @@ class Session:
             return self._followed.follow(self.asked, self._predicted(some), k)
         own = self.bank.calibrated and self._paired is None  # then computed when, and where, it is looked at
         predictions, items = None if own else self._predicted(some), self._items[some, : self.asked]
-        assert self._work is not None
         estimate, work = self.estimate, self._work[:, : len(items)]
         view = View(self.bank, estimate.theta[some], estimate.covariance[some], predictions, items, work)
         return propose(self._attentive or self.policy.selector, view, k, self.policy.floor, self._rngs[some])
