@@ -38,7 +38,7 @@ from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 
 Array = NDArray[np.float64]
 NAMES = {"AI2D": "AI2D_TEST.csv.gz", "MMMU": "MMMU_DEV_VAL.csv.gz"}
-DECIDE = replace(POLICIES["decide"], stop="budget")  # asked on, so that one interview serves many thresholds
+DECIDE = POLICIES["decide"]
 UNIFORM = replace(DECIDE, selector=SELECTORS["random"], floor=0.0)
 
 
@@ -58,9 +58,12 @@ class Known:
         return start
 
 
-def interviews(bank: ItemBank, policy: Policy, responses: Array, share: str, seed: int, **more: object) -> DesignLog:
-    """Everybody's draws, up to a share of the bank."""
-    session = Session(bank, replace(policy, budget=share), seed=seed, subjects=len(responses), **more)  # type: ignore[arg-type]
+def interviews(
+    bank: ItemBank, policy: Policy, responses: Array, share: str, seed: int, claim: Claim | None = None, **more: object
+) -> DesignLog:
+    """Everybody's draws, until all have decided the claim, and at most up to a share of the bank."""
+    claims = () if claim is None else (claim,)
+    session = Session(bank, replace(policy, budget=share), seed=seed, subjects=len(responses), claims=claims, **more)  # type: ignore[arg-type]
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(responses, proposal.items, axis=1))
     return session.logs()
@@ -122,16 +125,16 @@ def errors(seeds: int, share: str, every: bool) -> None:
     for name in NAMES:
         responses = read(NAMES[name], "test")
         totals = responses.sum(axis=1)
-        rows = np.repeat(responses, seeds, axis=0)
         for label, bank in banks_of(name).items():
             for policy_name, policy in (decide_policy | (more if every else {})).items():
-                log = interviews(bank, policy, rows, share, 1)
                 wrong: dict[int, list[float]] = {1: [], -1: []}
                 plain: dict[int, list[float]] = {1: [], -1: []}
                 for s, total in enumerate(totals):
-                    mine = log[s * seeds : (s + 1) * seeds]
+                    rows = np.repeat(responses[s][None], seeds, axis=0)
                     for side, threshold in ((1, total + 1.0), (-1, total)):
-                        found = decide(mine, [Claim(threshold)]).outcome[:, 0] == side
+                        claim = Claim(threshold)
+                        mine = interviews(bank, policy, rows, share, 2 * s + (side > 0), claim)
+                        found = decide(mine, [claim]).outcome[:, 0] == side
                         wrong[side].append(float(found.mean()))
                         plain[side].append(float(naive(mine, threshold, side).mean()))
                 cells = [f"{np.mean(wrong[k]):.3f} ({max(wrong[k]):.3f})" for k in (1, -1)]
@@ -155,16 +158,17 @@ def one_bet(distance: float) -> Iterator[None]:
         betting.DISTANCES = kept
 
 
-def needed(log: DesignLog, totals: Array, margin: float, seeds: int) -> Array:
-    """Questions to a verdict, N where there is none or a wrong one, of each model and side."""
-    n = log.size
+def needed(bank: ItemBank, policy: Policy, responses: Array, margin: float, seeds: int, theta: Array | None) -> Array:
+    """Questions to a verdict of each model and side, N where there is none or a wrong one; `theta` if it is known."""
+    n = len(bank)
     out = []
-    for s, total in enumerate(totals):
-        mine = log[s * seeds : (s + 1) * seeds]
+    for s, row in enumerate(responses):
+        rows = np.repeat(row[None], seeds, axis=0)
+        own = policy if theta is None else replace(policy, estimator=Known(np.repeat(theta[s][None], seeds, axis=0)))
         for side in (1, -1):
-            threshold = total - side * margin * n
-            if 0.02 < threshold / n < 0.98:
-                found = decide(mine, [Claim(threshold)])
+            claim = Claim(row.sum() - side * margin * n)
+            if 0.02 < claim.total / n < 0.98:
+                found = decide(interviews(bank, own, rows, "100%", 2 * s + (side > 0), claim), [claim])
                 out.append(np.where(found.outcome[:, 0] == side, found.at[:, 0], n))
     return np.concatenate(out).astype(float)
 
@@ -183,23 +187,25 @@ def items(seeds: int) -> None:
     for name in NAMES:
         responses = read(NAMES[name], "test")
         n, totals = responses.shape[1], responses.sum(axis=1)
-        rows = np.repeat(responses, seeds, axis=0)
         bank = banks_of(name)["good"]
         plain = ItemBank("b", bank.ids, (), np.zeros((n, 1)), np.zeros(n), calibrated=False)
-        oracle = replace(DECIDE, estimator=Known(np.repeat(abilities(bank, responses), seeds, axis=0)))
-        logs = {
-            "decide": interviews(bank, DECIDE, rows, "100%", 1),
-            "uniform": interviews(plain, UNIFORM, rows, "100%", 1),
-            "oracle": interviews(bank, oracle, rows, "100%", 1),
+        ways = {
+            "decide": (bank, DECIDE, None),
+            "uniform": (plain, UNIFORM, None),
+            "oracle": (bank, DECIDE, abilities(bank, responses)),
         }
         for margin in (0.10, 0.05, 0.02):
-            found = {label: needed(log, totals, margin, seeds) for label, log in logs.items()}
+            found = {
+                label: needed(mine, policy, responses, margin, seeds, theta)
+                for label, (mine, policy, theta) in ways.items()
+            }
             best = {}
             for label in ("uniform", "oracle"):
+                mine, policy, theta = ways[label]
                 tried = []
                 for distance in margin * np.array([0.5, 0.7, 1.0, 1.4, 2.0]):
                     with one_bet(distance):
-                        tried.append(needed(logs[label], totals, margin, seeds).mean())
+                        tried.append(needed(mine, policy, responses, margin, seeds, theta).mean())
                 best[label] = min(tried)
             ours, uniform = found["decide"].mean(), found["uniform"].mean()
             error = found["decide"].std() / np.sqrt(len(found["decide"])) / uniform
@@ -246,14 +252,15 @@ def paired(seeds: int) -> None:
                     candidate = np.repeat(flipped(base, p[s], share, even, rng)[None], seeds, axis=0)
                     baseline = Baseline("base", base)
                     claim = PairedClaim.of(baseline, margin, 0.95)
-                    found = decide(interviews(bank, DECIDE, candidate, "100%", s, baseline=baseline), [claim])
+                    found = decide(interviews(bank, DECIDE, candidate, "100%", s, claim, baseline=baseline), [claim])
                     ours.append(np.where(found.outcome[:, 0] == 1, found.at[:, 0], n))
-                    alone = decide(interviews(bank, DECIDE, candidate, "100%", s), [Claim(claim.total)])
+                    plain = Claim(claim.total)
+                    alone = decide(interviews(bank, DECIDE, candidate, "100%", s, plain), [plain])
                     unpaired.append(np.where(alone.outcome[:, 0] == 1, alone.at[:, 0], n))
                     worse = flipped(base, p[s], share, even, rng, loss=round(margin * n) + 1)
                     worse = np.repeat(worse[None], seeds, axis=0)
                     if worse[0].sum() < claim.total:
-                        log = interviews(bank, DECIDE, worse, "50%", s, baseline=baseline)
+                        log = interviews(bank, DECIDE, worse, "50%", s, claim, baseline=baseline)
                         false.append(float((decide(log, [claim]).outcome[:, 0] == 1).mean()))
                 a, b = float(np.mean(ours)), float(np.mean(unpaired))
                 print(
@@ -276,8 +283,9 @@ def siblings(name: str, bank: ItemBank, responses: Array) -> None:
         candidate = np.repeat(responses[b][None], 20, axis=0)
         margin = 0.05
         claim = PairedClaim.of(baseline, margin, 0.95)
-        found = decide(interviews(bank, DECIDE, candidate, "100%", 1, baseline=baseline), [claim])
-        alone = decide(interviews(bank, DECIDE, candidate, "100%", 1), [Claim(claim.total)])
+        found = decide(interviews(bank, DECIDE, candidate, "100%", 1, claim, baseline=baseline), [claim])
+        plain = Claim(claim.total)
+        alone = decide(interviews(bank, DECIDE, candidate, "100%", 1, plain), [plain])
         verdicts = np.bincount(found.outcome[:, 0] + 1, minlength=3).tolist()
         print(
             f"{name:5} real pair, {differ[k]:.0%} of answers differ, net "
@@ -297,7 +305,6 @@ def planning(seeds: int) -> None:
         responses = read(NAMES[name], "test")
         n, totals = responses.shape[1], responses.sum(axis=1)
         bank = banks_of(name)["good"]
-        log = interviews(bank, DECIDE, np.repeat(responses, seeds, axis=0), "100%", 1)
         for margin in (0.15, 0.10, 0.07, 0.05, 0.03):
             promised, within = [], []
             happened = []
@@ -310,7 +317,8 @@ def planning(seeds: int) -> None:
                     mine = ahead[0 if side > 0 else -1]
                     promised.append(mine.expected)
                     within.append(mine.chance(round(n / 5)))
-                    found = decide(log[s * seeds : (s + 1) * seeds], [Claim(threshold * n)])
+                    claim, rows = Claim(threshold * n), np.repeat(responses[s][None], seeds, axis=0)
+                    found = decide(interviews(bank, DECIDE, rows, "100%", 2 * s + (side > 0), claim), [claim])
                     happened.append(np.where(found.outcome[:, 0] == side, found.at[:, 0], n))
             print(
                 f"{name:5} {100 * margin:3.0f} points: {np.mean(within):.2f} "

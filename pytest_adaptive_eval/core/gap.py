@@ -60,6 +60,11 @@ class GapClaim(Claim):
     items: int = 0
     form: str = ""
 
+    @property
+    def sought(self) -> float | None:
+        """None: it is about differences."""
+        return None
+
     def view(self, log: DesignLog) -> DesignLog:
         """The draws of the signed scores."""
         signs, codes = self.signs[log.items], self.codes[log.items]

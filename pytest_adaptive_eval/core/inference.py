@@ -76,7 +76,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     return widened(_of_scores(log, confidence), log)
 
 
-def widened(found: Interval, log: DesignLog) -> Interval:
+def widened(found: Interval, log: DesignLog, *, peeking: bool = False) -> Interval:
     """An interval of the mean score, made one of the accuracy to expect over decodings.
 
     The scores of the items asked are what one decoding made of them.  A draw
@@ -92,14 +92,21 @@ def widened(found: Interval, log: DesignLog) -> Interval:
     found : Interval
     log : DesignLog
         With `noise` in the unit of its scores.
+    peeking : bool
+        See `noise_margin`.
     """
-    half = noise_margin(log, found.confidence) / log.size
+    half = noise_margin(log, found.confidence, peeking=peeking) / log.size
     return replace(found, low=max(found.low - half, 0.0), high=min(found.high + half, 1.0)) if half else found
 
 
-def noise_margin(log: DesignLog, confidence: float) -> Any:
-    """How far a sum moves for the noise of decoding, see `widened`; an array along the log's leading axes."""
-    return student_quantile(math.inf, confidence) * log.doubt if np.any(log.noise) else 0.0
+def noise_margin(log: DesignLog, confidence: float, *, peeking: bool = False) -> Any:
+    """How far a sum moves for the noise of decoding, see `widened`; an array along the log's leading axes.
+
+    With `peeking` at every moment, at half the error rate: there is the luck of all moments besides that of the last.
+    """
+    if not np.any(log.noise):
+        return 0.0
+    return student_quantile(math.inf, (1.0 + confidence) / 2.0 if peeking else confidence) * log.doubt
 
 
 def _of_scores(log: DesignLog, confidence: float) -> Interval:

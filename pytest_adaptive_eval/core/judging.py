@@ -352,7 +352,7 @@ def _forecast(result: SessionResult, claim: Claim, log: DesignLog, estimate: flo
     """How many more questions would probably decide, were the truth where the estimate is."""
     gap = estimate - claim.total / log.size
     side: Literal[1, -1] = 1 if gap >= 0 else -1
-    margin = noise_margin(log, claim.confidence)
+    margin = noise_margin(log, claim.confidence, peeking=result.sequential)
     filled = log.with_missing_as(0.5)
     left = max(log.size - len(log) + 1, 1)
     outlook = Outlook(

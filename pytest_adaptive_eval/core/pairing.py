@@ -207,6 +207,11 @@ class PairedClaim(Claim):
             return Claim(float(baseline.scores.sum()) - margin * size, confidence, _unit(margin), rare=True)
         return cls((1.0 - margin) * size / 2.0, confidence, _unit(margin) / 2.0, rare=True, baseline=baseline)
 
+    @property
+    def sought(self) -> float | None:
+        """None: it is about differences."""
+        return None
+
     def view(self, log: DesignLog) -> DesignLog:
         """The draws of the differences; they are the baseline's own, so that what one can do is known from its log."""
         baseline = self.baseline

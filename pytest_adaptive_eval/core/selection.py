@@ -6,6 +6,13 @@ draws without replacement with probabilities proportional to it.  Both are mixed
 with a uniform floor: the chance q of an item not yet asked is ``1 - floor`` times
 that of its mode plus ``floor / remaining``, and the item is drawn from q itself,
 so that the logged q is the chance of the draw: what a design-based interval needs.
+
+Where claims are to be decided, the floor leans.  A bet that the claim holds loses
+p / q when an item of prediction p is answered wrong, and the largest of these
+losses limits every stake.  Drawing in proportion to p, rather than evenly, makes
+them small; in proportion to 1 - p for a bet on the other side.  So the floor's
+draws, but for a uniform `GATE_FLOOR`, go by ``L p + (1 - L)(1 - p)``, where L is
+how likely the claim seems, see `View.lean`.
 """
 
 from __future__ import annotations
@@ -20,6 +27,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.design import GATE_FLOOR
 
 __all__ = [
     "DESIGN",
@@ -43,6 +51,10 @@ BLOCK = 128
 DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
 #: Arrays that a view and its draws are computed in.
 ROOMS = 5
+#: tanh(NORMAL z) is 2 Phi(z) - 1, to a hundredth.
+NORMAL = 0.85
+#: Beyond so many standard deviations one claim is as clear as another.
+CLEAR = 30.0
 #: Criteria whose sum is no more than this tell nothing.
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -64,6 +76,8 @@ class View:
         To compute in; what is there is lost, and what is found there is lost at
         the next step.  Kept from step to step it spares arrays that the system
         takes back each time, and gives anew page by page.
+    lean : array, shape (S, 1), optional
+        How likely, in [0, 1], what is to be decided seems to hold; where nothing is, the floor is uniform.
     """
 
     bank: ItemBank
@@ -72,6 +86,7 @@ class View:
     predictions: Array | None
     asked: Ints
     work: Array | None = None
+    lean: Array | None = None
     _spread: Array | None = field(default=None, init=False, repr=False)
 
     @property
@@ -100,6 +115,30 @@ class View:
             self.work = np.empty((ROOMS, len(self.theta), len(self.bank)))
         room: Array = self.work[number]
         return room
+
+    def lean_to(self, sought: Sequence[float], scores: Array, variance: Array) -> None:
+        """Set `lean` by how likely claims about the bank's sum of scores seem, those in doubt counting most.
+
+        The sum that is expected is taken for normal about the truth, which is
+        enough to draw by, and nothing is said by it.
+
+        Parameters
+        ----------
+        sought : sequence of float, length m
+            Sums of scores that the claims turn on.
+        scores : array, shape (S, t)
+            Of the items asked, NaN where there is none.
+        variance : array, shape (S,)
+            Of the expected sum, in squared items.
+        """
+        heard = np.where(np.isnan(scores), 0.0, scores).sum(axis=1)
+        expected = heard + self.probability.sum(axis=1) - self.predicted(self.asked).sum(axis=1)
+        away = (expected[:, None] - np.array(sought)) / np.sqrt(np.maximum(variance, TINY))[:, None]
+        away = np.clip(away, -CLEAR, CLEAR)
+        nearest = np.abs(away).min(axis=1, keepdims=True)
+        weight = np.exp(0.5 * (nearest**2 - away**2))
+        likely = 0.5 + 0.5 * np.tanh(NORMAL * away)
+        self.lean = np.asarray((weight * likely).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True))
 
     def predicted(self, items: Ints) -> Array:
         """Predicted scores of some items (S, m), each subject's own, and no more than these computed."""
@@ -304,6 +343,19 @@ def _over(weights: Array, inverse: Array, floor: float, out: Array) -> Array:
         return np.where(weights > 0, weights * inverse, 0.0)
 
 
+def _leaning(criteria: Array, view: View, lean: Array, gone: Ints, floor: float) -> Array:
+    """Criteria, in their place, with all of the floor but `GATE_FLOOR` in them, see the module; both (S, n)."""
+    guard = np.multiply(view.probability, 2.0 * lean - 1.0, out=view.room(4))
+    guard += 1.0 - lean
+    guard.put(gone, 0.0)
+    share = (floor - GATE_FLOOR) / (1.0 - GATE_FLOOR)
+    for weights, part in ((criteria, 1.0 - share), (guard, share)):
+        total = np.add.reduce(weights, axis=1, keepdims=True)
+        weights *= part / np.maximum(total, TINY)
+    criteria += guard
+    return criteria
+
+
 def take_highest(ratings: Array, k: int) -> tuple[Ints, Array]:
     """Places in the flat array, and values, of the `k` highest of each row in falling order; they become -1 there."""
     subjects, n = ratings.shape
@@ -369,6 +421,8 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     gone = np.empty((subjects, t + k), dtype=np.int64)
     np.add(view.asked, start, out=gone[:, :t])
     criteria.put(gone[:, :t], drawn)
+    if view.lean is not None and not top and floor > GATE_FLOOR:
+        criteria, floor = _leaning(criteria, view, view.lean, gone[:, :t], floor), GATE_FLOOR
     p, spread, q, scratch = view.probability, view.hand_over(), view.room(3), view.room(4)
     spread.put(gone[:, :t], 0.0)
     sum_left = np.add.reduce(p, axis=1) - np.add.reduce(p.take(gone[:, :t]), axis=1)

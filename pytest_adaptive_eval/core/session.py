@@ -251,6 +251,7 @@ class Session:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
             self._followed = baseline
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
+        self._sought = tuple(claim.sought for claim in claims if claim.sought is not None)
         self.subjects = subjects
         if isinstance(seed, int):
             seeds = np.random.SeedSequence(seed).spawn(subjects) if subjects > 1 else [np.random.SeedSequence(seed)]
@@ -349,6 +350,9 @@ class Session:
         predictions, items = None if own else self._predicted(some), self._items[some, : self.asked]
         estimate, work = self.estimate, self._work[:, : len(items)]
         view = View(self.bank, estimate.theta[some], estimate.covariance[some], predictions, items, work)
+        if self._sought and self.asked:
+            variance = self._design[DESIGN.index("variance"), some, self.asked - 1] / self.asked
+            view.lean_to(self._sought, self._scores[some, : self.asked], variance)
         return propose(self._attentive or self.policy.selector, view, k, self.policy.floor, self._rngs[some])
 
     def reason(self, item: int, subject: int = 0) -> str:
@@ -363,7 +367,8 @@ class Session:
             return f"highest {policy.selector.name.removeprefix('maximum-')}"
         if policy.selector.name == "random":
             return "drawn uniformly"
-        return f"drawn by {policy.selector.name}, {policy.floor:.0%} uniformly"
+        how = "evenly, or by what the gates could lose" if self._sought else "uniformly"
+        return f"drawn by {policy.selector.name}, {policy.floor:.0%} {how}"
 
     def close(self) -> None:
         """Give back what a selector loaded; the answers stay."""

@@ -30,18 +30,16 @@ def uniform_log(scores, size):
     return DesignLog(items, scores, 1 / left, half, left / 2, left**2 / 4, left / 2, left / 2, size)
 
 
-def led(truth, policy, *, seeds=1, intercept=None, first=0):
+def led(truth, policy, *, seeds=1, intercept=None, first=0, claims=()):
     """Interviews of subjects that all have the scores `truth`, on a bank that predicts as `intercept` says."""
     n = len(truth)
     rng = np.random.default_rng(n)
     intercept = rng.normal(size=n) if intercept is None else intercept
     bank = ItemBank("b", [f"i{i}" for i in range(n)], [None] * n, rng.lognormal(0, 0.3, n), intercept)
-    session = Session(bank, policy, seed=range(first, first + seeds), subjects=seeds)
+    session = Session(bank, policy, seed=range(first, first + seeds), subjects=seeds, claims=claims)
     while (proposal := session.ask()) is not None:
         session.tell(truth[proposal.items])
-    return DesignLog(
-        **{c: np.stack([getattr(session.log(s), c) for s in range(seeds)]) for c in DesignLog.columns()}, size=n
-    )
+    return session.logs()
 
 
 # -- one bet at a time ----------------------------------------------------------------------------
@@ -214,17 +212,20 @@ def test_a_misleading_bank_errs_no_more_often_than_it_may(share):
     rng = np.random.default_rng(17)
     truth = (rng.random(100) < share).astype(float)
     seeds = 600
-    policy = Policy(SELECTORS["spread"], floor=0.5, budget=70, batch=5)
-    log = led(truth, policy, seeds=seeds, intercept=np.where(truth > 0.5, -2.0, 2.0))
+    policy = Policy(SELECTORS["spread"], floor=0.5, budget=70, batch=5, stop="decision")
+
+    def decided(total, side):
+        claim = Claim(total, 0.9)
+        log = led(truth, policy, seeds=seeds, intercept=np.where(truth > 0.5, -2.0, 2.0), claims=[claim])
+        return (decide(log, [claim]).outcome[:, 0] == side).mean()
+
     most = 0.1 + 3 * np.sqrt(0.1 * 0.9 / seeds)
-    grant = decide(log, [Claim(truth.sum() + 1e-6, 0.9)]).outcome[:, 0] == 1
-    deny = decide(log, [Claim(truth.sum(), 0.9)]).outcome[:, 0] == -1
-    assert grant.mean() <= most
-    assert deny.mean() <= most
+    assert decided(truth.sum() + 1e-6, 1) <= most
+    assert decided(truth.sum(), -1) <= most
     # and it still finds out what is clear
     for total, outcome in ((truth.sum() - 25, 1), (truth.sum() + 25, -1)):
         if 0 < total < 100:
-            assert (decide(log, [Claim(total, 0.9)]).outcome[:, 0] == outcome).mean() > 0.5
+            assert decided(total, outcome) > 0.5
 
 
 def test_a_good_bank_decides_sooner_than_none():
@@ -240,6 +241,21 @@ def test_a_good_bank_decides_sooner_than_none():
         assert (decisions.outcome == 1).all()
         at[name] = decisions.at.mean()
     assert at["good"] < 0.6 * at["none"]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_draws_that_lean_to_the_verdict_bring_it_sooner(side):
+    """On a bank that knows each item's chance, with thresholds 15 points off: draws told of the claim and not."""
+    rng = np.random.default_rng(5)
+    ability = rng.normal(1.2, 2.0, 400)
+    truth = (rng.random(400) < 1 / (1 + np.exp(-ability))).astype(float)
+    claim, at = Claim(truth.sum() - 60 * side), {}
+    for name, claims in (("told", [claim]), ("untold", [])):
+        policy = Policy(budget="100%", batch=8, stop="decision")
+        found = decide(led(truth, policy, seeds=400, intercept=ability, claims=claims), [claim])
+        assert (found.outcome == side).mean() > 0.99
+        at[name] = found.at.mean()
+    assert at["told"] < 0.92 * at["untold"]
 
 
 # -- several claims -------------------------------------------------------------------------------

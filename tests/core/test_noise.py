@@ -110,8 +110,8 @@ def test_bounds_move_by_the_quantile_of_the_error() -> None:
     log = held(scores).log()
     noisy = replace(log, noise=0.09)
     assert noisy.doubt == pytest.approx(math.sqrt(50 * 0.09))
-    half = student_quantile(math.inf, 0.95) * math.sqrt(50 * 0.09) / 100
-    for make in (design_based, lambda log: anytime_valid(log, 0.7)):
+    for make, confidence in ((design_based, 0.95), (lambda log: anytime_valid(log, 0.7), 0.975)):
+        half = student_quantile(math.inf, confidence) * math.sqrt(50 * 0.09) / 100
         was, now = make(log), make(noisy)
         assert (now.low, now.high) == pytest.approx((was.low - half, was.high + half))
         assert now.estimate == was.estimate

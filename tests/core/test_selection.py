@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from scipy.stats import chisquare, norm
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.design import GATE_FLOOR
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.selection import (
     BLOCK,
@@ -64,6 +65,13 @@ def chances(selector: Selector, view: View, floor: float, drawn: tuple[int, ...]
     """The chances of the next draw as the module's text defines them, where a batch has drawn some already."""
     weights = selector.criterion(view)[0]
     left = np.ones(len(weights), dtype=bool)
+    if view.lean is not None and selector.mode != "top" and floor > GATE_FLOOR:
+        left[view.asked[0]] = False
+        p, lean = view.probability[0], view.lean[0, 0]
+        guard = lean * p + (1 - lean) * (1 - p)
+        weights, guard = weights * left, guard * left
+        weights = (1 - floor) * weights / max(weights.sum(), 1e-300) + (floor - GATE_FLOOR) * guard / guard.sum()
+        left[:], floor = True, GATE_FLOOR
     left[[*view.asked[0], *drawn]] = False
     weights = np.where(left, weights, 0.0)
     if selector.mode == "top":
@@ -216,6 +224,78 @@ def test_weighted_statistic_is_unbiased_by_enumeration(name: str, floor: float, 
         rows = [(w, x) for d, w, x in leaves if d == draw]
         assert sum(w for w, _ in rows) == pytest.approx(1.0, rel=1e-12)
         assert sum(w * x for w, x in rows) == pytest.approx(scores.sum(), rel=1e-12)
+
+
+# -- the floor of what is to be decided -----------------------------------------------------------
+
+
+def leaning(view: View, lean: float) -> View:
+    view.lean = np.full((len(view.asked), 1), lean)
+    return view
+
+
+@pytest.mark.parametrize("lean", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("name", ["spread", "information", "random", "maximum-information"])
+@pytest.mark.parametrize("floor", [0.1, 0.5, 1.0])
+def test_a_floor_leans_as_told_and_is_logged(name: str, floor: float, lean: float) -> None:
+    bank, asked = make_bank(300), (5, 200, 17)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        view = leaning(make_view(bank, float(rng.normal()), asked), lean)
+        p, gone = view.probability[0], asked
+        got = one(SELECTORS[name], view, 2, floor, *rng.random(2))
+        for j in range(2):
+            q, i = chances(SELECTORS[name], view, floor, gone[3:]), int(got.items[0, j])
+            left = np.setdiff1d(np.arange(300), gone)
+            assert q[left].sum() == pytest.approx(1.0)
+            assert q[left].min() >= GATE_FLOOR / len(left) - 1e-12
+            assert got.propensities[0, j] == pytest.approx(q[i], rel=1e-12)
+            assert got.variance[0, j] == pytest.approx((p[left] * (1 - p[left]) / q[left]).sum(), rel=1e-10)
+            if j == 0:
+                assert got.design[4, 0, j] == pytest.approx((p[left] / q[left]).max(), rel=1e-10)
+                assert got.design[5, 0, j] == pytest.approx(((1 - p[left]) / q[left]).max(), rel=1e-10)
+            gone = (*gone, i)
+
+
+def test_an_even_lean_is_the_uniform_floor() -> None:
+    view = make_view(make_bank(40), asked=(3, 7))
+    plain = one(Spread(), view, 1, 0.5, 0.4)
+    even = one(Spread(), leaning(view, 0.5), 1, 0.5, 0.4)
+    np.testing.assert_array_equal(even.items, plain.items)
+    np.testing.assert_allclose(even.design, plain.design, rtol=1e-12)
+
+
+def test_a_lean_makes_the_losses_of_its_side_small() -> None:
+    bank = make_bank(500)
+    down, up = (
+        [float(one(Spread(), leaning(make_view(bank), lean), 1, 0.5, 0.3).design[k, 0, 0]) for lean in (0.0, 0.5, 1.0)]
+        for k in (4, 5)
+    )
+    assert down[2] < 0.9 * down[1] < 0.9 * down[0]
+    assert up[0] < 0.9 * up[1] < 0.9 * up[2]
+
+
+def test_where_nothing_can_be_told_a_floor_leans_all_the_same() -> None:
+    view = leaning(make_view(make_bank(20)), 1.0)
+    view.predictions = np.repeat([[0.0, 1.0]], 10, axis=0).reshape(1, 20)  # spread of 0 everywhere
+    got = one(Spread(), view, 1, 0.5, 0.99)
+    assert got.items[0, 0] == 19
+    assert got.propensities[0, 0] == pytest.approx(0.9 / 10 + 0.1 / 20)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_how_likely_a_claim_seems(missing: bool) -> None:
+    view = make_view(make_bank(50), asked=(3, 7, 9), subjects=2)
+    p = view.probability[0]
+    scores = np.array([[1.0, np.nan if missing else 0.0, 1.0], [0.0, 0.0, 0.0]])
+    expected = p.sum() - p[[3, 7, 9]].sum() + np.array([2.0, 0.0])
+    view.lean_to([30.0], scores, np.array([4.0, 9.0]))
+    assert view.lean is not None
+    np.testing.assert_allclose(view.lean[:, 0], norm.cdf((expected - 30.0) / [2.0, 3.0]), atol=0.01)
+    view.lean_to([30.0, 10.0, 49.0], scores, np.array([4.0, 9.0]))  # those that are clear count for nothing
+    np.testing.assert_allclose(view.lean[:, 0], norm.cdf((expected - 30.0) / [2.0, 3.0]), atol=0.02)
+    view.lean_to([-1e9, 1e9], scores, np.array([0.0, 0.0]))
+    assert np.isfinite(view.lean).all()
 
 
 def test_permuting_the_items_permutes_the_chances() -> None:
