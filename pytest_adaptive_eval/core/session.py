@@ -358,17 +358,18 @@ class Session:
     def reason(self, item: int, subject: int = 0) -> str:
         """Why an item of the open proposal is asked, in words for the report."""
         policy = self.policy
+        leans = self._sought and policy.selector.mode != "top" and policy.floor > GATE_FLOOR
+        evenly = "for the verdict in sight" if leans else "uniformly"
         if self._attentive is not None:
             own = self._attentive.reason(subject, item)
             if not own and policy.floor == 0:
                 return f"next behind what {policy.selector.name} chose"
-            return own or f"drawn uniformly, as {policy.floor:.0%} of the questions are"
+            return own or f"drawn {evenly}, as {policy.floor:.0%} of the questions are"
         if policy.selector.mode == "top" and policy.floor == 0:
             return f"highest {policy.selector.name.removeprefix('maximum-')}"
         if policy.selector.name == "random":
             return "drawn uniformly"
-        how = "evenly, or by what the gates could lose" if self._sought else "uniformly"
-        return f"drawn by {policy.selector.name}, {policy.floor:.0%} {how}"
+        return f"drawn by {policy.selector.name}, {policy.floor:.0%} {evenly}"
 
     def close(self) -> None:
         """Give back what a selector loaded; the answers stay."""

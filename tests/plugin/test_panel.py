@@ -209,6 +209,15 @@ def test_two_workers_find_the_same(lab: Any, server: PeerServer) -> None:
     assert "council: dog and 4 peers" in result.stdout.str()
 
 
+#: pytest where interrupts count, though a shell that starts this suite in the background has told it to ignore them.
+HEEDS_INTERRUPTS = """
+import signal
+import pytest
+signal.signal(signal.SIGINT, signal.default_int_handler)
+raise SystemExit(pytest.main())
+"""
+
+
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_was_ended_goes_on_to_the_same_result(lab: Any, end: signal.Signals) -> None:
     process: subprocess.Popen[bytes] | None = None
@@ -228,7 +237,7 @@ def test_a_run_that_was_ended_goes_on_to_the_same_result(lab: Any, end: signal.S
         lab.run()
         whole, outcomes, needed = told(lab.record), lab.outcomes(), asked
         asked = 0
-        command = [sys.executable, "-m", "pytest", "--adaptive-eval", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-c", HEEDS_INTERRUPTS, "--adaptive-eval", "-p", "no:cacheprovider"]
         process = subprocess.Popen(command, cwd=lab.path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         status = process.wait(60)
         assert status == (-signal.SIGKILL if end is signal.SIGKILL else pytest.ExitCode.INTERRUPTED)
