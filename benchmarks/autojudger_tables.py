@@ -39,7 +39,6 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split
 from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
 from pytest_adaptive_eval.calibration.replay import replay
-from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.core.ranking import ranking_accuracy
@@ -151,7 +150,7 @@ def scores_of(session: Session, row: Row, count: int) -> Array:
     if row.score == "ability":
         return np.asarray(theta[:, 0])
     bank = session.bank
-    p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote)
+    p = bank.probability(theta)
     np.put_along_axis(p, items, scores, axis=1)
     return np.asarray(p.mean(axis=1))
 

@@ -88,7 +88,6 @@ def _baseline(bank: ItemBank, accuracy: float) -> Baseline:
     """A baseline of some accuracy that answers the easier items right."""
     import numpy as np
 
-    from pytest_adaptive_eval.core import irt
     from pytest_adaptive_eval.core.pairing import Baseline
     from pytest_adaptive_eval.core.projection import ability_at
 
@@ -96,6 +95,6 @@ def _baseline(bank: ItemBank, accuracy: float) -> Baseline:
     theta = np.zeros((1, bank.dimensions))
     if bank.calibrated:
         theta[0, 0] = ability_at(bank, accuracy)
-    p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote)[0]
+    p = bank.probability(theta)[0]
     scores[np.argsort(-p, kind="stable")[: round(accuracy * len(bank))]] = 1.0
     return Baseline("baseline", scores)

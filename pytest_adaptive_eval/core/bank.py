@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError, ConfigError
@@ -210,6 +211,10 @@ class ItemBank:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def probability(self, theta: Array, out: Array | None = None) -> Array:
+        """Probability of a right answer to every item at abilities (S, D), shape (S, n), see `irt.probability`."""
+        return irt.probability(theta, self.discrimination, self.intercept, self.asymptote, out)
 
     @property
     def dimensions(self) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.inference import hull, standard_error, with_missing_bounded
@@ -150,10 +149,7 @@ class _Expected:
         some = np.unique(np.linspace(0, len(changes) - 1, min(_ABILITIES, len(changes))).round().astype(int))
         starts = changes[some]
         self.row = np.searchsorted(starts, np.arange(len(log)), side="right") - 1
-        if bank.calibrated:
-            p = irt.probability(theta[starts], bank.discrimination, bank.intercept, bank.asymptote)
-        else:
-            p = np.full((len(starts), len(bank)), 0.5)
+        p = bank.probability(theta[starts]) if bank.calibrated else np.full((len(starts), len(bank)), 0.5)
         self.code, self.p = code, p
         self.drawn = p[self.row, log.items]
 

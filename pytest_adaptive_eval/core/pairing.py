@@ -113,7 +113,7 @@ class Baseline:
         at = estimator.estimate(
             self.scores[None], A, d, None if c is None else c[None], estimator.prior(1, bank.dimensions)
         )
-        w = irt.weight(irt.probability(at.theta, bank.discrimination, bank.intercept, c))[0]
+        w = irt.weight(bank.probability(at.theta))[0]
         w /= max(float(w.mean()), RAREST)
         return np.stack([(1.0 - share) * even + share * w for share in SHARES])
 

@@ -135,7 +135,7 @@ def draw_variance(bank: ItemBank, policy: Policy, accuracy: float, baseline: Bas
     elif bank.calibrated:
         theta = np.zeros((1, bank.dimensions))
         theta[0, 0] = ability_at(bank, accuracy)
-        p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote)
+        p = bank.probability(theta)
     else:
         return max(accuracy * (1.0 - accuracy), 0.25 / n)
     return float((irt.weight(p) / _first_chances(bank, policy, p)).sum()) / n**2
@@ -159,7 +159,7 @@ def _of_gain(condition: Condition, bank: ItemBank, policy: Policy, margin: float
     claims = gap_claims(bank, condition.value, condition.confidence)
     n, items, signs = len(bank), claims[0].items, claims[0].signs
     theta = np.zeros((1, bank.dimensions))
-    p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote) if bank.calibrated else None
+    p = bank.probability(theta) if bank.calibrated else None
     q = np.full((1, n), 1.0 / n) if p is None else _first_chances(bank, policy, p)
     alone = 1.0 - (1.0 - condition.confidence) / len(claims)  # a denial is corrected for all of them
     ahead = []

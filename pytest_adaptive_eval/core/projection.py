@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.interval import Interval
@@ -23,7 +22,7 @@ ABILITY_BOUND = 8.0
 
 def expected_accuracy(bank: ItemBank, theta: Array) -> Array:
     """Test characteristic curve: mean probability over the bank at theta (S, D), shape (S,)."""
-    p = irt.probability(theta, bank.discrimination, bank.intercept, bank.asymptote)
+    p = bank.probability(theta)
     return np.asarray(p.mean(axis=1))
 
 

@@ -93,8 +93,7 @@ class View:
     def probability(self) -> Array:
         """Predicted score of every item, shape (S, n)."""
         if self.predictions is None:
-            A, d, c = self.bank.discrimination, self.bank.intercept, self.bank.asymptote
-            self.predictions = irt.probability(self.theta, A, d, c, self.room(0))
+            self.predictions = self.bank.probability(self.theta, out=self.room(0))
         return self.predictions
 
     @property

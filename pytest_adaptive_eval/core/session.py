@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
 from pytest_adaptive_eval.core.checks import check_count
@@ -398,7 +397,7 @@ class Session:
 
     def _by_bank(self, some: slice) -> Array:
         bank = self.bank
-        return irt.probability(self.estimate.theta[some], bank.discrimination, bank.intercept, bank.asymptote)
+        return bank.probability(self.estimate.theta[some])
 
     def tell(self, scores: ArrayLike) -> None:
         """Take the scores (S, k) of the last proposal, in [0, 1], NaN where there is none.

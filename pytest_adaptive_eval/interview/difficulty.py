@@ -73,7 +73,7 @@ class Calibrated:
     def see(self, view: View) -> Sight:
         """By the bank; with several dimensions there is no one ability to show."""
         bank = self._bank
-        p = irt.probability(view.theta, bank.discrimination, bank.intercept, bank.asymptote)
+        p = bank.probability(view.theta)
         near = proximity(bank, irt.logits(view.theta, bank.discrimination, bank.intercept))
         return Sight(view.theta[:, 0] if bank.dimensions == 1 else None, p, near)
 
