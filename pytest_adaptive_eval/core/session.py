@@ -357,7 +357,7 @@ class Session:
     def reason(self, item: int, subject: int = 0) -> str:
         """Why an item of the open proposal is asked, in words for the report."""
         policy = self.policy
-        leans = self._sought and policy.selector.mode != "top" and policy.floor > GATE_FLOOR
+        leans = self._sought and self.asked and policy.selector.mode != "top" and policy.floor > GATE_FLOOR
         evenly = "for the verdict in sight" if leans else "uniformly"
         if self._attentive is not None:
             own = self._attentive.reason(subject, item)
