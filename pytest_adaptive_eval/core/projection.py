@@ -22,8 +22,7 @@ ABILITY_BOUND = 8.0
 
 def expected_accuracy(bank: ItemBank, theta: Array) -> Array:
     """Test characteristic curve: mean probability over the bank at theta (S, D), shape (S,)."""
-    p = bank.probability(theta)
-    return np.asarray(p.mean(axis=1))
+    return np.asarray(bank.probability(theta).mean(axis=1))
 
 
 def accuracy_at(bank: ItemBank, ability: float) -> float:

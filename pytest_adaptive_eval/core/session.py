@@ -349,16 +349,22 @@ class Session:
         predictions, items = None if own else self._predicted(some), self._items[some, : self.asked]
         estimate, work = self.estimate, self._work[:, : len(items)]
         view = View(self.bank, estimate.theta[some], estimate.covariance[some], predictions, items, work)
-        if self._sought and self.asked:
+        if self._leans:
             variance = self._design[DESIGN.index("variance"), some, self.asked - 1] / self.asked
             view.lean_to(self._sought, self._scores[some, : self.asked], variance)
         return propose(self._attentive or self.policy.selector, view, k, self.policy.floor, self._rngs[some])
 
+    @property
+    def _leans(self) -> bool:
+        """Whether the floor's draws are for a verdict in sight, see `selection`; the first ones cannot be."""
+        policy = self.policy
+        decides = policy.stop == "decision" and bool(self._sought) and self.asked > 0
+        return decides and policy.selector.mode != "top" and policy.floor > GATE_FLOOR
+
     def reason(self, item: int, subject: int = 0) -> str:
         """Why an item of the open proposal is asked, in words for the report."""
         policy = self.policy
-        leans = self._sought and self.asked and policy.selector.mode != "top" and policy.floor > GATE_FLOOR
-        evenly = "for the verdict in sight" if leans else "uniformly"
+        evenly = "for the verdict in sight" if self._leans else "uniformly"
         if self._attentive is not None:
             own = self._attentive.reason(subject, item)
             if not own and policy.floor == 0:
@@ -396,8 +402,7 @@ class Session:
         return self._by_bank(slice(None))
 
     def _by_bank(self, some: slice) -> Array:
-        bank = self.bank
-        return bank.probability(self.estimate.theta[some])
+        return self.bank.probability(self.estimate.theta[some])
 
     def tell(self, scores: ArrayLike) -> None:
         """Take the scores (S, k) of the last proposal, in [0, 1], NaN where there is none.
