@@ -357,9 +357,9 @@ class Session:
     @property
     def _leans(self) -> bool:
         """Whether the floor's draws are for a verdict in sight, see `selection`; the first ones cannot be."""
-        policy = self.policy
+        policy, selector = self.policy, self.policy.selector
         decides = policy.stop == "decision" and bool(self._sought) and self.asked > 0
-        return decides and policy.selector.mode != "top" and policy.floor > GATE_FLOOR
+        return decides and selector.mode != "top" and not isinstance(selector, Random) and policy.floor > GATE_FLOOR
 
     def reason(self, item: int, subject: int = 0) -> str:
         """Why an item of the open proposal is asked, in words for the report."""

@@ -258,6 +258,14 @@ def test_draws_that_lean_to_the_verdict_bring_it_sooner(side):
     assert at["told"] < 0.92 * at["untold"]
 
 
+def test_uniform_draws_stay_uniform_whatever_is_to_be_decided():
+    truth = (np.arange(60) % 3 > 0).astype(float)
+    for selector, uniform in (("random", True), ("spread", False)):
+        policy = Policy(SELECTORS[selector], floor=0.5, budget=30, stop="decision")
+        log = led(truth, policy, claims=[Claim(truth.sum() + 1e-6, 0.999)])
+        assert np.allclose(log.propensities, 1 / (60 - np.arange(len(log)))) == uniform
+
+
 # -- several claims -------------------------------------------------------------------------------
 
 
