@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -24,10 +23,10 @@ from interval_coverage import bank_of, read
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from pytest_adaptive_eval.calibration.variational import fit_map
-from pytest_adaptive_eval.core import betting, irt
+from pytest_adaptive_eval.calibration.variational import Model, fit_map
+from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import Claim, decide
+from pytest_adaptive_eval.core.betting import DISTANCES, UNIT, Claim, decide
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, Estimate
@@ -69,9 +68,9 @@ def interviews(
     return session.logs()
 
 
-def banks_of(name: str) -> dict[str, ItemBank]:
+def banks_of(name: str, model: Model = "2pl") -> dict[str, ItemBank]:
     """A good bank, one with parameters perturbed, one with difficulties shuffled."""
-    fitted = fit_map(read(NAMES[name], "train"), model="2pl")
+    fitted = fit_map(read(NAMES[name], "train"), model=model)
     rng = np.random.default_rng(0)
     n = len(fitted.intercept)
     noisy = replace(
@@ -84,12 +83,12 @@ def banks_of(name: str) -> dict[str, ItemBank]:
 
 
 def abilities(bank: ItemBank, responses: Array) -> Array:
-    """From all answers, shape (S, 1)."""
+    """From all answers, shape (S, D)."""
     estimator = ESTIMATORS["map-wide"]()
     S = len(responses)
     A = np.broadcast_to(bank.discrimination, (S, *bank.discrimination.shape))
     d = np.broadcast_to(bank.intercept, (S, len(bank)))
-    return estimator.estimate(responses, A, d, None, estimator.prior(S, 1)).theta
+    return estimator.estimate(responses, A, d, None, estimator.prior(S, bank.dimensions)).theta
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
@@ -105,7 +104,7 @@ def naive(log: DesignLog, total: float, side: int) -> NDArray[np.bool_]:
     return np.asarray(((side * (mean - total) > 1.645 * error)[:, 19:]).any(-1))
 
 
-def errors(seeds: int, share: str, every: bool) -> None:
+def errors(seeds: int, model: Model, share: str, every: bool) -> None:
     """False verdicts with the truth at the threshold."""
     print(f"alpha .05 one-sided, {seeds} seeds a model, looked at after each answer up to {share} of the bank")
     limit = binom.isf(0.05 / 17, seeds, 0.05) / seeds
@@ -125,7 +124,7 @@ def errors(seeds: int, share: str, every: bool) -> None:
     for name in NAMES:
         responses = read(NAMES[name], "test")
         totals = responses.sum(axis=1)
-        for label, bank in banks_of(name).items():
+        for label, bank in banks_of(name, model).items():
             for policy_name, policy in (decide_policy | (more if every else {})).items():
                 wrong: dict[int, list[float]] = {1: [], -1: []}
                 plain: dict[int, list[float]] = {1: [], -1: []}
@@ -148,17 +147,15 @@ def errors(seeds: int, share: str, every: bool) -> None:
 # --- items ------------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def one_bet(distance: float) -> Iterator[None]:
-    """Only one gambler, who assumes a distance as a share of the bank."""
-    kept, betting.DISTANCES = betting.DISTANCES, (distance / betting.UNIT,)
-    try:
-        yield
-    finally:
-        betting.DISTANCES = kept
-
-
-def needed(bank: ItemBank, policy: Policy, responses: Array, margin: float, seeds: int, theta: Array | None) -> Array:
+def needed(
+    bank: ItemBank,
+    policy: Policy,
+    responses: Array,
+    margin: float,
+    seeds: int,
+    theta: Array | None,
+    distances: tuple[float, ...] = DISTANCES,
+) -> Array:
     """Questions to a verdict of each model and side, N where there is none or a wrong one; `theta` if it is known."""
     n = len(bank)
     out = []
@@ -166,7 +163,7 @@ def needed(bank: ItemBank, policy: Policy, responses: Array, margin: float, seed
         rows = np.repeat(row[None], seeds, axis=0)
         own = policy if theta is None else replace(policy, estimator=Known(np.repeat(theta[s][None], seeds, axis=0)))
         for side in (1, -1):
-            claim = Claim(row.sum() - side * margin * n)
+            claim = Claim(row.sum() - side * margin * n, distances=distances)
             if 0.02 < claim.total / n < 0.98:
                 found = decide(interviews(bank, own, rows, "100%", 2 * s + (side > 0), claim), [claim])
                 out.append(np.where(found.outcome[:, 0] == side, found.at[:, 0], n))
@@ -180,14 +177,14 @@ def classical(totals: Array, n: int, margin: float) -> float:
     return float((infinite / (1 + (infinite - 1) / n)).mean())
 
 
-def items(seeds: int) -> None:
+def items(seeds: int, model: Model) -> None:
     """Questions to a verdict by margin."""
     print(f"questions to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
     ratios: dict[float, list[float]] = {}
     for name in NAMES:
         responses = read(NAMES[name], "test")
         n, totals = responses.shape[1], responses.sum(axis=1)
-        bank = banks_of(name)["good"]
+        bank = banks_of(name, model)["good"]
         plain = ItemBank("b", bank.ids, (), np.zeros((n, 1)), np.zeros(n), calibrated=False)
         ways = {
             "decide": (bank, DECIDE, None),
@@ -204,8 +201,8 @@ def items(seeds: int) -> None:
                 mine, policy, theta = ways[label]
                 tried = []
                 for distance in margin * np.array([0.5, 0.7, 1.0, 1.4, 2.0]):
-                    with one_bet(distance):
-                        tried.append(needed(mine, policy, responses, margin, seeds, theta).mean())
+                    bet = (distance / UNIT,)
+                    tried.append(needed(mine, policy, responses, margin, seeds, theta, bet).mean())
                 best[label] = min(tried)
             ours, uniform = found["decide"].mean(), found["uniform"].mean()
             error = found["decide"].std() / np.sqrt(len(found["decide"])) / uniform
@@ -236,12 +233,12 @@ def flipped(base: Array, p: Array, share: float, even: bool, rng: np.random.Gene
     return out
 
 
-def paired(seeds: int) -> None:
+def paired(seeds: int, model: Model) -> None:
     """Questions and error rates of a candidate against its baseline."""
     for name in NAMES:
         responses = read(NAMES[name], "test")
         n = responses.shape[1]
-        bank = banks_of(name)["good"]
+        bank = banks_of(name, model)["good"]
         theta = abilities(bank, responses)
         p = irt.probability(theta, bank.discrimination, bank.intercept)
         for share, margin in ((0.03, 0.02), (0.10, 0.05)):
@@ -298,13 +295,13 @@ def siblings(name: str, bank: ItemBank, responses: Array) -> None:
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 
-def planning(seeds: int) -> None:
+def planning(seeds: int, model: Model) -> None:
     """What a gate promises and what happens."""
     print("chance of a verdict within a fifth and expected questions: promised (happened)")
     for name in NAMES:
         responses = read(NAMES[name], "test")
         n, totals = responses.shape[1], responses.sum(axis=1)
-        bank = banks_of(name)["good"]
+        bank = banks_of(name, model)["good"]
         for margin in (0.15, 0.10, 0.07, 0.05, 0.03):
             promised, within = [], []
             happened = []
@@ -331,6 +328,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("errors", "items", "paired", "planning"))
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
+    parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
     parser.add_argument("--share", default="35%", help="of the bank, looked at for errors")
     parser.add_argument("--data", nargs="*", default=list(NAMES), choices=list(NAMES), help="only these")
     parser.add_argument("--every", action="store_true", help="errors of every selector and stop that gates allow")
@@ -338,9 +336,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in set(NAMES) - set(options.data):
         del NAMES[name]
     if options.what == "errors":
-        errors(options.seeds, options.share, options.every)
+        errors(options.seeds, options.model, options.share, options.every)
     else:
-        {"items": items, "paired": paired, "planning": planning}[options.what](options.seeds)
+        {"items": items, "paired": paired, "planning": planning}[options.what](options.seeds, options.model)
 
 
 if __name__ == "__main__":

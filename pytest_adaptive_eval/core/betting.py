@@ -58,6 +58,8 @@ class Claim:
         1 - alpha of each one-sided decision.
     unit : float
         Distance that the gamblers assume, as a share of the bank.
+    distances : tuple of float
+        What they assume in units, one each.
     rare : bool
         Whether most scores are predicted nearly surely, as from a baseline:
         then a draw brings a small gain or, rarely, a great loss, and the stake
@@ -67,6 +69,7 @@ class Claim:
     total: float
     confidence: float = 0.95
     unit: float = UNIT
+    distances: tuple[float, ...] = DISTANCES
     rare: bool = False
 
     @property
@@ -121,7 +124,7 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
     expected, certain = before + log.rest, before + log.scores
     if side < 0:
         certain += size - np.arange(1, len(log) + 1)  # what is left to draw may all be right
-    gaps = [distance * claim.unit * size for distance in DISTANCES]
+    gaps = [distance * claim.unit * size for distance in claim.distances]
     # the best stakes for many small outcomes
     stakes = [] if claim.rare else [gap / (log.variance + gap * gap) for gap in gaps]
 

@@ -135,5 +135,5 @@ def gap_claims(bank: ItemBank, gain: float, confidence: float) -> tuple[GapClaim
         signs = np.where(codes == place[full], 1.0, np.where(codes == place[form], -1.0, 0.0))
         total = size / 2.0 + gain * items / 2.0
         unit = max(0.1 * items / size, 1e-3) / 2.0
-        out.append(GapClaim(total, confidence, unit, False, signs, codes, items, form))
+        out.append(GapClaim(total, confidence, unit, signs=signs, codes=codes, items=items, form=form))
     return tuple(out)

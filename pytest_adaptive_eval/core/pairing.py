@@ -34,6 +34,8 @@ FLIPS, GUESS_WORTH = 0.05, 2.0
 SHARES = (0.0, 0.5, 1.0)
 #: Logits by which a candidate is expected to agree with its baseline beyond what its ability explains, likewise.
 AGREEMENT = (0.0, 1.0, 2.0, 3.0, 4.0)
+#: Margins that a candidate is assumed to lie from the threshold: as good as its baseline, or better.
+MARGINS = (1.0, 2.0, 4.0)
 #: A flip is never expected to be rarer or more frequent than this.
 RAREST, MOST = 1e-3, 0.5
 
@@ -204,8 +206,10 @@ class PairedClaim(Claim):
         """The claim that the accuracy is at least the baseline's less `margin`."""
         size = len(baseline.scores)
         if baseline.complete:
-            return Claim(float(baseline.scores.sum()) - margin * size, confidence, _unit(margin), rare=True)
-        return cls((1.0 - margin) * size / 2.0, confidence, _unit(margin) / 2.0, rare=True, baseline=baseline)
+            total = float(baseline.scores.sum()) - margin * size
+            return Claim(total, confidence, _unit(margin), MARGINS, rare=True)
+        total = (1.0 - margin) * size / 2.0
+        return cls(total, confidence, _unit(margin) / 2.0, MARGINS, rare=True, baseline=baseline)
 
     @property
     def sought(self) -> float | None:
