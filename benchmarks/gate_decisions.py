@@ -246,23 +246,26 @@ def paired(seeds: int, model: Model) -> None:
                 rng = np.random.default_rng(3)
                 ours, unpaired, false = [], [], []
                 for s, base in enumerate(responses):
-                    candidate = np.repeat(flipped(base, p[s], share, even, rng)[None], seeds, axis=0)
+                    candidates = np.stack([flipped(base, p[s], share, even, rng) for _ in range(seeds)])
                     baseline = Baseline("base", base)
                     claim = PairedClaim.of(baseline, margin, 0.95)
-                    found = decide(interviews(bank, DECIDE, candidate, "100%", s, claim, baseline=baseline), [claim])
+                    found = decide(interviews(bank, DECIDE, candidates, "100%", s, claim, baseline=baseline), [claim])
                     ours.append(np.where(found.outcome[:, 0] == 1, found.at[:, 0], n))
                     plain = Claim(claim.total)
-                    alone = decide(interviews(bank, DECIDE, candidate, "100%", s, plain), [plain])
+                    alone = decide(interviews(bank, DECIDE, candidates, "100%", s, plain), [plain])
                     unpaired.append(np.where(alone.outcome[:, 0] == 1, alone.at[:, 0], n))
-                    worse = flipped(base, p[s], share, even, rng, loss=round(margin * n) + 1)
-                    worse = np.repeat(worse[None], seeds, axis=0)
-                    if worse[0].sum() < claim.total:
+                    loss = round(margin * n) + 1
+                    worse = np.stack([flipped(base, p[s], share, even, rng, loss) for _ in range(seeds)])
+                    if (worse.sum(axis=1) < claim.total).all():
                         log = interviews(bank, DECIDE, worse, "50%", s, claim, baseline=baseline)
                         false.append(float((decide(log, [claim]).outcome[:, 0] == 1).mean()))
                 a, b = float(np.mean(ours)), float(np.mean(unpaired))
+                ratio = a / b
+                spread = (np.array(ours) - ratio * np.array(unpaired)).std(axis=1).mean() / b
                 print(
                     f"{name:5} {share:4.0%} flips {'evenly' if even else '~ p(1-p)':9} margin {100 * margin:.0f}: "
-                    f"paired {a:6.1f}, unpaired {b:6.1f}, ratio {a / b:.3f}; false PASS beyond the margin "
+                    f"paired {a:6.1f}, unpaired {b:6.1f}, ratio {ratio:.3f} +- "
+                    f"{spread / np.size(ours) ** 0.5:.3f}; false PASS beyond the margin "
                     f"{np.mean(false) if false else float('nan'):.3f} of {len(false) * seeds}",
                     flush=True,
                 )
