@@ -17,7 +17,7 @@ needs_pyro = pytest.mark.skipif(
     importlib.util.find_spec("pyro") is None, reason="pyro-ppl is not installed: pip install pytest-adaptive-eval[pyro]"
 )
 #: As the defaults, with fewer draws, which is enough for these sizes.
-QUICK = SVISettings(batch=2048, evaluations=1 << 17, window=100)
+QUICK = SVISettings(batch=2048, evaluations=1 << 18, window=100)
 
 
 def simulate(subjects, items, seed, *, slope_sd=0.0, guess=0.0):
