@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pytest_adaptive_eval.calibration.variational import Model, fit_map
-from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import DISTANCES, UNIT, Claim, decide
+from pytest_adaptive_eval.core.betting import DISTANCES, UNIT, Claim, Decisions, decide
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.design import DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, Estimate
@@ -66,6 +65,13 @@ def interviews(
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(responses, proposal.items, axis=1))
     return session.logs()
+
+
+def decided(
+    bank: ItemBank, policy: Policy, responses: Array, share: str, seed: int, claim: Claim, **more: object
+) -> Decisions:
+    """What `interviews` decide of a claim, and when."""
+    return decide(interviews(bank, policy, responses, share, seed, claim, **more), [claim])
 
 
 def banks_of(name: str, model: Model = "2pl") -> dict[str, ItemBank]:
@@ -165,7 +171,7 @@ def needed(
         for side in (1, -1):
             claim = Claim(row.sum() - side * margin * n, distances=distances)
             if 0.02 < claim.total / n < 0.98:
-                found = decide(interviews(bank, own, rows, "100%", 2 * s + (side > 0), claim), [claim])
+                found = decided(bank, own, rows, "100%", 2 * s + (side > 0), claim)
                 out.append(np.where(found.outcome[:, 0] == side, found.at[:, 0], n))
     return np.concatenate(out).astype(float)
 
@@ -240,7 +246,7 @@ def paired(seeds: int, model: Model) -> None:
         n = responses.shape[1]
         bank = banks_of(name, model)["good"]
         theta = abilities(bank, responses)
-        p = irt.probability(theta, bank.discrimination, bank.intercept)
+        p = bank.probability(theta)
         for share, margin in ((0.03, 0.02), (0.10, 0.05)):
             for even in (False, True):
                 rng = np.random.default_rng(3)
@@ -249,16 +255,16 @@ def paired(seeds: int, model: Model) -> None:
                     candidates = np.stack([flipped(base, p[s], share, even, rng) for _ in range(seeds)])
                     baseline = Baseline("base", base)
                     claim = PairedClaim.of(baseline, margin, 0.95)
-                    found = decide(interviews(bank, DECIDE, candidates, "100%", s, claim, baseline=baseline), [claim])
+                    found = decided(bank, DECIDE, candidates, "100%", s, claim, baseline=baseline)
                     ours.append(np.where(found.outcome[:, 0] == 1, found.at[:, 0], n))
                     plain = Claim(claim.total)
-                    alone = decide(interviews(bank, DECIDE, candidates, "100%", s, plain), [plain])
+                    alone = decided(bank, DECIDE, candidates, "100%", s, plain)
                     unpaired.append(np.where(alone.outcome[:, 0] == 1, alone.at[:, 0], n))
                     loss = round(margin * n) + 1
                     worse = np.stack([flipped(base, p[s], share, even, rng, loss) for _ in range(seeds)])
                     if (worse.sum(axis=1) < claim.total).all():
-                        log = interviews(bank, DECIDE, worse, "50%", s, claim, baseline=baseline)
-                        false.append(float((decide(log, [claim]).outcome[:, 0] == 1).mean()))
+                        passed = decided(bank, DECIDE, worse, "50%", s, claim, baseline=baseline).outcome[:, 0] == 1
+                        false.append(float(passed.mean()))
                 a, b = float(np.mean(ours)), float(np.mean(unpaired))
                 ratio = a / b
                 spread = (np.array(ours) - ratio * np.array(unpaired)).std(axis=1).mean() / b
@@ -283,9 +289,9 @@ def siblings(name: str, bank: ItemBank, responses: Array) -> None:
         candidate = np.repeat(responses[b][None], 20, axis=0)
         margin = 0.05
         claim = PairedClaim.of(baseline, margin, 0.95)
-        found = decide(interviews(bank, DECIDE, candidate, "100%", 1, claim, baseline=baseline), [claim])
+        found = decided(bank, DECIDE, candidate, "100%", 1, claim, baseline=baseline)
         plain = Claim(claim.total)
-        alone = decide(interviews(bank, DECIDE, candidate, "100%", 1, plain), [plain])
+        alone = decided(bank, DECIDE, candidate, "100%", 1, plain)
         verdicts = np.bincount(found.outcome[:, 0] + 1, minlength=3).tolist()
         print(
             f"{name:5} real pair, {differ[k]:.0%} of answers differ, net "
@@ -318,7 +324,7 @@ def planning(seeds: int, model: Model) -> None:
                     promised.append(mine.expected)
                     within.append(mine.chance(round(n / 5)))
                     claim, rows = Claim(threshold * n), np.repeat(responses[s][None], seeds, axis=0)
-                    found = decide(interviews(bank, DECIDE, rows, "100%", 2 * s + (side > 0), claim), [claim])
+                    found = decided(bank, DECIDE, rows, "100%", 2 * s + (side > 0), claim)
                     happened.append(np.where(found.outcome[:, 0] == side, found.at[:, 0], n))
             print(
                 f"{name:5} {100 * margin:3.0f} points: {np.mean(within):.2f} "
