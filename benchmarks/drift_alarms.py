@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
 from pytest_adaptive_eval.core.categories import by_category
@@ -225,11 +224,8 @@ def real(runs: int) -> None:
     found: dict[str, list[float]] = {}
     for name, scores in recorded(bank).items():
         gate = [Claim((scores.mean() - 0.1) * len(bank))]
-        p = irt.probability(
-            np.array([[float(interviews(bank, budget, scores[None], 1, ())[0][0, 0])]]),
-            bank.discrimination,
-            bank.intercept,
-        )[0]
+        theta = float(interviews(bank, budget, scores[None], 1, ())[0][0, 0])
+        p = bank.probability(np.array([[theta]]))[0]
         fixed = np.repeat(scores[None], runs, axis=0)
         for label, policy, claims, answers in (
             ("decide, whole budget", budget, (), fixed),

@@ -207,7 +207,7 @@ def test_false_verdicts_under_constant_looking_stay_below_alpha_even_with_a_wron
     wrong = replace(good, intercept=np.random.default_rng(1).permutation(good.intercept))
     scores = answers(good, 0.4, 8)
     total, seeds = scores.sum(), 400
-    policy = replace(POLICIES["decide"], budget="40%", batch=4)
+    policy = replace(POLICIES["decide"], budget="40%", batch=2)
     for side, threshold in ((1, total + 1.0), (-1, total)):
         session = Session(wrong, policy, seed=side + 1, subjects=seeds, claims=[Claim(threshold)])
         rows = np.tile(scores, (seeds, 1))
