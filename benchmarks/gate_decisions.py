@@ -183,7 +183,7 @@ def classical(totals: Array, n: int, margin: float) -> float:
     return float((infinite / (1 + (infinite - 1) / n)).mean())
 
 
-def items(seeds: int, model: Model) -> None:
+def items(seeds: int, model: Model, margins: Sequence[float]) -> None:
     """Questions to a verdict by margin."""
     print(f"questions to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
     ratios: dict[float, list[float]] = {}
@@ -197,7 +197,7 @@ def items(seeds: int, model: Model) -> None:
             "uniform": (plain, UNIFORM, None),
             "oracle": (bank, DECIDE, abilities(bank, responses)),
         }
-        for margin in (0.10, 0.05, 0.02):
+        for margin in margins:
             found = {
                 label: needed(mine, policy, responses, margin, seeds, theta)
                 for label, (mine, policy, theta) in ways.items()
@@ -338,6 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("what", choices=("errors", "items", "paired", "planning"))
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
     parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
+    parser.add_argument("--margins", nargs="*", type=float, default=[10, 5, 2], help="of items, in points")
     parser.add_argument("--share", default="35%", help="of the bank, looked at for errors")
     parser.add_argument("--data", nargs="*", default=list(NAMES), choices=list(NAMES), help="only these")
     parser.add_argument("--every", action="store_true", help="errors of every selector and stop that gates allow")
@@ -346,8 +347,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         del NAMES[name]
     if options.what == "errors":
         errors(options.seeds, options.model, options.share, options.every)
+    elif options.what == "items":
+        items(options.seeds, options.model, [points / 100 for points in options.margins])
     else:
-        {"items": items, "paired": paired, "planning": planning}[options.what](options.seeds, options.model)
+        {"paired": paired, "planning": planning}[options.what](options.seeds, options.model)
 
 
 if __name__ == "__main__":
