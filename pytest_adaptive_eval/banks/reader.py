@@ -180,7 +180,7 @@ def _check_answer(item: Item, where: str) -> None:
         try:
             expected_number(item)
         except BankError as error:
-            raise BankError(f"{where}: {str(error).partition(': ')[2]}") from None
+            raise BankError(f"{where}: {str(error).removeprefix(f'item {item.id!r}: ')}") from None
     elif item.grader == "choice":
         plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
         if item.answer not in plain and named_choice(item) is None:

@@ -28,6 +28,8 @@ from pytest_adaptive_eval.cli.options import (
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_adaptive_eval.core.responses import Responses
 
 __all__ = ["calibrate_command"]
@@ -42,6 +44,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.core.session import LADDER, POLICIES
     from pytest_adaptive_eval.core.stopping import resolve_budget
     from pytest_adaptive_eval.reports.calibration import calibration_lines, format_lines
+    from pytest_adaptive_eval.reports.text import wrap
 
     output: Path | None = options.output
     if output is not None:
@@ -87,6 +90,12 @@ def calibrate_command(options: argparse.Namespace) -> int:
     screen.progress("")
     quality, interrupted = built.quality, built.fit.interrupted
     lines = calibration_lines(quality.to_json(), len(built.conformal), width())
+    if formats is None and (forms := _in_formats(responses.items)):
+        told = (
+            f"warning: {forms} of {n} items are named ITEM@FORMAT, as in responses in formats, and counted as items of "
+            "their own; --formats m3 fits the items in their formats"
+        )
+        lines += wrap(told, width(), "  ", first="")
     if built.in_formats is not None:
         lines += format_lines(built.in_formats.items.modalities.parts, built.in_formats.report, width())
     if output is not None and interrupted and output.exists():
@@ -103,6 +112,12 @@ def calibrate_command(options: argparse.Namespace) -> int:
     if interrupted:
         return INTERRUPTED
     return PASSED if quality.trusted else NOT_PASSED
+
+
+def _in_formats(names: Sequence[str]) -> int:
+    """How many are named as one of the others in a format."""
+    known = set(names)
+    return sum("@" in name and name.rpartition("@")[0] in known for name in names)
 
 
 def _check_ids(responses: Responses) -> None:

@@ -65,3 +65,21 @@ def test_responses_in_one_format_are_refused(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "r.csv").write_text("subject,q1,q2\na,1,0\nb,0,1\n")
     assert main(["calibrate", str(tmp_path / "r.csv"), "--formats", "m3"]) != 0
     assert "neither the columns subject, item, format and score" in capsys.readouterr().err
+
+
+def test_columns_of_formats_that_are_fitted_as_items_are_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(1)
+    named = [name for i in range(20) for name in (f"q{i}", f"q{i}@text")]
+
+    def told(columns: list[str]) -> bool:
+        rows = [f"s{s}," + ",".join(str(x) for x in (rng.random(40) < 0.3 + s / 40).astype(int)) for s in range(12)]
+        (tmp_path / "r.csv").write_text("\n".join([",".join(["subject", *columns]), *rows]) + "\n")
+        main(["calibrate", str(tmp_path / "r.csv"), "--policy", "none"])
+        said = " ".join(capsys.readouterr().out.split())
+        return "20 of 40 items are named ITEM@FORMAT, as in responses in formats" in said
+
+    assert told(named)
+    assert not told([name.replace("@", "-") for name in named])
+    assert not told([name.replace("q", "x") if "@" in name else name for name in named])  # no item's name before it
