@@ -183,7 +183,14 @@ def _conditions(
                     f"the gate {gate.name} left no condition in the record (its test failed before it judged, or the "
                     "record is of an older version): give gates with --gates FILE.toml"
                 )
-            found.append((gate, _named(work, gate.interview, gate.nodeid), Condition(**data)))
+            try:
+                condition = Condition(**data)
+            except TypeError as error:
+                raise ConfigError(
+                    f"the gate {gate.name} has a damaged condition in the record, {data!r:.80} ({error}): give gates "
+                    "with --gates FILE.toml"
+                ) from error
+            found.append((gate, _named(work, gate.interview, gate.nodeid), condition))
     if not found and not kept:
         raise ConfigError("the run has no gates to judge again: give some with --gates FILE.toml")
     for _, again, condition in found:

@@ -171,7 +171,7 @@ def parse_run(content: bytes, where: str) -> RunRecord:
 
 
 def _misfigured(interview: InterviewRecord) -> str | None:
-    """What is no number among those that an interview measured; None if all are."""
+    """What is none among the figures and hashes of an interview; None if all are."""
     found: dict[str, Any] = {
         name: getattr(interview, name) for name in ("accuracy", "accuracy_model", "accuracy_conformal")
     }
@@ -185,6 +185,13 @@ def _misfigured(interview: InterviewRecord) -> str | None:
             value = (figures or {}).get(key)
             if isinstance(value, bool) or not isinstance(value, float | int | None):
                 return f"{name}.{key} of {interview.name} is {value!r:.80}, expected a number or null"
+    for key in ("content_hash", "scale"):
+        if not isinstance(value := interview.bank.get(key), str | None):
+            return f"bank.{key} of {interview.name} is {value!r:.80}, expected a string"
+    for number, asked in enumerate(interview.administrations):
+        if asked.score is not None and not 0 <= asked.score <= 1:
+            where = f"administrations[{number}].score of {interview.name}"
+            return f"{where} is {asked.score!r:.80}, expected a number in [0, 1] or null"
     return None
 
 

@@ -265,6 +265,13 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
     code, _, err = two.command("rescore", "old.json")
     assert code == 4
     assert "its record does not say which: name it with --baseline FILE" in err
+    for damaged in (-1.5, {"metric": "accuracy", "kind": []}, {"metric": "accuracy", "sort": "at_least"}):
+        old["gates"][0]["verdict"]["condition"] = damaged
+        two.text("old.json", json.dumps(old))
+        code, _, err = two.command("rescore", "old.json")
+        assert code == 4
+        assert f"has a damaged condition in the record, {damaged!r}" in err
+        assert "give gates with --gates FILE.toml" in err
     assert two.ids == before, "no copy is written"
 
 

@@ -164,6 +164,12 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, content: bytes, messa
             {"accuracy": {"estimate": "x"}},
             "accuracy.estimate of m is 'x', expected a number or null",
         ),
+        (
+            ("interviews", 0, "administrations", 0),
+            {"score": -1.5},
+            r"administrations\[0\]\.score of m is -1\.5, expected a number in \[0, 1\] or null",
+        ),
+        (("interviews", 0, "bank"), {"scale": {"a": 1}}, r"bank\.scale of m is {'a': 1}, expected a string"),
         (("interviews", 0), {"categories": [{"accuracy": 5}]}, r"categories\[0\]\.accuracy of m is 5, expected an obj"),
         (("interviews", 0), {"levels": {"auc": {"low": []}}}, r"levels\.auc\.low of m is \[\], expected a number"),
         (("gates", 0), {"line": 1.5}, r"gates\[0\]\.line is 1\.5, expected int"),
