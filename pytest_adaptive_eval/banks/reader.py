@@ -341,6 +341,11 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
             f"{path / 'bank.json'}: schema_version is {version!r}, this version reads {SCHEMA_VERSION}; write the bank "
             "again or upgrade the package"
         )
+    for key in ("categories", "subjects"):
+        if not isinstance(names := about.get(key, []), list) or not all(isinstance(name, str) for name in names):
+            raise BankError(f"{path / 'bank.json'}: {key} is {names!r:.80}, expected names; write the bank again")
+    if not isinstance(report := about.get("report", {}), dict):
+        raise BankError(f"{path / 'bank.json'}: report is {report!r:.80}, expected an object; write the bank again")
     columns = _read_columns(path / "params.npz")
     ids = _Ids(columns["ids"])
     texts = path / "items.jsonl"
@@ -362,7 +367,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         categories=list(map([*names, ""].__getitem__, np.where(known, codes, -1).tolist())),
         subjects=tuple(about.get("subjects", ())),
         accuracies=_accuracies(path / "bank.json", about.get("accuracies", [])),
-        report=MappingProxyType(about.get("report", {})),
+        report=MappingProxyType(report),
         conformal=_conformal(path / "bank.json", about.get("conformal", [])),
         in_formats=_in_formats(path, about["in_formats"], len(ids)) if "in_formats" in about else None,
     )

@@ -279,6 +279,24 @@ def test_parameters_of_another_fit_and_edited_texts_are_refused(tmp_path):
         read_bank(tmp_path / "x.bank")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("categories", 7, "categories is 7, expected names"),
+        ("categories", None, "categories is None, expected names"),
+        ("subjects", True, "subjects is True, expected names"),
+        ("subjects", ["a", 1], r"subjects is \['a', 1\], expected names"),
+        ("report", [], r"report is \[\], expected an object"),
+    ],
+)
+def test_parts_of_another_type_are_named(tmp_path, key, value, message):
+    write(tmp_path / "x.bank")
+    path = tmp_path / "x.bank" / "bank.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(BankError, match=rf"bank\.json: {message}; write the bank again"):
+        read_bank(tmp_path / "x.bank")
+
+
 def test_another_version_and_no_bank_at_all(tmp_path):
     write(tmp_path / "x.bank")
     about = json.loads((tmp_path / "x.bank" / "bank.json").read_text())
