@@ -183,8 +183,8 @@ def classical(totals: Array, n: int, margin: float) -> float:
     return float((infinite / (1 + (infinite - 1) / n)).mean())
 
 
-def items(seeds: int, model: Model, margins: Sequence[float]) -> None:
-    """Questions to a verdict by margin."""
+def items(seeds: int, model: Model, margins: Sequence[float], hindsight: bool) -> None:
+    """Questions to a verdict by margin; most of the time is for the best constant bets in hindsight."""
     print(f"questions to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
     ratios: dict[float, list[float]] = {}
     for name in NAMES:
@@ -192,36 +192,30 @@ def items(seeds: int, model: Model, margins: Sequence[float]) -> None:
         n, totals = responses.shape[1], responses.sum(axis=1)
         bank = banks_of(name, model)["good"]
         plain = ItemBank("b", bank.ids, (), np.zeros((n, 1)), np.zeros(n), calibrated=False)
-        ways = {
-            "decide": (bank, DECIDE, None),
-            "uniform": (plain, UNIFORM, None),
-            "oracle": (bank, DECIDE, abilities(bank, responses)),
-        }
         for margin in margins:
-            found = {
-                label: needed(mine, policy, responses, margin, seeds, theta)
-                for label, (mine, policy, theta) in ways.items()
-            }
-            best = {}
-            for label in ("uniform", "oracle"):
-                mine, policy, theta = ways[label]
-                tried = []
-                for distance in margin * np.array([0.5, 0.7, 1.0, 1.4, 2.0]):
-                    bet = (distance / UNIT,)
-                    tried.append(needed(mine, policy, responses, margin, seeds, theta, bet).mean())
-                best[label] = min(tried)
-            ours, uniform = found["decide"].mean(), found["uniform"].mean()
-            error = found["decide"].std() / np.sqrt(len(found["decide"])) / uniform
-            ratios.setdefault(margin, []).append(ours / uniform)
+            ours = needed(bank, DECIDE, responses, margin, seeds, None)
+            uniform = needed(plain, UNIFORM, responses, margin, seeds, None)
+            ratio, error = ours.mean() / uniform.mean(), ours.std() / np.sqrt(len(ours)) / uniform.mean()
+            ratios.setdefault(margin, []).append(ratio)
             print(
-                f"{name:5} {100 * margin:3.0f} points: decide {ours:6.1f}, uniform and no bank {uniform:6.1f} "
-                f"({uniform / best['uniform']:.2f} of its best bet), ratio {ours / uniform:.3f} +- {error:.3f}\n"
-                f"      oracle's best {best['oracle']:6.1f}, we {ours / best['oracle']:.2f} of it; classical fixed "
-                f"size {classical(totals, n, margin):.0f}; within a fifth {np.mean(found['decide'] <= n / 5):.3f}",
+                f"{name:5} {100 * margin:3.0f} points: decide {ours.mean():6.1f}, uniform and no bank "
+                f"{uniform.mean():6.1f}, ratio {ratio:.3f} +- {error:.3f}; classical fixed size "
+                f"{classical(totals, n, margin):.0f}; within a fifth {np.mean(ours <= n / 5):.3f}",
+                flush=True,
+            )
+            if not hindsight:
+                continue
+            knows = abilities(bank, responses)
+            bets = [(distance * margin / UNIT,) for distance in (0.5, 0.7, 1.0, 1.4, 2.0)]
+            best = min(needed(plain, UNIFORM, responses, margin, seeds, None, bet).mean() for bet in bets)
+            oracle = min(needed(bank, DECIDE, responses, margin, seeds, knows, bet).mean() for bet in bets)
+            print(
+                f"      uniform {uniform.mean() / best:.2f} of its best bet; oracle's best {oracle:6.1f}, we "
+                f"{ours.mean() / oracle:.2f} of it",
                 flush=True,
             )
     for margin, both in ratios.items():
-        print(f"{100 * margin:3.0f} points, mean of the two: {np.mean(both):.3f} of the uniform test")
+        print(f"{100 * margin:3.0f} points, mean of {len(both)}: {np.mean(both):.3f} of the uniform test")
 
 
 # --- paired -----------------------------------------------------------------------------------------------------------
@@ -339,6 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
     parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
     parser.add_argument("--margins", nargs="*", type=float, default=[10, 5, 2], help="of items, in points")
+    parser.add_argument("--no-hindsight", action="store_true", help="items without the oracle and the best bets")
     parser.add_argument("--share", default="35%", help="of the bank, looked at for errors")
     parser.add_argument("--data", nargs="*", default=list(NAMES), choices=list(NAMES), help="only these")
     parser.add_argument("--every", action="store_true", help="errors of every selector and stop that gates allow")
@@ -348,7 +343,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.what == "errors":
         errors(options.seeds, options.model, options.share, options.every)
     elif options.what == "items":
-        items(options.seeds, options.model, [points / 100 for points in options.margins])
+        items(options.seeds, options.model, [points / 100 for points in options.margins], not options.no_hindsight)
     else:
         {"paired": paired, "planning": planning}[options.what](options.seeds, options.model)
 
