@@ -1,10 +1,11 @@
 """Recovery of planted parameters by the fast engine, on full and sparse matrices, and a large one.
 
 ``python benchmarks/recovery.py`` simulates 500 subjects on 1000 items, log a ~ N(0, .35), b and theta ~ N(0, 1), fits a
-2PL to all responses and to a tenth of them, and prints the correlation with the planted parameters, the gradient, and
-the loss on responses that neither fit has seen; beside it that of the planted parameters.  ``--optimum`` adds the loss
-of the posterior mean given a tenth, under the prior that the parameters were drawn from (its first two moments): no
-method does better on average.  ``--large`` fits 2000 subjects x 20 000 items and prints time and memory.
+2PL to all responses and to a tenth of them, and prints the correlation with the planted parameters, the spread of the
+slopes, the gradient, and the loss on responses that neither fit has seen; beside it that of the planted parameters.
+``--optimum`` adds the loss of the posterior mean given a tenth, under the prior that the parameters were drawn from
+(its first two moments): no method does better on average.  ``--subjects`` takes as many others, all their responses
+alone.  ``--large`` fits 2000 subjects x 20 000 items and prints time and memory.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ def main() -> None:
     """Simulate, fit and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--subjects", type=int, default=500)
     parser.add_argument("--optimum", action="store_true", help="the least loss that a tenth of the responses allows")
     parser.add_argument("--large", action="store_true", help="only the large matrix")
     options = parser.parse_args()
@@ -94,23 +96,24 @@ def main() -> None:
         print(f"largest resident set {peak:.1f} GiB, of which the matrix is .3")
         return
     for seed in range(options.seeds):
-        a, b, p, responses = simulate(500, 1000, seed)
+        a, b, p, responses = simulate(options.subjects, 1000, seed)
         sparse = np.where(np.random.default_rng(1000 + seed).random(p.shape) < 0.1, responses, np.nan)
         line = [f"seed {seed}"]
         full = 0.0
-        for label, data in (("all", responses), ("a tenth", sparse)):
+        for label, data in (("all", responses), ("a tenth", sparse))[: 2 if options.subjects == 500 else 1]:
             fit = fit_map(data, model="2pl")
             found = fit.discrimination[:, 0]
             with np.errstate(divide="ignore"):
                 r_b = np.corrcoef(b, np.clip(-fit.intercept / found, -8, 8))[0, 1]
+            spread = f"sd(a) {found.std():.2f} of {a.std():.2f}"
             held = loss(fit.probability(), p)
             full = full or held
             line.append(
-                f"{label}: r(a) {np.corrcoef(a, found)[0, 1]:.3f} r(b) {r_b:.4f} gradient {fit.gradient:.1e} "
+                f"{label}: r(a) {np.corrcoef(a, found)[0, 1]:.3f} {spread} r(b) {r_b:.4f} gradient {fit.gradient:.1e} "
                 f"{'converged' if fit.converged else 'NOT converged'} loss {held:.4f} ({held / full:.3f}x)"
             )
         line.append(f"planted {loss(p, p):.4f}")
-        if options.optimum:
+        if options.optimum and options.subjects == 500:
             line.append(f"posterior mean given a tenth {loss(posterior_mean(sparse, fit, seed), p) / full:.3f}x")
         print("; ".join(line), flush=True)
 
