@@ -110,7 +110,7 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
     from pytest_adaptive_eval.core.drift import monitor
     from pytest_adaptive_eval.store.history import History
 
-    keys = [(i.name, i.bank.get("content_hash"), i.bank.get("scale")) for i in record.interviews]
+    keys = {(i.name, i.bank.get("content_hash"), i.bank.get("scale")) for i in record.interviews}
     series: list[Series] = []
     if source.exists():
         with suppress(AdaptiveEvalError):

@@ -171,7 +171,7 @@ def parse_run(content: bytes, where: str) -> RunRecord:
 
 
 def _misfigured(interview: InterviewRecord) -> str | None:
-    """What is none among the figures and hashes of an interview; None if all are."""
+    """What is no number, or no hash, where an interview has one; None if all are."""
     found: dict[str, Any] = {
         name: getattr(interview, name) for name in ("accuracy", "accuracy_model", "accuracy_conformal")
     }
