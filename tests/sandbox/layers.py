@@ -49,13 +49,9 @@ def _reduced(tier: str, layer: str) -> list[str]:
         Sandbox(tier, layers).check()  # type: ignore[arg-type]
     except SandboxUnavailable as error:
         noticed.append(f"self-check: {error}")
-    # the programs are run all the same, by a sandbox that does not look at its own account; getting through once shows
-    # that the layer is needed, and one that a busy machine kept from it may try again
-    through: dict[str, str] = {}
-    for _ in range(3):
-        if left := [name for name in PROGRAMS_WITHOUT.get((tier, layer), ()) if name not in through]:
-            through |= suite(Sandbox("unsafe", layers), left, patience=0.2)
-    return [*noticed, *through]
+    # the programs are run all the same, by a sandbox that does not look at its own account
+    programs = PROGRAMS_WITHOUT.get((tier, layer), ())
+    return [*noticed, *suite(Sandbox("unsafe", layers), programs, patience=0.2)] if programs else noticed
 
 
 def _deadline(tier: str) -> list[str]:
