@@ -28,8 +28,6 @@ from pytest_adaptive_eval.cli.options import (
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pytest_adaptive_eval.core.responses import Responses
 
 __all__ = ["calibrate_command"]
@@ -38,6 +36,7 @@ __all__ = ["calibrate_command"]
 def calibrate_command(options: argparse.Namespace) -> int:
     """Fit, check, replay, write; returns the exit code."""
     from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.banks.responses import named_in_formats
     from pytest_adaptive_eval.banks.writer import check_place, write_bank
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.engines import read_parameters
@@ -90,7 +89,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
     screen.progress("")
     quality, interrupted = built.quality, built.fit.interrupted
     lines = calibration_lines(quality.to_json(), len(built.conformal), width())
-    if formats is None and (forms := _in_formats(responses.items)):
+    if formats is None and (forms := named_in_formats(responses.items)):
         told = (
             f"warning: {forms} of {n} items are named ITEM@FORMAT, as in responses in formats, and counted as items of "
             "their own; --formats m3 fits the items in their formats"
@@ -112,12 +111,6 @@ def calibrate_command(options: argparse.Namespace) -> int:
     if interrupted:
         return INTERRUPTED
     return PASSED if quality.trusted else NOT_PASSED
-
-
-def _in_formats(names: Sequence[str]) -> int:
-    """How many are named as one of the others in a format."""
-    known = set(names)
-    return sum("@" in name and name.rpartition("@")[0] in known for name in names)
 
 
 def _check_ids(responses: Responses) -> None:

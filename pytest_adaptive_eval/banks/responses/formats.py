@@ -30,7 +30,7 @@ from pytest_adaptive_eval.core.record import Administration
 from pytest_adaptive_eval.core.responses import FormatResponses, Responses
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError
 
-__all__ = ["in_formats", "read_format_responses"]
+__all__ = ["in_formats", "named_in_formats", "read_format_responses"]
 
 #: What the columns of a published matrix begin with, and the format that each means.
 PREFIXES = MappingProxyType(
@@ -49,6 +49,12 @@ def in_formats(path: str | os.PathLike[str]) -> bool:
         return False
     _, names = next(rows_of(where), (0, []))
     return _is_tidy(names) or _is_wide(names)
+
+
+def named_in_formats(items: Sequence[str]) -> int:
+    """How many of the items are named as another one in a format, ``17@text`` beside ``17``."""
+    known = set(items)
+    return sum(form in _SUFFIXES and item in known for item, _, form in (name.rpartition("@") for name in items))
 
 
 def _is_csv(path: Path) -> bool:
