@@ -13,7 +13,11 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from fixtures.recipe.calibrated import IN_FORMATS, replayed
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.banks.responses import read_responses
+from pytest_adaptive_eval.calibration.build import matched
+from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES
 
@@ -170,3 +174,17 @@ def test_a_bank_folder_holds_the_items_and_its_subjects(kind: str) -> None:
     assert [item.content_hash for item in bank.items] == [item.content_hash for item in items(kind)]
     about = json.loads((FIXTURES / "banks" / f"{kind}.bank" / "bank.json").read_text())
     assert about["subjects"] == list(table(f"{kind}.csv.gz"))
+
+
+@pytest.mark.parametrize("kind", ["text", "vision", "cross"])
+def test_a_bank_is_what_the_recipe_makes_of_the_responses(kind: str) -> None:
+    bank = read_bank(FIXTURES / "banks" / f"{kind}.bank")
+    responses = matched(read_responses(FIXTURES / "responses" / f"{kind}.csv.gz"), list(bank.items), lambda note: None)
+    fit = Recipe("2pl")(responses.scores)
+    assert fit.converged
+    # on another machine the last digits differ
+    np.testing.assert_allclose(fit.discrimination, bank.discrimination, atol=0.01)
+    np.testing.assert_allclose(fit.intercept, bank.intercept, atol=0.01)
+    assert set(bank.conformal) == {policy.key(bank) for policy in replayed()}
+    assert (bank.in_formats is not None) == (kind in IN_FORMATS)
+    assert bank.in_formats is None or bank.in_formats.report["converged"]
