@@ -31,7 +31,16 @@ from pytest_adaptive_eval.core.multimodal import (
 )
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["BOUNDS", "Identifiability", "MultimodalFit", "Training", "checked_formats", "fit_multimodal", "roc_auc"]
+__all__ = [
+    "BOUNDS",
+    "UNTIL_SETTLED",
+    "Identifiability",
+    "MultimodalFit",
+    "Training",
+    "checked_formats",
+    "fit_multimodal",
+    "roc_auc",
+]
 
 Array = NDArray[np.float64]
 
@@ -71,6 +80,11 @@ class Training:
     held_out: float = 0.1
     item_spread: float = 1.0
     ability_spread: float = 1.0
+
+
+#: Of a single fit that something rests on.  The thousand steps at most that a backtest gives to each of its many fits
+#: end before the held-out loss has settled, which takes two to five thousand.
+UNTIL_SETTLED = Training(steps=10_000)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.format_backtest import Separation, separation
-from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, fit_multimodal
+from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_errors import gain_error
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.core.correlation import Correlation, correlate
@@ -214,7 +214,7 @@ def refine(
     def tick(bound: float, step: int, loss: float) -> None:
         progress(f"fitting {form}, q {bound:g}, step {step}, held-out loss {loss:.4f}")
 
-    fit = fit_multimodal(scores, modalities=modalities, form=form, seed=seed, progress=tick)
+    fit = fit_multimodal(scores, modalities=modalities, form=form, training=UNTIL_SETTLED, seed=seed, progress=tick)
     progress("comparing items with their like")
     quality = item_quality(scores, modalities, seed=seed)
     theta = fit.abilities.theta
@@ -254,6 +254,8 @@ def refine(
     ranking, by_chance, moved = _ranking(responses, ~low, kept, np.random.default_rng(seed))
     separations = _separations(fit, gain, quality.gain, information, low) if low.any() else {}
     warnings = _warnings(responses, low, needs, shortcut, kept)
+    if not fit.converged:
+        warnings.insert(0, "the fit did not converge: what it gives the items is not settled")
     return Refinement(tuple(findings), fit, ranking, by_chance, moved, separations, tuple(warnings))
 
 

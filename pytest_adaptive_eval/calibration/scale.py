@@ -9,14 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.format_backtest import separation
-from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal
+from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, fit_multimodal
 from pytest_adaptive_eval.core.multimodal import Form, FormatScale, Modalities
 
-__all__ = ["TRAINING", "format_scale"]
-
-#: Of the fit that a bank is made of.  The thousand steps at most that backtests give to each of their many fits end
-#: before the held-out loss has settled: that takes two to four thousand.
-TRAINING = Training(steps=5000)
+__all__ = ["format_scale"]
 
 
 def format_scale(
@@ -52,7 +48,7 @@ def format_scale(
     def tick(bound: float, step: int, loss: float) -> None:
         progress(f"fitting formats, bound {bound:g}, step {step}, held-out loss {loss:.4f}")
 
-    fit = fit_multimodal(scores, modalities=modalities, form=form, training=TRAINING, seed=seed, progress=tick)
+    fit = fit_multimodal(scores, modalities=modalities, form=form, training=UNTIL_SETTLED, seed=seed, progress=tick)
     found = fit.identifiability()
     scale = FormatScale(fit.items, fit.population, np.empty((0, len(modalities.parts))))
     report = {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch")
 
 import pytest_adaptive_eval.calibration.refine as module  # noqa: E402
-from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
+from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_errors import gain_error  # noqa: E402
 from pytest_adaptive_eval.calibration.refine import REASONS, refine  # noqa: E402
 from pytest_adaptive_eval.core.multimodal import Modalities, MultimodalItems  # noqa: E402
@@ -38,7 +40,7 @@ def planted(counts=(60, 40, 60), subjects=24, seed=0):
 
 
 def fast(scores, **given):
-    return fit_multimodal(scores, **given, bounds=(4.0,), training=Training(steps=200))
+    return fit_multimodal(scores, **{**given, "bounds": (4.0,), "training": Training(steps=200)})
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +119,19 @@ def test_originals_that_are_mostly_shortcuts_are_told(quick):
     assert any("of the 95 original items are shortcuts themselves" in text for text in result.warnings)
     result = refine(*(lambda r, k: (r, k == 2))(*planted((70, 25, 10))))
     assert not any("shortcuts themselves" in text for text in result.warnings)
+
+
+def test_a_fit_that_did_not_settle_is_told(monkeypatch):
+    responses, kind = planted((12, 6, 6))
+    for settled in (False, True):
+
+        def fit(scores, *, settled=settled, **given):
+            assert given["training"] is UNTIL_SETTLED
+            return replace(fast(scores, **given), converged=settled)
+
+        monkeypatch.setattr(module, "fit_multimodal", fit)
+        warned = any("the fit did not converge" in text for text in refine(responses, kind == 2).warnings)
+        assert warned is not settled
 
 
 def test_few_subjects_and_nothing_known_are_told(quick):

@@ -175,7 +175,7 @@ def test_families_and_a_limit_of_a_fit_in_formats(command, monkeypatch):
     from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal
 
     written("fam.csv", [["subject", "family"], *([f"m{s}", f"run-{s % 2}"] for s in range(SUBJECTS))])
-    monkeypatch.setattr(scale, "TRAINING", Training(steps=20))
+    monkeypatch.setattr(scale, "UNTIL_SETTLED", Training(steps=20))
     monkeypatch.setattr(scale, "fit_multimodal", partial(fit_multimodal, bounds=(4.0,)))
     given = ("calibrate", tidy(), "--formats", "m2", "--families", "fam.csv", "--budget", "4", "--policy", "estimate")
     code, out, err = command(*given, "-o", "f.bank", "--force")
