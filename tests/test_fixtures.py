@@ -13,7 +13,6 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from fixtures.recipe.calibrated import IN_FORMATS, replayed
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.build import matched
@@ -178,6 +177,7 @@ def test_a_bank_folder_holds_the_items_and_its_subjects(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["text", "vision", "cross"])
 def test_a_bank_is_what_the_recipe_makes_of_the_responses(kind: str) -> None:
+    recipe = pytest.importorskip("fixtures.recipe.calibrated", reason="the recipe needs torch")
     bank = read_bank(FIXTURES / "banks" / f"{kind}.bank")
     responses = matched(read_responses(FIXTURES / "responses" / f"{kind}.csv.gz"), list(bank.items), lambda note: None)
     fit = Recipe("2pl")(responses.scores)
@@ -185,6 +185,6 @@ def test_a_bank_is_what_the_recipe_makes_of_the_responses(kind: str) -> None:
     # on another machine the last digits differ
     np.testing.assert_allclose(fit.discrimination, bank.discrimination, atol=0.01)
     np.testing.assert_allclose(fit.intercept, bank.intercept, atol=0.01)
-    assert set(bank.conformal) == {policy.key(bank) for policy in replayed()}
-    assert (bank.in_formats is not None) == (kind in IN_FORMATS)
+    assert set(bank.conformal) == {policy.key(bank) for policy in recipe.replayed()}
+    assert (bank.in_formats is not None) == (kind in recipe.IN_FORMATS)
     assert bank.in_formats is None or bank.in_formats.report["converged"]
