@@ -198,7 +198,7 @@ def test_against_the_whole_bank_the_claim_is_a_threshold():
     claim = PairedClaim.of(Baseline("old", base), 0.1, 0.9)
     assert type(claim) is Claim
     assert claim.total == pytest.approx(2.5 - 0.4)
-    assert (claim.confidence, claim.unit, claim.distances, claim.rare) == (0.9, 0.1, (1.0, 2.0, 4.0), True)
+    assert (claim.confidence, claim.unit, claim.distances, claim.rare) == (0.9, 0.1, (1.5, 3.0), True)
 
 
 def test_against_some_items_the_claim_is_about_differences():
