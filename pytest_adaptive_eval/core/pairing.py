@@ -34,8 +34,8 @@ FLIPS, GUESS_WORTH = 0.05, 2.0
 SHARES = (0.0, 0.5, 1.0)
 #: Logits by which a candidate is expected to agree with its baseline beyond what its ability explains, likewise.
 AGREEMENT = (0.0, 1.0, 2.0, 3.0, 4.0)
-#: Margins that a candidate is assumed to lie from the threshold: an equal one lies one away, and in trials was decided
-#: soonest by stakes for a little more, as better ones are.
+#: Margins that a candidate is assumed to lie from the threshold: an equal one lies one away, and in most trials was
+#: decided soonest by stakes for a little more, as better ones are.
 MARGINS = (1.5, 3.0)
 #: A flip is never expected to be rarer or more frequent than this.
 RAREST, MOST = 1e-3, 0.5

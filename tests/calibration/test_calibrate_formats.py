@@ -23,7 +23,7 @@ def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
     from pytest_adaptive_eval.calibration import scale
     from pytest_adaptive_eval.calibration.multimodal import Training
 
-    monkeypatch.setattr(scale, "UNTIL_SETTLED", Training(rate=0.05, steps=10_000))  # settles in a fifth of the steps
+    monkeypatch.setattr(scale, "UNTIL_SETTLED", Training(rate=0.05, steps=10_000))  # settles in fewer steps
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     subjects, items = 12, 30
