@@ -102,7 +102,7 @@ def rescore(
     passed = passed and any(gate.outcome is Outcome.PASS for gate in verdicts)
     made = RunRecord(
         run,
-        now.astimezone(UTC).isoformat(timespec="seconds"),
+        now.astimezone(UTC).isoformat(timespec="milliseconds"),
         versions=dict(record.versions),
         exit_status=0 if passed else 1,
         interviews=[_new_record(again) for again in work.values()],

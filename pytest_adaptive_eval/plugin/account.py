@@ -48,7 +48,7 @@ class Account:
         self._started = datetime.now(UTC)
         self.run = RunRecord(
             "",  # named when it is written
-            self._started.isoformat(timespec="seconds"),
+            self._started.isoformat(timespec="milliseconds"),
         )
         self._clock = time.monotonic()
         self._session: pytest.Session | None = None

@@ -10,6 +10,7 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.store.history import History
+from pytest_adaptive_eval.store.runs import new_run_id
 
 ITEMS = 200
 TOML = """
@@ -140,6 +142,8 @@ def test_history_lists_runs_and_filters(two: Project) -> None:
     assert second.endswith("1 FAIL")
     rows = json.loads((two.path / "list.json").read_text())
     assert [row["run"] for row in rows] == two.ids
+    for row in rows:  # the start tells runs of one second apart, as their ids do
+        assert new_run_id(datetime.fromisoformat(row["started"]), bytes(4))[:20] == row["run"][:20]
     assert len(two.command("history", "--last", "1")[1].splitlines()) == 2
     assert len(two.command("history", "--subject", "good*")[1].splitlines()) == 2
     assert two.command("history", "--evaluation", "none")[1] == "no run in .adaptive-eval is like that\n"
