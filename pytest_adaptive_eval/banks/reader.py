@@ -41,7 +41,7 @@ from pytest_adaptive_eval.errors import BankError, EstimationError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.multimodal import FormatScale
 
-__all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "content_hash", "file_hash", "parse_item", "read_bank"]
+__all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "content_hash", "file_hash", "is_bank", "parse_item", "read_bank"]
 
 SCHEMA_VERSION = 1
 
@@ -325,6 +325,11 @@ def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]])
         content_hash=content_hash(items),
         categories=[item.category[0] if item.category else "" for item in items],
     )
+
+
+def is_bank(path: Path) -> bool:
+    """Whether there is a bank folder, whole or damaged."""
+    return (path / "bank.json").is_file()
 
 
 def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file_hash, read_bank
+from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file_hash, is_bank, read_bank
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Item
@@ -36,7 +36,7 @@ def check_place(path: Path, replace: bool) -> None:
         raise BankError(f"{path}: a bank folder's name ends with .bank")
     if path.exists() and not replace:
         raise BankError(f"{path} exists: choose another name, or replace it (--replace, replace=True)")
-    if path.exists() and not (path / "bank.json").is_file():
+    if path.exists() and not is_bank(path):
         raise BankError(f"{path} is no bank folder, and nothing else is replaced: choose another name")
 
 

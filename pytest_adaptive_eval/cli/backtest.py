@@ -146,6 +146,7 @@ def backtest_command(options: argparse.Namespace) -> int:
     """Interview subjects that are held out, print the tables; returns the exit code."""
     import numpy as np
 
+    from pytest_adaptive_eval.banks.reader import is_bank
     from pytest_adaptive_eval.banks.responses import in_formats
     from pytest_adaptive_eval.calibration.backtest import Split, conformal_possible, splits
     from pytest_adaptive_eval.calibration.build import matched
@@ -172,7 +173,7 @@ def backtest_command(options: argparse.Namespace) -> int:
             writable(f"--{flag}", path, read_here)
     recipe = recipe_of(options)
     bank = None
-    if (options.source / "bank.json").is_file():
+    if is_bank(options.source):
         bank, responses = _of_bank(options)
         everybody = np.arange(len(responses.subjects))
         work = [Split(everybody[:0], everybody)]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
+from pytest_adaptive_eval.banks.reader import is_bank
 from pytest_adaptive_eval.banks.responses.files import files_of, head, lines, load_json
 from pytest_adaptive_eval.banks.responses.inspectlog import is_log, read_inspect
 from pytest_adaptive_eval.banks.responses.lmeval import SAMPLES, read_lmeval
@@ -171,7 +172,7 @@ def _of_lines(path: Path) -> str:
 
 
 def _of_folder(path: Path) -> str:
-    if (path / "bank.json").exists():
+    if is_bank(path):
         raise ResponsesError(f"{path} is a bank, which holds questions and parameters; give the responses to it")
     files = files_of(path)
     kinds = {
