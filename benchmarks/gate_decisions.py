@@ -1,7 +1,7 @@
 """Error rates of gates and the questions they take, on real response matrices.
 
 ``python benchmarks/gate_decisions.py errors`` interviews the 17 held-out models of AI2D and MMMU with a bank calibrated
-from 60 others, looks after every answer, and counts false verdicts with the truth right at the threshold: false PASS
+from others, looks after every answer, and counts false verdicts with the truth right at the threshold: false PASS
 with the true accuracy at c - 1/N, false FAIL with it at c.  ``items`` counts the questions to a verdict at margins of
 10, 5 and 2 points, against uniform draws without a bank, the oracle's bets and the classical test of fixed size.
 ``paired`` does so for a candidate against its baseline, and ``planning`` compares what a gate promises before the first
@@ -74,9 +74,9 @@ def decided(
     return decide(interviews(bank, policy, responses, share, seed, claim, **more), [claim])
 
 
-def banks_of(name: str, model: Model = "2pl") -> dict[str, ItemBank]:
-    """A good bank, one with parameters perturbed, one with difficulties shuffled."""
-    fitted = fit_map(read(NAMES[name], "train"), model=model)
+def banks_of(name: str, model: Model, pool: str) -> dict[str, ItemBank]:
+    """A good bank, one with parameters perturbed, one with difficulties shuffled, of the models of a pool."""
+    fitted = fit_map(read(NAMES[name], pool), model=model)
     rng = np.random.default_rng(0)
     n = len(fitted.intercept)
     noisy = replace(
@@ -110,7 +110,7 @@ def naive(log: DesignLog, total: float, side: int) -> NDArray[np.bool_]:
     return np.asarray(((side * (mean - total) > 1.645 * error)[:, 19:]).any(-1))
 
 
-def errors(seeds: int, model: Model, share: str, every: bool) -> None:
+def errors(seeds: int, model: Model, pool: str, share: str, every: bool) -> None:
     """False verdicts with the truth at the threshold."""
     print(f"alpha .05 one-sided, {seeds} seeds a model, looked at after each answer up to {share} of the bank")
     limit = binom.isf(0.05 / 17, seeds, 0.05) / seeds
@@ -130,7 +130,7 @@ def errors(seeds: int, model: Model, share: str, every: bool) -> None:
     for name in NAMES:
         responses = read(NAMES[name], "test")
         totals = responses.sum(axis=1)
-        for label, bank in banks_of(name, model).items():
+        for label, bank in banks_of(name, model, pool).items():
             for policy_name, policy in (decide_policy | (more if every else {})).items():
                 wrong: dict[int, list[float]] = {1: [], -1: []}
                 plain: dict[int, list[float]] = {1: [], -1: []}
@@ -183,14 +183,14 @@ def classical(totals: Array, n: int, margin: float) -> float:
     return float((infinite / (1 + (infinite - 1) / n)).mean())
 
 
-def items(seeds: int, model: Model, margins: Sequence[float], hindsight: bool) -> None:
+def items(seeds: int, model: Model, pool: str, margins: Sequence[float], hindsight: bool) -> None:
     """Questions to a verdict by margin; most of the time is for the best constant bets in hindsight."""
     print(f"questions to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
     ratios: dict[float, list[float]] = {}
     for name in NAMES:
         responses = read(NAMES[name], "test")
         n, totals = responses.shape[1], responses.sum(axis=1)
-        bank = banks_of(name, model)["good"]
+        bank = banks_of(name, model, pool)["good"]
         plain = ItemBank("b", bank.ids, (), np.zeros((n, 1)), np.zeros(n), calibrated=False)
         for margin in margins:
             ours = needed(bank, DECIDE, responses, margin, seeds, None)
@@ -233,12 +233,12 @@ def flipped(base: Array, p: Array, share: float, even: bool, rng: np.random.Gene
     return out
 
 
-def paired(seeds: int, model: Model) -> None:
+def paired(seeds: int, model: Model, pool: str) -> None:
     """Questions and error rates of a candidate against its baseline."""
     for name in NAMES:
         responses = read(NAMES[name], "test")
         n = responses.shape[1]
-        bank = banks_of(name, model)["good"]
+        bank = banks_of(name, model, pool)["good"]
         theta = abilities(bank, responses)
         p = bank.probability(theta)
         for share, margin in ((0.03, 0.02), (0.10, 0.05)):
@@ -298,13 +298,13 @@ def siblings(name: str, bank: ItemBank, responses: Array) -> None:
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 
-def planning(seeds: int, model: Model) -> None:
+def planning(seeds: int, model: Model, pool: str) -> None:
     """What a gate promises and what happens."""
     print("chance of a verdict within a fifth and expected questions: promised (happened)")
     for name in NAMES:
         responses = read(NAMES[name], "test")
         n, totals = responses.shape[1], responses.sum(axis=1)
-        bank = banks_of(name, model)["good"]
+        bank = banks_of(name, model, pool)["good"]
         for margin in (0.15, 0.10, 0.07, 0.05, 0.03):
             promised, within = [], []
             happened = []
@@ -332,6 +332,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("what", choices=("errors", "items", "paired", "planning"))
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
     parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
+    parser.add_argument(
+        "--pool",
+        default="train",
+        choices=("train", "others"),
+        help="models that the bank is calibrated from: the 60 of the paper, or all but the 17 held-out ones",
+    )
     parser.add_argument("--margins", nargs="*", type=float, default=[10, 5, 2], help="of items, in points")
     parser.add_argument("--no-hindsight", action="store_true", help="items without the oracle and the best bets")
     parser.add_argument("--share", default="35%", help="of the bank, looked at for errors")
@@ -341,11 +347,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in set(NAMES) - set(options.data):
         del NAMES[name]
     if options.what == "errors":
-        errors(options.seeds, options.model, options.share, options.every)
+        errors(options.seeds, options.model, options.pool, options.share, options.every)
     elif options.what == "items":
-        items(options.seeds, options.model, [points / 100 for points in options.margins], not options.no_hindsight)
+        margins = [points / 100 for points in options.margins]
+        items(options.seeds, options.model, options.pool, margins, not options.no_hindsight)
     else:
-        {"paired": paired, "planning": planning}[options.what](options.seeds, options.model)
+        {"paired": paired, "planning": planning}[options.what](options.seeds, options.model, options.pool)
 
 
 if __name__ == "__main__":

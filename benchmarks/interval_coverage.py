@@ -31,10 +31,11 @@ SHARES = (0.02, 0.05, 0.15)
 
 
 def read(name: str, split: str) -> NDArray[np.float64]:
-    """Scores (models, items) of the models of a split."""
+    """Scores (models, items) of the models of a split, ``train`` or ``test``; of all but the test's with ``others``."""
     with gzip.open(DATA / "autojudger" / name, "rt", encoding="utf-8-sig") as file:
         head, *rows = csv.reader(file)
-    wanted = json.loads((DATA / "autojudger" / f"{split}_models.json").read_text())
+    named = json.loads((DATA / "autojudger" / f"{'test' if split == 'others' else split}_models.json").read_text())
+    wanted = [model for model in head[1:] if model not in named] if split == "others" else named
     columns = [head.index(model) for model in wanted if model in head]
     return np.array([[float(row[c]) for row in rows] for c in columns])
 
