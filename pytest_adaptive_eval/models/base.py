@@ -167,7 +167,7 @@ class Subject(abc.ABC):
         if completion.score is not None and not completion.text:
             raise ConfigError(
                 f"item {item.id!r}: {self.identity.name!r} knows the score of its answer and not the text; "
-                "assert `model.score(item)` instead of grading `model.generate(...)`"
+                "write `item.score(model.score(item))` instead of grading `model.generate(...)`"
             )
         return completion.text
 
@@ -177,11 +177,17 @@ class Subject(abc.ABC):
         Raises
         ------
         Unscored
-            The answer was truncated, refused, empty or could not be had.
+            The answer was truncated, refused, empty or could not be had, or its recorded score is none.
         """
-        item = getattr(item, "item", item)
+        asked, item = item, getattr(item, "item", item)  # what a test gets as `item` wraps the bank's
         completion = self.complete(item)
-        return item.grade(completion.text) if completion.score is None else completion.score
+        if completion.score is None:
+            return float(asked.grade(completion.text))
+        if not 0.0 <= completion.score <= 1.0:
+            raise Unscored(Status.ERROR.value, f"the score is {completion.score!r}, and a score lies in [0, 1]")
+        if asked is not item:
+            asked.graded = completion.score  # type: ignore[attr-defined]  # so that the test must ask what it is
+        return completion.score
 
     def close(self) -> None:
         """Give back memory and devices."""

@@ -95,7 +95,7 @@ class ReplaySubject(Subject):
         if any(not item.id for item in items):
             raise ConfigError(
                 f"recorded answers of {self.identity.name!r} are found by item id, and a bare prompt has none; "
-                "pass the item: `model.generate(item)` or `model.score(item)`"
+                "pass the item: `model.generate(item)` or `item.score(model.score(item))`"
             )
         return [self._answers.get(item.id) or self._missing(item) for item in items]
 

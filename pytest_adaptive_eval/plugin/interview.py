@@ -298,7 +298,7 @@ class Interview(pytest.Function):
         item = made.asked.item
         if not entry.sample:
             self._chances.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
-        if response.status is Status.OK and response.text:
+        if response.status is Status.OK and (response.text or made.asked.read):
             self._texts += 1
             self._unreadable += not item.readable(response.text)
         self._statuses[response.status.value] += 1
@@ -452,6 +452,7 @@ class Interview(pytest.Function):
                 self._journal.path.unlink(missing_ok=True)
         try:
             plan = self.plan()
+            notes += self._compared_with_itself()
         except AdaptiveEvalError:  # said already
             plan = {}
         result = SessionResult.of(
@@ -462,7 +463,12 @@ class Interview(pytest.Function):
             error=self._error,
             chance=None if np.isnan(chance) else chance,
             notes=tuple(notes),
-            subject={"name": self._identity.name, "decoding": self._decoding, "prompt": self._code},
+            subject={
+                "name": self._identity.name,
+                "checkpoint": self._identity.checkpoint,
+                "decoding": self._decoding,
+                "prompt": self._code,
+            },
             **plan,
         )
         self.result = with_doubt(result)
@@ -487,6 +493,16 @@ class Interview(pytest.Function):
             self.record.extra["journal"] = self._journal.path.name
         if self._usage:
             self.record.extra["usage_error"] = True
+
+    def _compared_with_itself(self) -> list[str]:
+        """Notes of baselines of this run that are the very checkpoint that they are compared with."""
+        held = {n: self.state.lookup(s.nodeid)[1] for n, s in self.sources.items() if isinstance(s, Interview)}
+        own = self._identity.checkpoint
+        return [
+            f"the baseline {name!r} is the same checkpoint, {self._identity.name}"
+            for name, result in held.items()
+            if isinstance(result, SessionResult) and own and result.subject.get("checkpoint") == own
+        ]
 
     def runtest(self) -> None:
         """Fail when the interview is void; wrong answers never fail it."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import dis
 import functools
+import itertools
 import numbers
 import time
+import types
+import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -61,6 +65,10 @@ class AskedItem:
         self.given: float | None = None
         self.graded: float | None = None
         self.text = ""
+        #: Whether there was a text to grade, be it empty.
+        self.read = False
+        #: Why the latest answer could not be graded.
+        self.fault: Unscored | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.item, name)
@@ -78,14 +86,20 @@ class AskedItem:
         """
         if not isinstance(text, str) and not (self.item.grader == "numeric" and _is_number(text)):
             self.text = ""
-            raise Unscored(
+            self.fault = Unscored(
                 Status.ERROR.value,
                 f"item.grade() got {type(text).__name__}, expected the text of an answer (str): see what the model's "
                 "generate() returns",
             )
-        self.text = str(text)
+            raise self.fault
+        self.text, self.read, self.fault = str(text), True, None
         self.graded = self.item.grade(self.text)
         return self.graded
+
+    def anew(self) -> AskedItem:
+        """Itself, with nothing graded: a plugin may run a test again."""
+        self.graded = self.fault = None
+        return self
 
     def score(self, value: float) -> None:
         """Set the score, in [0, 1], instead of right or wrong."""
@@ -189,9 +203,26 @@ class Question(pytest.Function):
 
     def _run_test(self) -> None:
         """The test itself, which must not pass unless it asked whether the answer is right."""
-        super().runtest()
-        graded = self.asked.graded
-        if self.asked.given is not None or graded is None or graded == 1:
+        asked = self.asked.anew()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
+            try:
+                super().runtest()
+            except pytest.PytestReturnNotNoneWarning:
+                raise ConfigError(
+                    f"{self.nodeid}: the test returns a value, which tells nothing: write `assert` before it, or "
+                    "item.score(...)"
+                ) from None
+        graded = asked.graded
+        if asked.given is not None:
+            return
+        if asked.fault is not None:
+            raise asked.fault  # which the test caught
+        if graded is None and _grades(getattr(self.function, "__code__", None)):
+            raise Unscored(
+                Status.ERROR.value, "the test ended without item.grade(...) or item.score(...), which stand in it"
+            )
+        if graded is None or graded == 1:
             return
         if graded == 0:
             raise ConfigError(
@@ -253,6 +284,19 @@ class Question(pytest.Function):
             self.interview.give_up(f"skipped: {line}")
         elif report.when == "setup" and self.entry is not None and self.entry.position == 1:
             self.interview.give_up(f"the fixtures of the first question could not be set up: {line}")
+
+
+@functools.lru_cache(maxsize=64)
+def _grades(code: types.CodeType | None) -> bool:
+    """Whether ``item.grade`` or ``item.score`` stands in a function, or in one within it."""
+    if code is None:
+        return False
+    for one, following in itertools.pairwise(dis.get_instructions(code)):
+        if one.opname.startswith(("LOAD_FAST", "LOAD_DEREF")) and following.argval in ("grade", "score"):
+            loaded = one.argval[-1] if isinstance(one.argval, tuple) else one.argval  # some versions load two at once
+            if loaded == "item":
+                return True
+    return any(_grades(part) for part in code.co_consts if isinstance(part, types.CodeType))
 
 
 def crash_line(report: pytest.TestReport) -> str:

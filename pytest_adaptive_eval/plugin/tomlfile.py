@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.config import GateSpec, Settings, StudySpec, TomlEval, read_toml
+from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
@@ -96,7 +97,13 @@ class EvalFile(pytest.Module):
         #: Line of each function, since they have no source.
         self.lines: dict[str, int] = {}
         try:
-            for evaluation in read_toml(self.path):
+            evaluations = read_toml(self.path)
+            #: Whom gates compare with: their models stay what the file says.
+            gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]
+            self.compared = {
+                gate.name for gate in gates if isinstance(gate, Condition) and gate.kind == "not_worse_than"
+            }
+            for evaluation in evaluations:
                 self._add(module, evaluation)
         except ConfigError as error:
             self.mistake(error)
@@ -109,7 +116,7 @@ class EvalFile(pytest.Module):
             self._judge(module, evaluation, f"{self.nodeid}::{spec.name}")
             return
         fixture = "model"
-        if evaluation.model is not None and self.settings.model is None:
+        if evaluation.model is not None and (self.settings.model is None or spec.name in self.compared):
             fixture = f"_model_{len(self.lines)}"
             setattr(module, fixture, _model(evaluation.model, self.path.parent, fixture, evaluation.model_options))
         run = pytest.mark.adaptive_eval(**spec.data)(_interview(fixture))

@@ -25,6 +25,19 @@ def test_gate(adaptive_eval):
     accuracy = adaptive_eval["toy"].accuracy
     {body}
 """
+SCORED = """
+import pytest
+from pytest_adaptive_eval import SubjectIdentity
+from pytest_adaptive_eval.models.base import Completion, Subject
+
+class Scored(Subject):
+    def answer(self, items):
+        return [Completion("", score=float("{score}")) for _ in items]
+
+@pytest.fixture(scope="module")
+def model():
+    return Scored(SubjectIdentity("scored"))
+"""
 GRADE = "item.grade(model.generate(item.prompt))"
 FORGOTTEN = "test_it.py::test_toy?q*?: the test passed although item.grade(...) gave 0, *: write `assert item.grade(*"
 
@@ -37,7 +50,7 @@ def asking(lab: Any, body: str, more: str = "", tenths: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("more", ["", ", samples=2", ')\n@pytest.mark.xfail(reason="so"'])
-@pytest.mark.parametrize("body", [GRADE, f"return {GRADE}", f"item.grade('right'); {GRADE}"])
+@pytest.mark.parametrize("body", [GRADE, f"item.grade('right'); {GRADE}"])
 def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None:
     result = asking(lab, body, more)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -48,6 +61,45 @@ def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None
     assert fnmatch(interview["error"], FORGOTTEN)
     assert (interview["scored"], interview["stop"]) == (0, "GIVEN_UP")
     assert [line for path in lab.journals for line in path.read_text().splitlines() if '"score"' in line] == []
+
+
+@pytest.mark.parametrize("answer", ["right", "wrong"])
+def test_a_question_that_returns_instead(lab: Any, answer: str) -> None:
+    result = asking(lab, f"return item.answer == {answer!r}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (interview,) = lab.record["interviews"]
+    assert interview["error"].endswith(
+        "the test returns a value, which tells nothing: write `assert` before it, or item.score(...)"
+    )
+    assert interview["scored"] == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[assert_(item) for attempt in range(0) for assert_ in [lambda item: item.grade('right')]]",
+        "for text in (): assert len(text) and item.grade(text)",
+        "if not item.prompt: item.score(1)",
+    ],
+)
+def test_a_question_that_ends_before_it_grades(lab: Any, body: str) -> None:
+    result = asking(lab, body)
+    assert result.ret == 1
+    (interview,) = lab.record["interviews"]
+    assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
+    assert "the test ended without item.grade(...) or item.score(...), which stand in it" in interview["error"]
+
+
+def test_a_fault_of_grading_that_the_test_catches(lab: Any) -> None:
+    asking(lab, "import contextlib\n    with contextlib.suppress(Exception):\n        assert item.grade(None)")
+    (interview,) = lab.record["interviews"]
+    assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
+
+
+def test_a_question_with_a_score_of_its_own(lab: Any) -> None:
+    asking(lab, "item.item.grade; judge = type('J', (), {'score': len, 'grade': len}); assert judge.score(item.prompt)")
+    (interview,) = lab.record["interviews"]
+    assert set(interview["statuses"]) == {"ok"}
 
 
 PARTLY = "item.item = __import__('dataclasses').replace(item.item, custom=lambda *_: 0.3); "
@@ -89,6 +141,34 @@ def test_a_question_that_says_its_score(lab: Any, body: str, scores: set[float])
     asking(lab, body)
     assert {a["score"] for a in lab.record["interviews"][0]["administrations"]} == scores
     assert lab.record["interviews"][0]["error"] == ""
+
+
+@pytest.mark.parametrize(
+    ("score", "body", "found"),
+    [
+        (0.0, "model.score(item)", "gave 0"),
+        (0.1, "assert model.score(item)", "gave 0.1"),
+        (float("nan"), "assert model.score(item)", "the score is nan"),
+        (1.5, "item.score(model.score(item))", "the score is 1.5"),
+    ],
+)
+def test_scores_that_a_model_knows(lab: Any, score: float, body: str, found: str) -> None:
+    lab.bank()
+    (lab.path / "conftest.py").write_text(SCORED.format(score=score))
+    lab.tests(QUESTION.format(body=body, more=""))
+    assert lab.run().ret != 0
+    (interview,) = lab.record["interviews"]
+    assert interview["scored"] == 0
+    assert found in interview["error"]
+
+
+def test_empty_answers_are_unreadable(lab: Any) -> None:
+    lab.bank()
+    lab.toy(fault="return ''")
+    lab.tests(QUESTION.format(body=f"assert {GRADE}", more=""))
+    assert lab.run().ret == 1
+    assert "answers hold no answer at all" in lab.record["interviews"][0]["error"]
+    assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
 def test_answers_of_an_earlier_run_are_graded_no_more(lab: Any) -> None:

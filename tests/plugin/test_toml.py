@@ -192,3 +192,22 @@ def test_options_of_the_model(lab: Any) -> None:
     assert "has no option max_tokens" in " ".join(lab.run().stdout.str().split())
     lab.ini("adaptive_eval_model_options = max tokens\n")
     assert "expected lines such as key_env" in lab.run().stderr.str()
+
+
+def test_the_flag_names_the_candidate_and_not_its_baseline(lab: Any) -> None:
+    lab.bank()
+    for name, right in (("old", 54), ("new", 54), ("bad", 12)):
+        answers = [{"id": f"q{n}", "text": "right" if n < right else "wrong"} for n in range(60)]
+        (lab.path / f"{name}.jsonl").write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    head = '[[eval]]\nbank = "toy.jsonl"\nbudget = "100%"\n'
+    (lab.path / "adaptive-eval.toml").write_text(
+        f'{head}name = "old"\nmodel = "replay:old.jsonl"\n{head}name = "new"\nmodel = "replay:new.jsonl"\n'
+        '[[eval.gate]]\nnot_worse_than = "old"\nmargin = 0.1\n'
+    )
+    assert lab.run().ret == 0
+    assert lab.run("--adaptive-eval-model=replay:bad.jsonl").ret == 1
+    assert [one["subject"]["name"] for one in lab.record["interviews"]] == ["old", "bad"]
+    assert lab.outcomes() == [("new-accuracy[not-worse-than-0.1-old]", "FAIL")]
+    result = lab.run("--adaptive-eval-model=replay:old.jsonl")
+    assert result.ret == 0
+    assert "the baseline 'old' is the same checkpoint, old" in " ".join(result.stdout.str().split())
