@@ -27,6 +27,8 @@ __all__ = ["ATTACHED", "Account", "relative"]
 
 #: Attribute of a report that carries records to the controller.
 ATTACHED = "adaptive_eval"
+#: What is written of a run that says how it ended.
+RECORDS = ("record", "record copy", "new baseline")
 #: How scores of questions are shown, as they stand in reports; others as a share.
 SHOWN: dict[object, tuple[str, str, tuple[str, dict[str, bool]]]] = {
     "1": ("", "+", ("RIGHT", {"green": True})),
@@ -124,6 +126,7 @@ class Account:
                 skipped = " (skipped: leave out by -k or -m what is not to count)" if self._skipped & {*missing} else ""
                 self._complaints.append(f"no result from {', '.join(missing)}{skipped}")
             status = status or int(pytest.ExitCode.TESTS_FAILED)
+        sound = status == pytest.ExitCode.OK
         outcomes = [gate.verdict.get("outcome") for gate in self.run.gates]
         if any(gate.verdict.get("notice") for gate in self.run.gates) and Outcome.PASS not in outcomes:
             self._complaints.append("no gate gave PASS, and a gate without a baseline promotes nothing")
@@ -136,7 +139,7 @@ class Account:
         self.run.studies.sort(key=lambda study: place.get(study.nodeid, -1))
         self.run.gates.sort(key=lambda gate: place.get(gate.nodeid, -1))
         try:
-            self._write()
+            self._write(sound)
             self._call_reporters()
             if not missing:
                 self._forget_answers()
@@ -145,14 +148,35 @@ class Account:
         if self._complaints:
             status = status or int(pytest.ExitCode.TESTS_FAILED)
         session.exitstatus = status
+        self._agree_on_exit()
         self._remember_failures()
         self.state.exchange.close()
+
+    def _agree_on_exit(self) -> None:
+        """Have what was written say how the run ends: a record that says 0 promotes."""
+        status = int(getattr(self._session, "exitstatus", 0))
+        if status == self.run.exit_status:
+            return
+        from pytest_adaptive_eval.store.runs import write_record
+
+        self.run.exit_status = status
+        for name in RECORDS:
+            if name not in self._written:
+                continue
+            try:
+                write_record(self._written[name], self.run)
+            except AdaptiveEvalError:  # nothing is left that might say 0
+                self._written[name].unlink(missing_ok=True)
+
+    def pytest_unconfigure(self) -> None:
+        """Other plugins, and pytest's own limit on warnings, may change the exit status at the very end."""
+        self._agree_on_exit()
 
     @property
     def _held(self) -> list[InterviewRecord | StudyRecord]:
         return [*self.run.interviews, *self.run.studies]
 
-    def _write(self) -> None:
+    def _write(self, sound: bool) -> None:
         # what only the end needs is loaded at the end: collecting stays cheap
         import platform
 
@@ -172,7 +196,7 @@ class Account:
         if self.settings.record is not None:
             write_record(self.settings.record, self.run)
             self._written["record copy"] = self.settings.record
-        if (baseline := self._new_baseline()) is not None:
+        if sound and (baseline := self._new_baseline()) is not None:
             write_record(baseline, self.run)
             self._written["new baseline"] = baseline
         if self.settings.junit is not None:
@@ -192,7 +216,7 @@ class Account:
             self._written["page"] = self.settings.html
 
     def _new_baseline(self) -> Path | None:
-        """Where this run is to be kept as the baseline that was missing; a run that failed is not."""
+        """Where this run, which has not failed, is to be kept as the baseline that was missing."""
         settings = self.settings
         if settings.missing_baseline != "record" or settings.baseline is None:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -194,6 +195,31 @@ def test_a_record_that_cannot_be_written(project: Any) -> None:
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["adaptive-eval: the record could not be written: *"])
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "def pytest_adaptive_eval_report(record): raise RuntimeError",
+        "@pytest.hookimpl(wrapper=True, tryfirst=True)\ndef pytest_sessionfinish(session):\n    yield\n"
+        "    session.exitstatus = 1",
+    ],
+)
+def test_the_record_agrees_with_the_exit_status(project: Any, hook: str) -> None:
+    conftest = project.path / "conftest.py"
+    conftest.write_text(f"{conftest.read_text()}\n{hook}\n")
+    assert project.run("--adaptive-eval-record=r.json").ret == 1
+    assert project.record["exit_status"] == 1
+    assert json.loads((project.path / "r.json").read_text())["exit_status"] == 1
+
+
+def test_an_unwritten_page_promotes_nothing(project: Any) -> None:
+    conftest = project.path / "conftest.py"
+    conftest.write_text(
+        f"{conftest.read_text()}\ndef pytest_adaptive_eval_verdict(verdict):\n    Path('page').mkdir(exist_ok=True)\n"
+    )
+    assert project.run("--adaptive-eval-html=page").ret == 1
+    assert project.record["exit_status"] == 1
 
 
 @pytest.mark.parametrize("flag", ["--adaptive-eval-record", "--adaptive-eval-junit"])

@@ -132,6 +132,14 @@ def test_a_run_that_fails_makes_no_baseline(lab: Any) -> None:
     assert "--adaptive-eval-baseline=FILE.json" in nowhere.stderr.str()
 
 
+@pytest.mark.parametrize("more", ["@pytest.mark.skip\n" + ABLE.lstrip(), "def test_other():\n    assert 0\n"])
+def test_a_run_that_fails_beside_its_gates_makes_no_baseline(lab: Any, more: str) -> None:
+    project(lab)
+    (lab.path / "test_more.py").write_text(f"import pytest\n{more}")
+    assert lab.run("--adaptive-eval-baseline=base.json", "--adaptive-eval-missing-baseline=record").ret == 1
+    assert not (lab.path / "base.json").exists()
+
+
 def test_a_record_without_the_evaluation_has_no_baseline_and_stays(lab: Any) -> None:
     project(lab)
     assert lab.run("--adaptive-eval-record=base.json").ret == 0
