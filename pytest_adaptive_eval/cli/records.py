@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.record import RunRecord
     from pytest_adaptive_eval.store.history import History
 
-__all__ = ["add_record_verbs", "bank_paths", "open_history", "open_run", "save", "say", "show", "which"]
+__all__ = ["add_record_verbs", "bank_paths", "named_in", "open_history", "open_run", "save", "say", "show", "which"]
 
 #: Where runs are kept unless told otherwise.
 FOLDER = ".adaptive-eval"
@@ -180,6 +180,16 @@ def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunR
         spare(writes, [path])
         return read_run(path)
     return open_history(source, writes).find(name)
+
+
+def named_in(record: RunRecord) -> list[str]:
+    """Files and folders that a record names: banks, and what was compared with."""
+    found = [str(interview.bank.get("path") or "") for interview in record.interviews]
+    for interview in record.interviews:
+        sources = interview.extra.get("baselines")
+        for source in sources.values() if isinstance(sources, dict) else ():
+            found.append(str(source.get("path") or "") if isinstance(source, dict) else "")
+    return [path for path in found if path]
 
 
 def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE, put, screen, spare
-from pytest_adaptive_eval.cli.records import bank_paths, open_run, show
+from pytest_adaptive_eval.cli.records import bank_paths, named_in, open_run, show
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def report_command(options: argparse.Namespace) -> int:
             write_failure(os.environ, put)
         raise
     paths = bank_paths(options, record)
-    spare(writes, paths.values())
+    spare(writes, [*paths.values(), *named_in(record)])
     series, alarms = _trend(record, options.source)
     try:
         _write(options, record, paths, series, alarms)
@@ -129,7 +129,7 @@ def rescore_command(options: argparse.Namespace) -> int:
     writes = {"-o": options.output}
     record = open_run(options.run, options.source, writes)
     paths = bank_paths(options, record)
-    spare(writes, [options.gates, options.baseline, *paths.values()])
+    spare(writes, [options.gates, options.baseline, *paths.values(), *named_in(record)])
     folders, now = [Path.cwd()], datetime.now(UTC)
     new = rescore(
         record,
@@ -142,6 +142,8 @@ def rescore_command(options: argparse.Namespace) -> int:
     )
     _keep(new, options)
     show(new)
+    if missing := new.extra.get("missing"):
+        screen.note(f"the run had no result from {', '.join(map(str, missing))}: no copy of it passes")
     return PASSED if new.exit_status == 0 else NOT_PASSED
 
 
@@ -169,12 +171,11 @@ def _new_id(now: datetime) -> str:
 
 
 def _keep(record: RunRecord, options: argparse.Namespace) -> None:
-    from pytest_adaptive_eval.store.runs import write_record, write_run
+    from pytest_adaptive_eval.store.history import place_of
+    from pytest_adaptive_eval.store.runs import write_record
 
-    if options.output:
-        write_record(options.output, record)
-        screen.note(f"record: {options.output}")
-    elif options.source.is_dir():
-        screen.note(f"record: {write_run(options.source, record)}")
-    else:
+    if not options.output and not options.source.is_dir():
         raise ConfigError(f"{options.source} is no folder to keep the record in: name a file with -o FILE.json")
+    path = options.output or place_of(options.source) / f"{record.run}.json"
+    write_record(path, record)
+    screen.note(f"record: {path}")

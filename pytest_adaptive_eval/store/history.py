@@ -23,7 +23,7 @@ from pytest_adaptive_eval.errors import ConfigError, JournalError
 from pytest_adaptive_eval.store.files import make_private
 from pytest_adaptive_eval.store.runs import parse_run, read_run
 
-__all__ = ["LATEST", "History"]
+__all__ = ["LATEST", "History", "place_of"]
 
 #: The word for the newest run that asked something.
 LATEST = "latest"
@@ -138,8 +138,8 @@ class History:
             if source.suffix != ".json":
                 raise JournalError(f"{source} is neither a record (.json) nor a zip archive of records")
             paths: Iterator[Path] = iter([source])
-        elif (source / "runs").is_dir():
-            paths = (source / "runs").glob("*.json")
+        elif (place := place_of(source)) != source:
+            paths = place.glob("*.json")
         else:
             paths = _below(source)
         for path in sorted(path for path, _ in zip(paths, range(_FILES), strict=False)):
@@ -149,7 +149,7 @@ class History:
 
     def _index(self) -> sqlite3.Connection:
         """The index beside the runs where it can be written, else one in memory."""
-        if (self.source / "runs").is_dir():
+        if self.source.is_dir() and place_of(self.source) != self.source:
             path = self.source / "index" / "history.sqlite"
             for _ in range(2):
                 try:
@@ -387,6 +387,12 @@ def _opened(path: str) -> sqlite3.Connection:
 def _busy(error: sqlite3.Error) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def place_of(folder: Path) -> Path:
+    """Where the records of a history lie: in ``runs`` of a run folder, and in any other folder itself."""
+    runs = folder / "runs"
+    return runs if runs.is_dir() and (any(runs.glob("*.json")) or not any(_below(folder))) else folder
 
 
 def _below(folder: Path) -> Iterator[Path]:

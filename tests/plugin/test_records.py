@@ -410,6 +410,43 @@ def test_report_writes_what_is_asked_for(two: Project) -> None:
     assert len((two.path / "r.jsonl").read_text().splitlines()) == 80
 
 
+def test_no_copy_hides_the_records_beside_it(two: Project) -> None:
+    folder = two.path / "hist"
+    shutil.copytree(two.path / ".adaptive-eval/runs", folder)
+    (folder / "runs").mkdir()  # somebody else's
+    code, _, err = two.command("merge", *two.ids, "--from", "hist")
+    assert code == 1
+    (new,) = {path.name for path in folder.glob("*.json")} - {f"{run}.json" for run in two.ids}
+    assert f"note: record: hist/{new}" in err.splitlines()
+    assert len(two.command("history", "--from", "hist")[1].splitlines()) == 5
+
+
+@pytest.mark.parametrize("verb", ["rescore", "report"])
+def test_no_verb_writes_over_a_bank_that_a_record_names(two: Project, verb: str) -> None:
+    before = (two.path / "toy.jsonl").read_bytes()
+    code, _, err = two.command(verb, two.ids[0], "-o" if verb == "rescore" else "--html", "toy.jsonl")
+    assert code == 4
+    assert "toy.jsonl is a file that is read, and would be replaced" in err
+    assert (two.path / "toy.jsonl").read_bytes() == before
+
+
+def test_a_copy_of_a_run_with_a_missing_gate_does_not_pass(project: Project) -> None:
+    project.answers("good", 0.9)
+    path = project.path / "adaptive-eval.toml"
+    path.write_text(path.read_text().replace('bank = "toy.jsonl"', 'bank = "toy.jsonl"\nname = "toy"'))
+    (project.path / "test_skipped.py").write_text(
+        "import pytest\n@pytest.mark.skip\ndef test_gate(adaptive_eval):\n"
+        "    assert adaptive_eval['toy'].accuracy.at_least(0.2)\n"
+    )
+    assert project.run("good") == 1
+    code, _, err = project.command("rescore", "latest", "-o", "new.json")
+    assert code == 1
+    assert "the run had no result from test_skipped.py: :test_gate: no copy of it passes" in err
+    assert json.loads((project.path / "new.json").read_text())["exit_status"] == 1
+    (project.path / "gates.toml").write_text(path.read_text())
+    assert project.command("rescore", "latest", "--gates", "gates.toml", "-o", "gated.json")[0] == 0
+
+
 def test_report_of_no_run_is_an_error_and_promotes_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     output = project.path / "output"
     monkeypatch.setenv("GITHUB_OUTPUT", str(output))
