@@ -195,7 +195,7 @@ def _conditions(
     if not found and not kept:
         raise ConfigError("the run has no gates to judge again: give some with --gates FILE.toml")
     for _, again, condition in found:
-        condition.check(again.bank)
+        condition.check(again.bank, climbed=again.old.policy.get("stop") == "level")
         again.conditions.append(condition)
     return found
 

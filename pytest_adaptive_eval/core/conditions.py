@@ -167,14 +167,24 @@ class Condition:
             return 0
         return len(self._gains(bank)) if self.metric == "gain" else 1
 
-    def check(self, bank: ItemBank) -> None:
+    def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
         """Refuse a bank on which the condition means nothing.
+
+        Parameters
+        ----------
+        bank : ItemBank
+        climbed : bool
+            Whether the levels of a task are climbed.
 
         Raises
         ------
         ConfigError
-            No ability scale, or no such reference subject.
+            No ability scale, no levels, or no such reference subject.
         """
+        if self.by_level and not climbed:
+            raise ConfigError(
+                f"{self.metric} is of a task that is climbed: write task= and no policy, or gate on accuracy"
+            )
         if self.part and self.part not in bank.parts:
             known = ", ".join(bank.parts) or "none: set formats, on a bank that was calibrated with answers in formats"
             raise ConfigError(f"the bank {bank.name!r} has no part of ability {self.part!r}; it has {known}")

@@ -54,6 +54,10 @@ class Metric(NoVerdict):
     name: str
     result: SessionResult
 
+    def __post_init__(self) -> None:
+        if self.result.on_metric is not None:
+            self.result.on_metric()
+
     def at_least(
         self,
         target: float,
@@ -196,6 +200,8 @@ class SessionResult(NoVerdict):
         passes on an accuracy that cannot be told from it.
     on_verdict : callable, optional
         Takes each verdict asked for, and returns the one to use.
+    on_metric : callable, optional
+        Told when a metric is taken, of which a verdict is to be asked for.
     """
 
     name: str
@@ -219,6 +225,7 @@ class SessionResult(NoVerdict):
     subject: Mapping[str, str] = field(default_factory=dict)
     chance: float | None = None
     on_verdict: Callable[[Verdict], Verdict] | None = None
+    on_metric: Callable[[], object] | None = None
 
     @classmethod
     def of(

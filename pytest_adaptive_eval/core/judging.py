@@ -45,11 +45,7 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
         The condition does not go with the bank or the interview's policy.
     """
     try:
-        condition.check(result.bank)
-        if condition.by_level and result.climb is None:
-            raise ConfigError(
-                f"{condition.metric} is of a task that is climbed: write task= and no policy, or gate on accuracy"
-            )
+        condition.check(result.bank, climbed=result.climb is not None)
         if result.invalid and not condition.by_level and not (condition.by_rank and result.table):
             raise ConfigError(f"this interview cannot feed a gate: {result.invalid}")
         if condition.kind == "not_worse_than" and condition.name not in {**result.baselines, **result.absent}:

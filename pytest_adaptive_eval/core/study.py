@@ -228,6 +228,10 @@ class StudyMetric(NoVerdict):
     name: str
     result: StudyResult
 
+    def __post_init__(self) -> None:
+        if self.result.on_metric is not None:
+            self.result.on_metric()
+
     def at_least(
         self, target: float, *, subject: str = "", confidence: float = 0.95, on_inconclusive: OnInconclusive = "fail"
     ) -> Verdict:
@@ -297,6 +301,8 @@ class StudyResult(NoVerdict):
         Conditions that FAIL verdicts are corrected for.
     on_verdict : callable, optional
         Takes each verdict asked for, and returns the one to use.
+    on_metric : callable, optional
+        Told when a metric is taken, of which a verdict is to be asked for.
     """
 
     name: str
@@ -319,6 +325,7 @@ class StudyResult(NoVerdict):
     members: tuple[Mapping[str, Any], ...] = ()
     family: int = 0
     on_verdict: Callable[[Verdict], Verdict] | None = None
+    on_metric: Callable[[], object] | None = None
 
     def __getattr__(self, name: str) -> StudyMetric:
         """A metric of the study, such as ``score``."""
@@ -439,7 +446,8 @@ class StudyResult(NoVerdict):
 
     def to_json(self) -> dict[str, Any]:
         """What travels between processes; `from_json` takes it back, but for quantities known by bounds alone."""
-        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("family", "on_verdict")}
+        own = ("family", "on_verdict", "on_metric")
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in own}
         return {
             **told,
             "quantities": {

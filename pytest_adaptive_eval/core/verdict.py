@@ -21,6 +21,16 @@ class Outcome(enum.StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
     ERROR = "ERROR"
 
+    def __bool__(self) -> bool:
+        """Refuse, as every outcome is a text: ``assert verdict.outcome`` would hold for every model.
+
+        Raises
+        ------
+        ConfigError
+            Always.
+        """
+        raise ConfigError(f"the outcome {self.value} is neither true nor false: assert the verdict, or compare it")
+
 
 class NoVerdict:
     """What gates are set on, and which nobody shall take for a verdict: ``assert`` of it would hold for every model."""
@@ -35,7 +45,15 @@ class NoVerdict:
         ConfigError
             Always.
         """
-        raise ConfigError(f"{self!r} is no verdict, and is there for every model: ask for one, as with .at_least(0.6)")
+        raise self._refusal()
+
+    def _refusal(self) -> ConfigError:
+        return ConfigError(f"{self!r} is no verdict, and is there for every model: ask for one, as with .at_least(0.6)")
+
+    def __lt__(self, other: object) -> bool:
+        raise self._refusal()
+
+    __le__ = __gt__ = __ge__ = __lt__
 
 
 def number(value: float, digits: int = 3) -> str:

@@ -263,7 +263,7 @@ class Collection:
                 if isinstance(condition, StudyCondition) or isinstance(interview, Study):
                     self._plan_study(condition, interview)
                     continue
-                condition.check(interview.evaluation.bank)
+                condition.check(interview.evaluation.bank, climbed=interview.evaluation.policy.stop == "level")
                 why = interview.evaluation.policy.design_based
                 if why and not condition.by_level and not condition.by_rank:
                     raise ConfigError(f"{interview.evaluation.name}: this interview cannot feed a gate: {why}")

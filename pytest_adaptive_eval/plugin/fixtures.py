@@ -73,4 +73,9 @@ def may_read_flags(definitions: Sequence[Any], known: Any) -> bool:
 def adaptive_eval(request: pytest.FixtureRequest) -> Results:
     """Results of the interviews of this run, by the name of the evaluation, its bank, or a node id."""
     state = request.config.stash[STATE]
-    return Results(state.lookup, lambda interview, verdict: state.note(request.node, interview, verdict))
+    node = request.node
+    return Results(
+        state.lookup,
+        lambda interview, verdict: state.note(node, interview, verdict),
+        lambda: state.expect(node),
+    )

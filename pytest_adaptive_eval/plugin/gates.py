@@ -15,7 +15,7 @@ from pytest_adaptive_eval.config import GateSpec
 from pytest_adaptive_eval.core.conditions import KINDS, METRICS, Condition
 from pytest_adaptive_eval.core.gates import Metric, SessionResult
 from pytest_adaptive_eval.core.study import StudyCondition, StudyResult
-from pytest_adaptive_eval.core.verdict import Verdict
+from pytest_adaptive_eval.core.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ def _recorded(metric: str, kind: str, values: list[Any], keywords: dict[str, Any
     noted: list[Condition] = []
 
     class Note:
+        on_metric = None
+
         @staticmethod
         def verdict(condition: Condition) -> Any:
             noted.append(condition)
@@ -290,7 +292,7 @@ def _parts(verdict: Verdict) -> dict[str, Any]:
     return {part.name: object.__getattribute__(verdict, part.name) for part in fields(Verdict)}
 
 
-class Results:
+class Results(NoVerdict):
     """The fixture ``adaptive_eval``: results of interviews and studies by name.
 
     Parameters
@@ -299,15 +301,21 @@ class Results:
         Gives the interview or study of a name, with its result.
     note : callable
         Told of each verdict asked for, and of whom; gives the one to use.
+    expect : callable
+        Told when a metric is taken, of which a verdict is to be asked for.
     """
 
     def __init__(
         self,
         lookup: Callable[[str], tuple[Held, SessionResult | StudyResult]],
         note: Callable[[Held, Verdict], Verdict],
+        expect: Callable[[], object],
     ) -> None:
-        self._lookup, self._note = lookup, note
+        self._lookup, self._note, self._expect = lookup, note, expect
 
     def __getitem__(self, name: str) -> Any:
         held, result = self._lookup(name)
-        return replace(result, on_verdict=lambda verdict: self._note(held, verdict))
+        return replace(result, on_verdict=lambda verdict: self._note(held, verdict), on_metric=self._expect)
+
+    def __repr__(self) -> str:
+        return "adaptive_eval"

@@ -59,6 +59,7 @@ def clear_outputs(settings: Settings) -> None:
     """
     for name, path in _outputs(settings).items():
         try:
+            path = path.resolve()  # a link stays, what it points to goes
             if path.exists() and not path.is_file():
                 raise OSError("it is not a regular file")
             if path.exists() and not _is_report(path, name):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
-import dis
 import functools
-import itertools
+import inspect
 import numbers
+import textwrap
 import time
-import types
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -218,7 +219,7 @@ class Question(pytest.Function):
             return
         if asked.fault is not None:
             raise asked.fault  # which the test caught
-        if graded is None and _grades(getattr(self.function, "__code__", None)):
+        if graded is None and _grades(self.function):
             raise Unscored(
                 Status.ERROR.value, "the test ended without item.grade(...) or item.score(...), which stand in it"
             )
@@ -287,16 +288,20 @@ class Question(pytest.Function):
 
 
 @functools.lru_cache(maxsize=64)
-def _grades(code: types.CodeType | None) -> bool:
-    """Whether ``item.grade`` or ``item.score`` stands in a function, or in one within it."""
-    if code is None:
+def _grades(function: Callable[..., object]) -> bool:
+    """Whether ``item.grade`` or ``item.score`` stands in a function, elsewhere than where ``and`` or ``or`` skip it."""
+    try:
+        tree: ast.AST = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
         return False
-    for one, following in itertools.pairwise(dis.get_instructions(code)):
-        if one.opname.startswith(("LOAD_FAST", "LOAD_DEREF")) and following.argval in ("grade", "score"):
-            loaded = one.argval[-1] if isinstance(one.argval, tuple) else one.argval  # some versions load two at once
-            if loaded == "item":
-                return True
-    return any(_grades(part) for part in code.co_consts if isinstance(part, types.CodeType))
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("item.grade", "item.score"):
+            return True
+        if not isinstance(node, ast.BoolOp | ast.IfExp):
+            left += ast.iter_child_nodes(node)
+    return False
 
 
 def crash_line(report: pytest.TestReport) -> str:

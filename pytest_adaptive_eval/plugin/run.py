@@ -42,8 +42,15 @@ OURS = (Question, Interview, Study)
 def _settings_of(config: pytest.Config) -> Settings:
     """Flags before ini settings."""
 
-    def text(name: str) -> str | None:
+    def given(name: str) -> str | None:
         flag: str | None = config.getoption(f"adaptive_eval_{name}")
+        if flag == "":
+            option = f"--adaptive-eval-{name.replace('_', '-')}"
+            raise ConfigError(f"{option} is empty: give it a value (is a variable of the shell unset?) or leave it out")
+        return flag
+
+    def text(name: str) -> str | None:
+        flag = given(name)
         setting: str | None = config.getini(f"adaptive_eval_{name}")
         return setting if flag is None else flag
 
@@ -56,7 +63,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         raise ConfigError(f"the seed is {number}, expected a whole number of at least 0")
 
     def path(name: str) -> Path | None:
-        value = config.getoption(f"adaptive_eval_{name}")
+        value = given(name)
         return None if value is None else config.invocation_params.dir / value
 
     baseline, missing = text("baseline"), text("missing_baseline") or MISSING_BASELINE[0]
@@ -105,6 +112,11 @@ def _options(lines: list[str]) -> dict[str, Any]:
 
 def activate(config: pytest.Config) -> None:
     """Register the plugin for this run."""
+    if not __debug__:
+        raise pytest.UsageError(
+            "Python was started with -O or PYTHONOPTIMIZE and drops assertions, by which answers are judged right or "
+            "wrong: run without"
+        )
     try:
         state = AdaptiveEval(config, settings := _settings_of(config))
         check_outputs(config, settings)
@@ -146,6 +158,8 @@ class AdaptiveEval:
         self.exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
         #: Verdicts that each gate has asked for, with whom they judge, and as the gate got them.
         self._verdicts: dict[str, list[tuple[str, Verdict, gate_rules.Judged]]] = {}
+        #: Gates that took a metric.
+        self._expected: set[str] = set()
 
     @property
     def held(self) -> list[gate_rules.Held]:
@@ -166,6 +180,10 @@ class AdaptiveEval:
         if isinstance(held.result, StudyResult):
             return held, replace(held.result, family=self.family)
         return held, held.result
+
+    def expect(self, gate: pytest.Item) -> None:
+        """Know that a gate took a metric, of which it will ask for a verdict."""
+        self._expected.add(gate.nodeid)
 
     def note(self, gate: pytest.Item, interview: gate_rules.Held, verdict: Verdict) -> Verdict:
         """Keep a verdict for the record, as other plugins leave it."""
@@ -213,8 +231,11 @@ class AdaptiveEval:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
         """Fail a gate that passed without asking whether its verdicts hold."""
         __tracebackhide__ = True
+        self._expected.discard(item.nodeid)
         yield
         __tracebackhide__ = False
+        if item.nodeid in self._expected and item.nodeid not in self._verdicts:
+            pytest.fail("the test took a metric and asked for no verdict: call .at_least(...) of it", pytrace=False)
         for _, verdict, judged in self._verdicts.get(item.nodeid, ()) if self._verdicts else ():
             if not verdict and not judged.told:
                 todo = "write `assert` before it, or read its outcome where it need not hold"

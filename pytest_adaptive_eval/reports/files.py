@@ -29,6 +29,7 @@ def write_whole(path: Path, data: bytes, what: str) -> None:
     try:
         if not path.name or (path.exists() and not path.is_file()):
             raise UsageError(f"{path} is not a regular file, and {what} would replace it: choose another path")
+        path = path.resolve()  # a link stays, what it points to is replaced
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
         try:

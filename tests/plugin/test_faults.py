@@ -345,3 +345,43 @@ def test_a_gate_of_an_unknown_name_at_run_time(lab: Any) -> None:
     result = lab.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["E *ConfigError: adaptive_eval?'other'?: there is no such evaluation*"])
+
+
+@pytest.mark.parametrize(
+    "flag", ["model", "record", "junit", "html", "dir", "baseline", "budget", "seed", "missing-baseline"]
+)
+def test_an_option_without_its_value(project: Any, flag: str) -> None:
+    result = project.run(f"--adaptive-eval-{flag}=")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"--adaptive-eval-{flag}" in result.stderr.str()
+    assert not project.asked
+
+
+def test_python_without_assertions(project: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONOPTIMIZE", "1")
+    monkeypatch.setenv("PYTHONWARNINGS", "default")  # pytest warns of it before anybody is asked
+    result = project.spawn()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "drops assertions" in result.stderr.str()
+    assert not project.asked
+
+
+def test_a_report_through_a_link(project: Any) -> None:
+    """A run that dies leaves no passing record, and one that ends replaces what the link points to."""
+    (project.path / "shared").mkdir()
+    link, target = project.path / "r.json", project.path / "shared/r.json"
+    link.symlink_to(target)
+    assert project.run("--adaptive-eval-record=r.json").ret == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["exit_status"] == 0
+    project.tests("raise RuntimeError", name="test_it")
+    assert project.run("--adaptive-eval-record=r.json").ret != 0
+    assert not target.exists()
+
+
+def test_a_gate_on_levels_of_a_bank_without(project: Any) -> None:
+    project.tests((project.path / "test_it.py").read_text().replace(".accuracy.", ".auc."))
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "auc is of a task that is climbed" in result.stderr.str()
+    assert not project.asked

@@ -78,7 +78,7 @@ def test_a_question_that_returns_instead(lab: Any, answer: str) -> None:
     "body",
     [
         "[assert_(item) for attempt in range(0) for assert_ in [lambda item: item.grade('right')]]",
-        "for text in (): assert len(text) and item.grade(text)",
+        "for text in (): assert item.grade(text)",
         "if not item.prompt: item.score(1)",
     ],
 )
@@ -97,7 +97,8 @@ def test_a_fault_of_grading_that_the_test_catches(lab: Any) -> None:
 
 
 def test_a_question_with_a_score_of_its_own(lab: Any) -> None:
-    asking(lab, "item.item.grade; judge = type('J', (), {'score': len, 'grade': len}); assert judge.score(item.prompt)")
+    judge = "judge = type('J', (), {'score': len, 'grade': len})"
+    asking(lab, f"assert item.prompt or item.grade('x'); {judge}; assert judge.score(item.prompt)")
     (interview,) = lab.record["interviews"]
     assert set(interview["statuses"]) == {"ok"}
 
@@ -304,3 +305,33 @@ def test_a_verdict_keeps_what_a_plugin_made_of_it(lab: Any) -> None:
     assert lab.record["gates"][0]["verdict"]["notes"] == ["seen"]
     lab.tests(GATE.format(body="accuracy.at_least(0.99)", mark=""))
     assert lab.run().ret == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("assert accuracy.at_least", "the test took a metric and asked for no verdict: call .at_least(...) of it"),
+        ("accuracy", "the test took a metric and asked for no verdict: call .at_least(...) of it"),
+        (
+            "assert accuracy >= 0.6",
+            "accuracy of toy is no verdict, and is there for every model: ask for one, as with .at",
+        ),
+        ("assert adaptive_eval", "adaptive_eval is no verdict, and is there for every model: ask for one"),
+        ("assert accuracy.at_least(0.99).outcome", "is neither true nor false: assert the verdict, or compare it"),
+    ],
+)
+def test_a_gate_that_is_none(lab: Any, body: str, told: str) -> None:
+    lab.bank()
+    lab.toy(8)
+    lab.tests(GATE.format(mark="", body=body))
+    result = lab.run()
+    assert result.ret == 1
+    assert told in " ".join(result.stdout.str().split())
+    assert lab.record["exit_status"] == 1
+
+
+def test_a_test_that_reads_a_result_is_no_gate(lab: Any) -> None:
+    lab.bank()
+    lab.toy(8)
+    lab.tests(GATE.format(mark="", body="assert accuracy == 30").replace('["toy"].accuracy', '["toy"].asked'))
+    assert lab.run().ret == 0

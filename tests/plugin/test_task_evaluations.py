@@ -211,7 +211,7 @@ def test_metrics_that_do_not_go_together(lab: Any) -> None:
     project(lab, gate=gated("result.accuracy.at_least(0.2)"))
     lab.run().stderr.fnmatch_lines(["ERROR: *gate on auc or last_level, or draw from the task*"])
     project(lab, more=", policy='decide', levels=5", gate=gated("result.auc.at_least(2.0)"))
-    assert "auc is of a task that is climbed" in " ".join(lab.run().stdout.str().split())
+    assert "auc is of a task that is climbed" in lab.run().stderr.str()
     for text, message in (
         ("result.auc.rank_within(3)", "only accuracy has this condition"),
         ("result.last_level.not_worse_than('x', margin=0.5)", "only accuracy has this condition"),
