@@ -223,6 +223,12 @@ def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started:
     """
     if interview.error:
         raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
+    was, now = (about.get("category") or "the whole bank" for about in (interview.bank, bank.report))
+    if was != now:
+        raise BaselineError(
+            f"{where} asked {was!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a "
+            "file of answers to the whole bank"
+        )
     if interview.bank.get("content_hash") != bank.content_hash:
         raise BaselineError(
             f"{where}: the bank {bank.name!r} changed since the baseline was recorded (content hash "

@@ -486,6 +486,16 @@ def record(folder, run, *interviews, started="2026-05-06T07:08:09+00:00", **extr
     return path
 
 
+def test_a_run_that_failed_at_its_start_is_left_out(tmp_path):
+    folder = tmp_path / ".adaptive-eval"
+    record(folder, "1", interview([("q1", 1), ("q2", 0)], "step-100", "c1"))
+    record(folder, "2", interview([("q1", "error")], "", ""))
+    told = []
+    responses = read_responses(folder, note=told.append)
+    assert list(responses.subjects) == ["step-100"]
+    assert told == [".adaptive-eval: 1 interview without an answer that has a score left out"]
+
+
 def test_runs_of_several_checkpoints(tmp_path):
     folder = tmp_path / ".adaptive-eval"
     record(folder, "1", interview([("q1", 1), ("q2", 0), ("q3", "truncated")], "step-100", "c1"))
@@ -578,7 +588,7 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
     for change, part in (
         ({"subject": None}, "the subject's name is None"),
         ({"bank": 3}, "the bank is None"),
-        ({"administrations": [{"position": 1, "item": None, "item_hash": "h"}]}, "item is None"),
+        ({"administrations": [{"position": 1, "item": None, "item_hash": "h", "score": 1}]}, "item is None"),
         ({"administrations": [{"position": 1, "item": "q", "item_hash": "h", "score": "1"}]}, "found '1'"),
     ):
         path.write_text(json.dumps({**good, "interviews": [{**good["interviews"][0], **change}]}))

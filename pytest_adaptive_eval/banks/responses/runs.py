@@ -13,7 +13,7 @@ from pytest_adaptive_eval.banks.responses.files import LIMIT, Collected, choose,
 from pytest_adaptive_eval.core.copies import sources_of
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
-from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.core.responses import Responses, counted
 from pytest_adaptive_eval.errors import ResponsesError, UsageError
 
 __all__ = ["is_record", "read_runs"]
@@ -104,8 +104,11 @@ def read_runs(
         (f"{file}: interview {interview.name!r}", interview)
         for record, file in runs.values()
         for interview in record.interviews
-        if interview.administrations
+        if any(asked.score is not None for asked in interview.administrations)
     ]
+    void = sum(len(record.interviews) for record, _ in runs.values()) - len(interviews)
+    if void and interviews:
+        note(f"{path.name}: {counted(void, 'interview')} without an answer that has a score left out")
     if not interviews:
         raise ResponsesError(f"{path}: no run record with answers; expected what a run writes to .adaptive-eval/runs")
     banks = [named(i.bank.get("name") if isinstance(i.bank, dict) else None, "the bank", w) for w, i in interviews]
