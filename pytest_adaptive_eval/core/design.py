@@ -25,7 +25,8 @@ class DesignLog:
     See `pytest_adaptive_eval.core.selection.Proposal` for the rest.  `noise` is
     the variance of a score over decodings, on average over the draws: a number,
     or an array along the leading axes; 0 where it is not measured, so that
-    scores count as what the subject always answers.
+    scores count as what the subject always answers.  `low` and `high` are what
+    a score can be, numbers or arrays like `scores`.
     """
 
     items: Ints
@@ -38,18 +39,21 @@ class DesignLog:
     up: Array
     size: int
     noise: float | Array = 0.0
+    low: float | Array = 0.0
+    high: float | Array = 1.0
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         """Names of the arrays."""
-        return tuple(f.name for f in fields(cls) if f.name not in ("size", "noise"))
+        return tuple(f.name for f in fields(cls) if f.name not in ("size", "noise", "low", "high"))
 
     def __len__(self) -> int:
         return int(self.scores.shape[-1])
 
     def __getitem__(self, index: Any) -> DesignLog:
         """The same index or slice of every array."""
-        return replace(self, **{name: getattr(self, name)[index] for name in self.columns()})
+        ends = {name: end[index] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
+        return replace(self, **{name: getattr(self, name)[index] for name in self.columns()}, **ends)
 
     @property
     def before(self) -> Array:
@@ -68,4 +72,5 @@ class DesignLog:
 
     def with_missing_as(self, score: float) -> DesignLog:
         """The log with every missing score replaced: 0 and 1 bound what the missing could have been."""
-        return replace(self, scores=np.where(np.isnan(self.scores), score, self.scores))
+        value = self.low + score * (self.high - self.low)
+        return replace(self, scores=np.where(np.isnan(self.scores), value, self.scores))

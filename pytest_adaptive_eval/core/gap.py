@@ -85,13 +85,15 @@ class GapClaim(Claim):
         spread = 0.25 * np.abs(of_kind) * share * (1.0 - share)
         return replace(
             log,
-            scores=0.5 + 0.5 * signs * log.scores,
+            scores=np.where(signs == 0.0, 0.5, 0.5 + 0.5 * signs * log.scores),
             predictions=np.take_along_axis(predicted, codes[..., None], axis=-1)[..., 0],
             rest=(left * predicted).sum(axis=-1),
             variance=left.sum(axis=-1) * (left * spread).sum(axis=-1),
             down=reach,
             up=reach,
             noise=log.noise * (0.25 * signs**2).mean(axis=-1),
+            low=0.5 + 0.5 * np.minimum(signs, 0.0),
+            high=0.5 + 0.5 * np.maximum(signs, 0.0),
         )
 
     def gap(self, log: DesignLog, confidence: float, *, sequential: bool) -> Interval:

@@ -223,7 +223,8 @@ class PairedClaim(Claim):
         assert baseline is not None
         assert baseline.log is not None
         left = log.size - np.arange(len(log))
-        scores = (1.0 + log.scores - baseline.scores[log.items]) / 2.0
+        own = baseline.scores[log.items]
+        scores = (1.0 + log.scores - own) / 2.0
         differ = np.abs(2.0 * np.nan_to_num(scores, nan=0.5) - 1.0)
         met = differ.cumsum(axis=-1) - differ
         rate = (met + GUESS_WORTH * FLIPS) / (np.arange(len(log)) + GUESS_WORTH)
@@ -238,6 +239,8 @@ class PairedClaim(Claim):
             down=reach,
             up=reach,
             noise=log.noise / 4.0,
+            low=(1.0 - own) / 2.0,
+            high=1.0 - own / 2.0,
         )
 
 

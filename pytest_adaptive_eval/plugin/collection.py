@@ -54,6 +54,8 @@ class Collection:
         #: Functions of evaluations with a mistake: that these are no interviews is no second one.
         self._mistaken: set[object] = set()
         self._banks: dict[Path, ItemBank] = {}
+        #: Gates and studies, which got the marker here.
+        self._marked: set[pytest.Item] = set()
 
     def mistake(self, error: UsageError) -> None:
         """Keep an error of the user until collection has found all of them."""
@@ -224,6 +226,10 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Put each gate after its interviews, and those back that a selection dropped; report mistakes."""
+        for item in items:  # -m takes or leaves interviews and gates alike
+            if (gate_rules.is_gate(item) or isinstance(item, Study)) and item.get_closest_marker(MARKER) is None:
+                item.add_marker(MARKER)
+                self._marked.add(item)
         yield
         state = self.state
         # an evaluation that a gate names may be one of those with a mistake
@@ -347,7 +353,7 @@ class Collection:
 
     def _check(self, item: pytest.Item) -> None:
         """Refuse what would quietly be no interview, or one whose outcome means something else."""
-        if item.get_closest_marker(MARKER) is None:
+        if item in self._marked or item.get_closest_marker(MARKER) is None:
             return
         if not isinstance(item, Interview | Question):
             if getattr(item, "function", None) in self._mistaken:

@@ -156,3 +156,28 @@ def test_a_gain_is_a_difference():
         Condition("gain", "at_least", 1.0)
     with pytest.raises(ConfigError, match="only accuracy"):
         Condition("gain", "above", name="x")
+
+
+@pytest.mark.parametrize(("share", "sign"), [(1.0, 1), (0.0, -1)])
+def test_a_missing_answer_costs_no_more_than_it_may(share, sign):
+    """Bets go on behind it, and decide what answers so clear decide."""
+    bank = pairs(60, ("image+text", "none"))
+    rng = np.random.default_rng(5)
+    right = answers(bank, {"image+text": share, "none": 0.0}, rng)
+    for seed in range(5):
+        gone = right.copy()
+        gone[rng.choice(len(bank), 3, replace=False)] = np.nan
+        result = held(bank, gone, DECIDE, seed, [Condition("gain", "at_least", 0.5)])
+        (claim,) = gap_claims(bank, 0.5, 0.95)
+        view = claim.view(result.log)
+        for score in (0.0, 1.0):
+            filled = view.with_missing_as(score)
+            assert (np.abs(filled.scores - 0.5) <= 0.5).all()
+            signs = claim.signs[result.log.items]
+            assert ((filled.scores - 0.5) * signs >= 0).all()
+        decided = decide(result.log, [claim])
+        assert decided.outcome.tolist() == [sign]
+        assert decided.at[0] < len(bank)
+        verdict = result.gain.at_least(0.5)
+        assert verdict.outcome is (Outcome.PASS if sign > 0 else Outcome.FAIL)
+        assert np.isfinite([verdict.interval.low, verdict.interval.high]).all()

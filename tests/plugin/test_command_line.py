@@ -44,7 +44,7 @@ def test_collection_costs_one_item(lab: Any) -> None:
     assert not (lab.path / ".adaptive-eval").exists()
 
 
-@pytest.mark.parametrize("args", [("-k", "test_gate"), ("-m", "not adaptive_eval"), ("test_it.py::test_gate",)])
+@pytest.mark.parametrize("args", [("-k", "test_gate"), ("test_it.py::test_gate",)])
 def test_a_gate_brings_its_interview(project: Any, args: tuple[str, ...]) -> None:
     result = project.run(*args)
     result.assert_outcomes(passed=2)
@@ -55,7 +55,6 @@ def test_a_gate_brings_its_interview(project: Any, args: tuple[str, ...]) -> Non
 def test_an_interview_alone(project: Any) -> None:
     for args in (
         ("-k", "test_toy"),
-        ("-m", "adaptive_eval"),
         ("test_it.py::test_toy",),
         ("test_it.py::test_toy[aeval:toy]",),
     ):

@@ -665,3 +665,16 @@ def test_a_decided_interview_ends_on_a_worker_too(lab: Any) -> None:
     result = lab.spawn("-n2")
     assert [line for line in result.outlines if "chance of a verdict" in line] == chance
     assert interview(lab)["stop"] == "DECISION"
+
+
+def test_a_selection_by_the_marker_takes_gates_along(project: Any) -> None:
+    (project.path / "test_plain.py").write_text("def test_plain():\n    pass\n")
+    (project.path / "adaptive-eval.toml").write_text(
+        '[[eval]]\nbank = "toy.jsonl"\nname = "written"\n[[eval.gate]]\nat_least = 0.99\n'
+    )
+    assert project.run("-m", "adaptive_eval").ret == 1
+    assert project.outcomes() == [("written-accuracy[at-least-0.99]", "FAIL"), ("test_gate", "PASS")]
+    asked = len(project.asked)
+    result = project.run("-m", "not adaptive_eval")
+    assert (result.ret, len(project.asked)) == (0, asked)
+    result.assert_outcomes(passed=1, deselected=4)
