@@ -171,4 +171,5 @@ class _Expected:
             rest=rest,
             variance=outer.variance * share[self.row],
             noise=outer.noise * inside.mean(),
+            high=inside.astype(np.float64),
         )

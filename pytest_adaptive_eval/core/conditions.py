@@ -104,6 +104,8 @@ class Condition:
                 f"on_inconclusive is {self.on_inconclusive!r}, expected {', '.join(ON_INCONCLUSIVE[:-1])} or "
                 f"{ON_INCONCLUSIVE[-1]}"
             )
+        if self.method == "likelihood-ratio" and self.confidence <= 0.5:
+            raise ConfigError("the likelihood ratio decides at a confidence above .5")
         if self.method not in METHODS or (
             self.method != "draws" and (self.metric, self.kind) != ("ability", "at_least")
         ):
@@ -163,7 +165,7 @@ class Condition:
 
     def denials(self, bank: ItemBank) -> int:
         """Claims whose denial is corrected for all those of the run."""
-        if self.by_rank or self.method != "draws":
+        if self.by_rank:
             return 0
         return len(self._gains(bank)) if self.metric == "gain" else 1
 

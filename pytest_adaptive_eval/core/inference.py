@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+
+#: Smallest standard deviation of a one-draw estimate that weighs, as a share of the items left.
+SUREST = 0.1
 
 
 def with_missing_bounded(log: DesignLog, confidence: float = 0.95) -> tuple[Interval, Interval]:
@@ -58,8 +61,9 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
 
     is used, with weights inverse to their model-based variance (chosen before
     the draw, so that they cannot bias) and a Student interval whose variance is
-    the larger of the empirical and the model-based one.  Either is `widened`
-    where the noise of decoding is known.
+    the larger of the empirical and the model-based one, with one surprise more
+    at either end than there was, see `_bound`: it holds for many draws, and
+    nearly so for few.  Either is `widened` where the noise of decoding is known.
 
     Parameters
     ----------
@@ -129,16 +133,36 @@ def _of_scores(log: DesignLog, confidence: float) -> Interval:
         low = _smallest_total(right, t, size, 1.0 - confidence)
         high = size - _smallest_total(t - right, t, size, 1.0 - confidence)
         return Interval(right / t, low / size, high / size, confidence, "exact uniform")
-    weights = _weights(log)
-    estimate, concentration = float(weights @ log.totals), float((weights**2).sum())
-    half = student_quantile(max(1.0 / concentration - 1.0, 1.0), confidence) * _spread(log)
-    middle, below, above = np.clip(np.array([estimate, estimate - half, estimate + half]) / size, least, most).tolist()
-    return Interval(middle, below, above, confidence, "design-based")
+    estimate = float(_weights(log) @ log.totals)
+    ends = np.array([estimate, _bound(log, -1, confidence), _bound(log, 1, confidence)])
+    middle, below, above = np.clip(ends / size, least, most).tolist()
+    return Interval(min(max(middle, below), above), below, above, confidence, "design-based")
+
+
+def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
+    """Student's bound on the sum below (-1) or above (1), from the draws and one more that is as bad as may be.
+
+    Where the bank is sure, and a surprise is rare and was not met, the draws hardly differ, and neither they nor the
+    model tell how far one surprise would move them.  So a draw of mean weight is added that moves by as much as the
+    draws could have on average, had each been the surprise.
+    """
+    weights, t = _weights(log), len(log)
+    room = log.predictions - log.low if side < 0 else log.high - log.predictions
+    surprise = float(weights @ log.totals) + side * float((room / log.propensities).mean())
+    weights, totals = np.append(weights * t, 1.0) / (t + 1), np.append(log.totals, surprise)
+    middle, concentration = float(weights @ totals), float((weights**2).sum())
+    empirical = float((weights**2) @ (totals - middle) ** 2) / (1.0 - concentration)
+    spread = math.sqrt(max(empirical, float((weights[:-1] ** 2) @ log.variance)))
+    return middle + side * student_quantile(max(1.0 / concentration - 1.0, 1.0), confidence) * spread
 
 
 def _weights(log: DesignLog) -> Array:
-    """Shares of the one-draw estimates in their mean: inverse to their variance by the model, fixed before the draw."""
-    weights = 1.0 / np.maximum(log.variance, 1e-9)
+    """Shares of the one-draw estimates in their mean: inverse to their variance by the model, fixed before the draw.
+
+    What the model says is believed down to `SUREST`, lest few draws of which it was surest count alone.
+    """
+    left = log.size - np.arange(len(log))
+    weights = 1.0 / np.maximum(log.variance, (SUREST * left) ** 2)
     return np.asarray(weights / weights.sum())
 
 

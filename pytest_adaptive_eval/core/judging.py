@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from pytest_adaptive_eval.core import irt
-from pytest_adaptive_eval.core.betting import Claim, decide, log_wealth
+from pytest_adaptive_eval.core.betting import ROUNDING, Claim, decide, log_wealth
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.design import DesignLog
@@ -327,14 +327,14 @@ def _decided(result: SessionResult, condition: Condition, own: Sequence[Claim]) 
     planned = [c for c in result.planned if c.by_draws and c != condition]
     others = [claim for c in planned for claim in c.claims(result.bank, result.baselines)]
     family = max(result.family, len(own) + len(others))
-    if result.sequential:
+    if result.sequential or any(claim.rare for claim in own):  # of rare losses the draws tell bets more than a mean
         signs = decide(result.log, [*own, *others], family).outcome[: len(own)]
         return [{1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[int(sign)] for sign in signs]
     corrected = 1.0 - (1.0 - condition.confidence) / family
     outcomes = []
     for claim in own:
         log = claim.view(result.log)
-        needed = claim.total / log.size
+        needed = (claim.total - ROUNDING) / log.size
         outcome = Outcome.INCONCLUSIVE
         if with_missing_bounded(log, condition.confidence)[0].low >= needed:
             outcome = Outcome.PASS

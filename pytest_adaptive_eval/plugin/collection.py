@@ -158,7 +158,7 @@ class Collection:
             home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
             note = f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
             evaluation = dataclasses.replace(evaluation, notes=(*evaluation.notes, note))
-        Interview.check_scope(node, "model", where)
+        fixtures.check_scope(node, "model", where)
         interview: Interview = Interview.from_parent(
             node.parent,
             name=node.name,
@@ -280,6 +280,7 @@ class Collection:
         except UsageError as error:
             raise type(error)(f"{gate.nodeid}: {error}") from None
         if conditions is None:
+            self.state.family += len(self.state.wants[gate])  # it asks each for a verdict, as far as can be known
             for interview in self.state.wants[gate]:
                 if isinstance(interview, Interview):
                     interview.unplanned.append(gate.name)

@@ -15,10 +15,12 @@ from pytest_adaptive_eval.plugin.gates import Results
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
 
-__all__ = ["NO_MODEL", "STATE", "adaptive_eval", "may_read_flags", "model", "model_function", "subject"]
+__all__ = ["NO_MODEL", "STATE", "adaptive_eval", "check_scope", "may_read_flags", "model", "model_function", "subject"]
 
 STATE: pytest.StashKey[AdaptiveEval] = pytest.StashKey()
 
+#: Fixture scopes that outlive a question.
+WIDE_SCOPES = ("session", "package", "module", "class")
 NO_MODEL = (
     "there is no model: name one with --adaptive-eval-model, in the ini setting adaptive_eval_model, in the TOML file "
     "(model = ...), or define a fixture `model` in conftest.py"
@@ -44,6 +46,22 @@ def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:
 
 
 model = pytest.fixture(scope="session", name="model")(model_function)
+
+
+def check_scope(node: pytest.Function, name: str, where: str) -> None:
+    """Refuse a fixture that would load the model for every question.
+
+    Raises
+    ------
+    ConfigError
+        The fixture `name` has the scope of a function.
+    """
+    definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
+    if definitions and definitions[-1].scope not in WIDE_SCOPES:
+        raise ConfigError(
+            f"{where}: the fixture {name!r} has scope {definitions[-1].scope!r} and would load the model for every "
+            'question: write @pytest.fixture(scope="module") or a wider one'
+        )
 
 
 def may_read_flags(definitions: Sequence[Any], known: Any) -> bool:

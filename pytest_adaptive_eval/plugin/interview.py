@@ -37,6 +37,7 @@ from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.plugin.fixtures import check_scope
 from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.plugin.recording import costs_of, noise_notes, recorded, source_hash
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
@@ -44,10 +45,8 @@ from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_ke
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
 
-__all__ = ["WIDE_SCOPES", "Interview"]
+__all__ = ["Interview"]
 
-#: Fixture scopes that outlive a question.
-WIDE_SCOPES = ("session", "package", "module", "class")
 #: What is recorded of a draw, and the columns of a `Proposal` that hold it.
 _DRAWN = {
     "propensity": "propensities",
@@ -325,7 +324,7 @@ class Interview(pytest.Function):
         self._subject = subject = funcargs.get(name)
         self._spent = subject.usage if isinstance(subject, Subject) else Usage()
         if isinstance(subject, Subject):
-            self.check_scope(self, name, self.evaluation.name)
+            check_scope(self, name, self.evaluation.name)
             if self.evaluation.decodings and not subject.varies:
                 raise ConfigError(
                     f"{self.evaluation.name}: samples and repeat ask an item anew, and {name!r} has one recorded "
@@ -360,22 +359,6 @@ class Interview(pytest.Function):
     @functools.cached_property
     def _code(self) -> str:
         return source_hash(self.obj)
-
-    @staticmethod
-    def check_scope(node: pytest.Function, name: str, where: str) -> None:
-        """Refuse a fixture that would load the model for every question.
-
-        Raises
-        ------
-        ConfigError
-            The fixture `name` has the scope of a function.
-        """
-        definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
-        if definitions and definitions[-1].scope not in WIDE_SCOPES:
-            raise ConfigError(
-                f"{where}: the fixture {name!r} has scope {definitions[-1].scope!r} and would load the model for every "
-                'question: write @pytest.fixture(scope="module") or a wider one'
-            )
 
     def _key(self, made: Question) -> str:
         if not made.key:
