@@ -358,7 +358,7 @@ class Interview(pytest.Function):
 
     @functools.cached_property
     def _code(self) -> str:
-        return source_hash(self.obj)
+        return source_hash(self.obj, self.config.rootpath, self.state.settings.graders)
 
     def _key(self, made: Question) -> str:
         if not made.key:

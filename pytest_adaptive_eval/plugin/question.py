@@ -9,6 +9,7 @@ import inspect
 import numbers
 import textwrap
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -214,6 +215,11 @@ class Question(pytest.Function):
                     f"{self.nodeid}: the test returns a value, which tells nothing: write `assert` before it, or "
                     "item.score(...)"
                 ) from None
+            except AssertionError as error:
+                if self._of_the_test(error):
+                    raise
+                said = " ".join(str(error).split())[:200]
+                raise Unscored(Status.ERROR.value, f"an assertion of the model or the grader failed: {said}") from error
         graded = asked.graded
         if asked.given is not None:
             return
@@ -257,6 +263,18 @@ class Question(pytest.Function):
             raise
         given = 1.0 if self.asked.given is None else self.asked.given
         return Response(Status.OK, given, self.asked.text)
+
+    def _of_the_test(self, error: BaseException) -> bool:
+        """Whether an assertion is the test's own, and not one within the model or the grading, which is a fault."""
+        if hasattr(self.function, "adaptive_eval_where"):
+            return False  # of TOML, which asserts nothing
+        models = [v for n, v in self.funcargs.items() if n == "model" or hasattr(v, "identity")]
+        codes = [getattr(model, "__code__", None) for model in models]
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            own = frame.f_locals.get("self")
+            if own is self.asked or any(own is model for model in models) or frame.f_code in codes:
+                return False
+        return True
 
     def _properties(self) -> None:
         entry, response = cast(Administration, self.entry), self.response

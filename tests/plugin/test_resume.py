@@ -191,3 +191,90 @@ def test_another_process_at_the_same_journal(project: Any) -> None:
     first, *rest = project.lines("inner.txt")
     assert first == "4"
     assert any("another process is writing this journal" in line for line in rest)
+
+
+ASKING = """
+import helper
+import pytest
+from helper import prompt_of
+SHOT = "{shot}"
+@pytest.mark.adaptive_eval("toy.jsonl", budget=20, stop="budget")
+def test_toy(item, model):
+    assert item.grade(model.generate(SHOT + prompt_of(item)))
+def test_gate(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.{gate}
+"""
+HELPER = """
+def prompt_of(item):
+    return "{helper}" + plain(item)
+def plain(item):
+    return {plain}
+"""
+
+
+def asking(
+    lab: Any, *, shot: str = "", helper: str = "", plain: str = "item.prompt", gate: str = "at_least(0.1)"
+) -> None:
+    lab.tests(ASKING.format(shot=shot, gate=gate))
+    lab.tests(HELPER.format(helper=helper, plain=plain), name="helper")
+
+
+@pytest.mark.parametrize(
+    ("change", "resumed"),
+    [
+        ({}, 9),
+        ({"gate": "at_least(0.2)"}, 9),  # which is no part of the question
+        ({"shot": "Q: "}, 0),
+        ({"helper": "Q: "}, 0),
+        ({"plain": "item.prompt + ''"}, 0),
+    ],
+)
+def test_what_makes_the_prompt_is_part_of_the_interview(lab: Any, change: dict[str, str], resumed: int) -> None:
+    lab.bank()
+    lab.toy(fault="if n == 10: pytest.exit('stop')")
+    asking(lab)
+    lab.spawn()
+    lab.toy()
+    asking(lab, **change)
+    assert lab.spawn().ret == 0
+    assert sum(bool(a.get("resumed")) for a in lab.record["interviews"][0]["administrations"]) == resumed
+
+
+def test_a_grader_that_changed_grades_anew(lab: Any) -> None:
+    lab.bank()
+    path = lab.path / "toy.jsonl"
+    path.write_text(path.read_text().replace('"answer": "right"', '"answer": "right", "grader": "python:mine:grade"'))
+    lab.ini("adaptive_eval_graders = mine\n")
+    lab.toy(fault="if n == 10: pytest.exit('stop')")
+    for text in ("1.0", "0.0"):
+        lab.tests(f"def grade(answer, item):\n    return {text}\n", name="mine")
+        lab.tests(
+            ASKING.format(shot="", gate="at_least(0.1)")
+            .replace("import helper", "")
+            .replace("from helper import prompt_of", "prompt_of = lambda item: item.prompt")
+        )
+        assert lab.spawn().ret != 0
+        lab.toy()
+    (interview,) = lab.record["interviews"]
+    assert {a["score"] for a in interview["administrations"]} == {0.0}
+
+
+def test_a_baseline_of_other_prompts_is_refused(lab: Any) -> None:
+    lab.bank()
+    lab.toy()
+    asking(lab)
+    assert lab.spawn("--adaptive-eval-record=base.json").ret == 0
+    asking(lab, shot="Q: ", gate="not_worse_than('baseline', margin=0.2)")
+    result = lab.spawn("--adaptive-eval-baseline=base.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "changed since the baseline was recorded" in " ".join(result.stdout.str().split())
+
+
+def test_an_assertion_of_the_model_is_no_wrong_answer(lab: Any) -> None:
+    lab.bank()
+    lab.toy(fault="assert n < 0, 'HTTP 500'")
+    lab.tests()
+    assert lab.run().ret == 1
+    (interview,) = lab.record["interviews"]
+    assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
+    assert "an assertion of the model or the grader failed: HTTP 500" in interview["error"]
