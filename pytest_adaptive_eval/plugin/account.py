@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,13 +139,10 @@ class Account:
         self.run.interviews.sort(key=lambda interview: place.get(interview.nodeid, -1))
         self.run.studies.sort(key=lambda study: place.get(study.nodeid, -1))
         self.run.gates.sort(key=lambda gate: place.get(gate.nodeid, -1))
-        try:
-            self._write(sound)
-            self._call_reporters()
-            if not missing:
-                self._forget_answers()
-        except (AdaptiveEvalError, OSError) as error:
-            self._complaints.append(f"the record could not be written: {error}")
+        self._write(sound)
+        self._call_reporters()
+        if not missing and "record" in self._written:
+            self._forget_answers()
         if self._complaints:
             status = status or int(pytest.ExitCode.TESTS_FAILED)
         session.exitstatus = status
@@ -160,13 +158,14 @@ class Account:
         from pytest_adaptive_eval.store.runs import write_record
 
         self.run.exit_status = status
-        for name in RECORDS:
-            if name not in self._written:
-                continue
+        for name, path in self._written.items():
             try:
-                write_record(self._written[name], self.run)
-            except AdaptiveEvalError:  # nothing is left that might say 0
-                self._written[name].unlink(missing_ok=True)
+                if name in RECORDS:
+                    write_record(path, self.run)
+                elif name == "page":
+                    self._write_page(path)
+            except Exception:  # nothing is left that might say 0
+                path.unlink(missing_ok=True)
 
     def pytest_unconfigure(self) -> None:
         """Other plugins, and pytest's own limit on warnings, may change the exit status at the very end."""
@@ -187,33 +186,51 @@ class Account:
         self.run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
         self.run.run = new_run_id(self._started, os.urandom(4))
         self.run.warn()
-        if self.run.studies:
-            from pytest_adaptive_eval.config.truth import agree_with_truth
-            from pytest_adaptive_eval.store.history import History
+        settings = self.settings
 
-            agree_with_truth(self.run, History(self.state.folder).runs)
-        self._written["record"] = write_run(self.state.folder, self.run)
-        if self.settings.record is not None:
-            write_record(self.settings.record, self.run)
-            self._written["record copy"] = self.settings.record
-        if sound and (baseline := self._new_baseline()) is not None:
-            write_record(baseline, self.run)
-            self._written["new baseline"] = baseline
-        if self.settings.junit is not None:
+        def own_record(_: Path) -> None:
+            if self.run.studies:
+                from pytest_adaptive_eval.config.truth import agree_with_truth
+                from pytest_adaptive_eval.store.history import History
+
+                agree_with_truth(self.run, History(self.state.folder).runs)
+            write_run(self.state.folder, self.run)
+
+        def record(path: Path) -> None:
+            write_record(path, self.run)
+
+        def gates(path: Path) -> None:
             from pytest_adaptive_eval.reports.junit import write_gate_report
 
-            write_gate_report(self.run, self.settings.junit)
-            self._written["JUnit report"] = self.settings.junit
+            write_gate_report(self.run, path)
 
-        if self.settings.html is not None:
-            from pytest_adaptive_eval.config import recorded_banks
-            from pytest_adaptive_eval.reports.page import write_page
-            from pytest_adaptive_eval.store.history import History
+        self._put("record", self.state.folder / "runs" / f"{self.run.run}.json", own_record)
+        self._put("record copy", settings.record, record)
+        self._put("new baseline", self._new_baseline() if sound else None, record)
+        self._put("JUnit report", settings.junit, gates)
+        self._put("page", settings.html, self._write_page)
 
-            banks = recorded_banks(self.run, [self.config.rootpath], graders=self.settings.graders)
-            series = History(self.state.folder).series(until=self.run.started)
-            write_page(self.run, self.settings.html, banks=banks, series=series)
-            self._written["page"] = self.settings.html
+    def _put(self, name: str, path: Path | None, write: Callable[[Path], object]) -> None:
+        """Write one of the files; one that cannot be written costs none of the others."""
+        if path is None:
+            return
+        try:
+            write(path)
+        except (AdaptiveEvalError, OSError) as error:
+            self._complaints.append(f"the {name} could not be written: {error}")
+        except Exception as error:  # such as of a record of another run that is damaged in a way nobody thought of
+            self._complaints.append(f"the {name} could not be written: {type(error).__name__}: {error}")
+        else:
+            self._written[name] = path
+
+    def _write_page(self, path: Path) -> None:
+        from pytest_adaptive_eval.config import recorded_banks
+        from pytest_adaptive_eval.reports.page import write_page
+        from pytest_adaptive_eval.store.history import History
+
+        banks = recorded_banks(self.run, [self.config.rootpath], graders=self.settings.graders)
+        series = History(self.state.folder).series(until=self.run.started)
+        write_page(self.run, path, banks=banks, series=series)
 
     def _new_baseline(self) -> Path | None:
         """Where this run, which has not failed, is to be kept as the baseline that was missing."""
@@ -247,7 +264,8 @@ class Account:
         for one in self._held:
             over = not one.error or isinstance(one, StudyRecord)  # which names its journal when it is of no more use
             if over and (name := one.extra.get("journal")):
-                (self.state.folder / "journal" / name).unlink(missing_ok=True)
+                with suppress(OSError):
+                    (self.state.folder / "journal" / name).unlink(missing_ok=True)
 
     def _keeps_answers(self) -> bool:
         """Whether answers of this run are left in a journal, from which another goes on."""

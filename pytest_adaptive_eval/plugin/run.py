@@ -204,7 +204,7 @@ class AdaptiveEval:
 
     def pytest_report_header(self) -> list[str]:
         """One line, only when active."""
-        model = clean_terminal(self.settings.model or "from the fixture or the TOML file")
+        model = clean_terminal(_shown(self.settings.model) or "from the fixture or the TOML file")
         seed = "" if self.settings.seed is None else f", seed {self.settings.seed}"
         folder = relative(self.folder, self.config.rootpath)
         return [f"adaptive-eval: model {model}{seed}, journal and records in {folder}"]
@@ -258,7 +258,7 @@ class AdaptiveEval:
                 setattr(report, ATTACHED, {"interview": item.record.to_json() if self.worker else item.record})
             elif isinstance(item, Study) and item.record is not None:
                 setattr(report, ATTACHED, {"study": item.record.to_json() if self.worker else item.record})
-            elif item in self.wants and (not report.skipped or item.nodeid in self._verdicts):
+            elif item.nodeid in self._verdicts or (item in self.wants and not report.skipped):
                 # a gate that was skipped before it asked has no result, which the account tells
                 setattr(report, ATTACHED, {"gates": [gate.to_json() for gate in self._judged(item, report)]})
         if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
@@ -273,7 +273,8 @@ class AdaptiveEval:
         said = [(name, verdict.to_json()) for name, verdict, _ in taken]
         if report.failed and all(verdict for _, verdict, _ in taken):
             sentence = f"{Outcome.ERROR.value} {crash_line(report)}"
-            name = self._name(self.wants[item][0]) if len(self.wants[item]) == 1 else ""
+            wanted = self.wants.get(item, [])
+            name = self._name(wanted[0]) if len(wanted) == 1 else ""
             said.append((name, {"outcome": Outcome.ERROR.value, "interval": None, "notes": [], "sentence": sentence}))
         path, line, _ = item.reportinfo()
         gate = item.callspec.params.get("gate") if hasattr(item, "callspec") else None
@@ -293,6 +294,14 @@ class AdaptiveEval:
         if isinstance(warning_message.message, Warning):
             args = warning_message.message.args
             warning_message.message.args = _guarded(_portable(args) if self.worker else args)
+
+
+def _shown(model: str | None) -> str:
+    """What names a model, without the secrets that an address may hold."""
+    place, sign, rest = (model or "").partition("://")
+    host, _, name = rest.partition("#")
+    host = host.partition("?")[0].rpartition("@")[2]
+    return f"{place}{sign}{host}{'#' * bool(name)}{name}"
 
 
 def _guard(report: pytest.TestReport) -> None:

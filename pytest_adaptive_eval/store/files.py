@@ -99,19 +99,20 @@ def probe(folder: Path) -> None:
     Parameters
     ----------
     folder : Path
-        The run folder; it and its ``journal`` folder are made when missing.
+        The run folder; it and its folders ``journal`` and ``runs`` are made when missing.
 
     Raises
     ------
     JournalError
         A folder cannot be made, or a file in it not be written, locked or synced.
     """
-    for place in (folder, folder / "journal"):
+    for place in (folder, folder / "journal", folder / "runs"):
         step = "make the folder"
         path = place / f".probe-{secrets.token_hex(4)}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             make_private(folder / "journal")
+            (folder / "runs").mkdir(exist_ok=True)
             step = "make a file in it"
             fd = os.open(path, OPEN_FLAGS | os.O_EXCL, 0o600)
             try:

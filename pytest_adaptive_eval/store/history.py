@@ -172,6 +172,8 @@ class History:
             self.unread.append(str(error))
             return None
         if record is None:
+            if file.path.parent.name == "runs":  # where nothing else belongs, so that one is lost
+                self.unread.append(f"{file.key} is no whole record: restore or remove it")
             return ""
         brief = [replace(interview, administrations=[]) for interview in record.interviews]
         studies = [replace(study, account={}) for study in record.studies]
@@ -223,6 +225,8 @@ class History:
         """
         if not self.runs:
             raise ConfigError(f"{self.source} holds no record of a run{self._because()}")
+        if name == LATEST and self.unread:
+            raise ConfigError(f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id")
         ids = [record.run for record in self.runs]
         found = (
             [self.newest.run]

@@ -190,11 +190,13 @@ def test_a_full_disk_ends_the_interview(project: Any) -> None:
 
 
 def test_a_record_that_cannot_be_written(project: Any) -> None:
-    (project.path / ".adaptive-eval").mkdir()
-    (project.path / ".adaptive-eval/runs").write_text("in the way")
-    result = project.run()
+    fault = "if n == 3: (HERE / '.adaptive-eval/runs').rmdir(); (HERE / '.adaptive-eval/runs').touch()"
+    project.toy(fault=fault)
+    result = project.run("--adaptive-eval-record=r.json")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["adaptive-eval: the record could not be written: *"])
+    assert json.loads((project.path / "r.json").read_text())["exit_status"] == 1
+    assert project.journals, "answers are kept"
 
 
 @pytest.mark.parametrize(
@@ -384,3 +386,57 @@ def test_a_gate_on_levels_of_a_bank_without(project: Any) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "auc is of a task that is climbed" in result.stderr.str()
     assert not project.asked
+
+
+@pytest.mark.parametrize("fault", ["a record that nobody can draw", "a page that is in the way"])
+def test_what_cannot_be_written_costs_no_other_report(
+    project: Any, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_adaptive_eval.reports import page
+
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("accuracy")
+
+    if fault.startswith("a page"):
+        broken.__code__ = (lambda *_, **__: open("/nowhere/page", "w")).__code__  # noqa: SIM115, PTH123
+    monkeypatch.setattr(page, "write_page", broken)
+    flags = (f"--adaptive-eval-{name}={name}.out" for name in ("record", "junit", "html"))
+    result = project.run(*flags)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["adaptive-eval: the page could not be written: *"])
+    assert project.record["exit_status"] == 1
+    assert json.loads((project.path / "record.out").read_text())["exit_status"] == 1
+    assert (project.path / "junit.out").exists()
+
+
+def test_a_page_says_how_the_run_ended(project: Any) -> None:
+    conftest = project.path / "conftest.py"
+    conftest.write_text(f"{conftest.read_text()}\ndef pytest_adaptive_eval_report(record): raise RuntimeError\n")
+    assert project.run("--adaptive-eval-html=page.html").ret == 1
+    assert "May be promoted" not in (project.path / "page.html").read_text()
+
+
+def test_no_place_for_records_is_known_before(project: Any) -> None:
+    (project.path / ".adaptive-eval").mkdir()
+    (project.path / ".adaptive-eval/runs").touch()
+    assert project.run().ret == pytest.ExitCode.USAGE_ERROR
+    assert not project.asked
+
+
+def test_the_header_shows_no_password(project: Any) -> None:
+    result = project.run("--adaptive-eval-model=http://me:SECRET@127.0.0.1:9/v1?key=SECRET#m")
+    assert "SECRET" not in "\n".join(result.outlines[:8])
+
+
+def test_a_verdict_of_a_fixture_that_is_asked_for_late(project: Any) -> None:
+    project.tests("""
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=30, stop="budget")
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        def test_late(request):
+            accuracy = request.getfixturevalue("adaptive_eval")["toy"].accuracy
+            assert accuracy.at_least(0.99).outcome != "PASS"
+        """)
+    assert project.run().ret == 0
+    assert project.outcomes() == [("test_late", "FAIL")]

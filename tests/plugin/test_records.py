@@ -421,6 +421,17 @@ def test_a_record_of_the_whole_bank_is_no_baseline_of_a_category(project: Projec
     result.stderr.fnmatch_lines(["*asked 'the whole bank', and this evaluation asks 'even': record one that asks*"])
 
 
+def test_the_latest_run_may_be_one_that_cannot_be_read(two: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = two.path / "output"
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    (two.path / f".adaptive-eval/runs/{two.ids[1]}.json").write_text("")
+    code, _, err = two.command("report", "latest", "--github")
+    assert code == 4
+    assert "the latest run may be one that cannot be read" in err
+    assert "promote=false" in output.read_text()
+    assert two.command("report", two.ids[0])[0] == 0
+
+
 def test_no_copy_hides_the_records_beside_it(two: Project) -> None:
     folder = two.path / "hist"
     shutil.copytree(two.path / ".adaptive-eval/runs", folder)

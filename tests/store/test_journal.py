@@ -262,6 +262,7 @@ def test_the_probe_leaves_nothing_but_folders(tmp_path: Path) -> None:
         "a/b",
         "a/b/journal",
         "a/b/journal/.gitignore",
+        "a/b/runs",
     ]
     files.probe(tmp_path / "a" / "b")
 
@@ -279,7 +280,7 @@ def test_the_probe_says_what_cannot_be_done(tmp_path: Path, monkeypatch: pytest.
             patch.setattr(files, name, fails)
             with pytest.raises(JournalError, match=f"cannot {step}.*: Input/output error"):
                 files.probe(tmp_path / "dir")
-    assert [p.name for p in (tmp_path / "dir").iterdir()] == ["journal"]
+    assert sorted(p.name for p in (tmp_path / "dir").iterdir()) == ["journal", "runs"]
 
 
 KEY = {"item_hash": "i", "format": "text", "sample": 0, "prompt_hash": "p", "checkpoint": "c", "decoding": "d"}
