@@ -389,22 +389,18 @@ def test_a_gate_on_levels_of_a_bank_without(project: Any) -> None:
 
 
 @pytest.mark.parametrize("fault", ["a record that nobody can draw", "a page that is in the way"])
-def test_what_cannot_be_written_costs_no_other_report(
-    project: Any, fault: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from pytest_adaptive_eval.reports import page
-
-    def broken(*_: object, **__: object) -> None:
-        raise KeyError("accuracy")
-
+def test_what_cannot_be_written_costs_no_other_report(project: Any, fault: str) -> None:
     if fault.startswith("a page"):
-        broken.__code__ = (lambda *_, **__: open("/nowhere/page", "w")).__code__  # noqa: SIM115, PTH123
-    monkeypatch.setattr(page, "write_page", broken)
-    flags = (f"--adaptive-eval-{name}={name}.out" for name in ("record", "junit", "html"))
-    result = project.run(*flags)
+        project.toy(fault="(HERE / 'html.out').mkdir(exist_ok=True)")
+    else:
+        assert project.run().ret == 0
+        (path,) = (project.path / ".adaptive-eval/runs").glob("*.json")
+        record = json.loads(path.read_text())
+        record["interviews"][0]["levels"] = {"auc": {"estimate": 1.0}}
+        path.write_text(json.dumps(record))
+    result = project.run(*(f"--adaptive-eval-{name}={name}.out" for name in ("record", "junit", "html")))
     assert result.ret == 1
     result.stdout.fnmatch_lines(["adaptive-eval: the page could not be written: *"])
-    assert project.record["exit_status"] == 1
     assert json.loads((project.path / "record.out").read_text())["exit_status"] == 1
     assert (project.path / "junit.out").exists()
 
