@@ -21,6 +21,8 @@ __all__ = ["new_run_id", "parse_run", "read_run", "write_record", "write_run"]
 #: What a run id may be, so that it is a file name on every system and no path.
 _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+#: A whole number of more digits is none, nor is it within what can be computed with.
+_DIGITS = 300
 #: Depth of a record's administrations.
 _DEPTH = 4
 
@@ -145,7 +147,7 @@ def read_run(path: Path) -> RunRecord:
 def parse_run(content: bytes, where: str) -> RunRecord:
     """The run record in a file's content; raises as `read_run`, with `where` for the file's name."""
     try:
-        data: Any = json.loads(content, parse_constant=_refuse)
+        data: Any = json.loads(content, parse_constant=_refuse, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         raise JournalError(
             f"{where} is no run record: it is not JSON ({error}). Give a file that --adaptive-eval-record or a "
@@ -160,6 +162,9 @@ def parse_run(content: bytes, where: str) -> RunRecord:
         record = RunRecord.from_json(data)
         if fault := mistyped(record) or next(filter(None, map(_misfigured, record.interviews)), None):
             raise TypeError(fault)
+        for gate in record.gates:
+            if not isinstance(outcome := gate.verdict.get("outcome"), str):
+                raise TypeError(f"the outcome of {gate.name} is {outcome!r:.80}, expected a string")
         datetime.fromisoformat(record.started)
     except UsageError as error:
         raise JournalError(f"{where}: {error}") from error
@@ -188,11 +193,27 @@ def _misfigured(interview: InterviewRecord) -> str | None:
     for key in ("content_hash", "scale"):
         if not isinstance(value := interview.bank.get(key), str | None):
             return f"bank.{key} of {interview.name} is {value!r:.80}, expected a string"
+    if (levels := interview.levels) is not None:
+        known = levels.get("accuracy")
+        if not isinstance(known, list) or not all(isinstance(share, float | int | None) for share in known):
+            return f"levels.accuracy of {interview.name} is {known!r:.80}, expected a list of numbers and nulls"
+        if not isinstance(cap := levels.get("cap"), int):
+            return f"levels.cap of {interview.name} is {cap!r:.80}, expected a whole number"
+    seen: set[tuple[str, int]] = set()
     for number, asked in enumerate(interview.administrations):
+        if (what := (asked.item, asked.sample)) in seen:
+            return f"administrations[{number}] of {interview.name} is the item {asked.item!r:.80} a second time"
+        seen.add(what)
         if asked.score is not None and not 0 <= asked.score <= 1:
             where = f"administrations[{number}].score of {interview.name}"
             return f"{where} is {asked.score!r:.80}, expected a number in [0, 1] or null"
     return None
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _DIGITS:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
 
 
 def _refuse(constant: str) -> float:

@@ -388,21 +388,23 @@ def test_a_gate_on_levels_of_a_bank_without(project: Any) -> None:
     assert not project.asked
 
 
-@pytest.mark.parametrize("fault", ["a record that nobody can draw", "a page that is in the way"])
-def test_what_cannot_be_written_costs_no_other_report(project: Any, fault: str) -> None:
-    if fault.startswith("a page"):
-        project.toy(fault="(HERE / 'html.out').mkdir(exist_ok=True)")
-    else:
-        assert project.run().ret == 0
-        (path,) = (project.path / ".adaptive-eval/runs").glob("*.json")
-        record = json.loads(path.read_text())
-        record["interviews"][0]["levels"] = {"auc": {"estimate": 1.0}}
-        path.write_text(json.dumps(record))
+def test_a_page_that_cannot_be_written_costs_no_other_report(project: Any) -> None:
+    project.toy(fault="(HERE / 'html.out').mkdir(exist_ok=True)")
     result = project.run(*(f"--adaptive-eval-{name}={name}.out" for name in ("record", "junit", "html")))
     assert result.ret == 1
     result.stdout.fnmatch_lines(["adaptive-eval: the page could not be written: *"])
     assert json.loads((project.path / "record.out").read_text())["exit_status"] == 1
     assert (project.path / "junit.out").exists()
+
+
+def test_a_damaged_record_of_an_earlier_run_costs_nothing(project: Any) -> None:
+    assert project.run().ret == 0
+    (path,) = (project.path / ".adaptive-eval/runs").glob("*.json")
+    record = json.loads(path.read_text())
+    record["interviews"][0]["levels"] = {"auc": {"estimate": 1.0}}
+    path.write_text(json.dumps(record))
+    assert project.run("--adaptive-eval-html=page.html").ret == 0
+    assert "May be promoted" in (project.path / "page.html").read_text()
 
 
 def test_a_page_says_how_the_run_ended(project: Any) -> None:

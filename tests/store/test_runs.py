@@ -127,6 +127,7 @@ def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
         (b"[]", "expected a JSON object with the key 'run', found list"),
         (b'{"b": 1, "a": 2}', "found an object with the keys a, b"),
         (b'{"run": "x", "schema_version": 99}', "schema_version 99"),
+        (b'{"run": "x", "seconds": 1' + b"0" * 400 + b"}", "no run record: it is not JSON .a number has 401 digits"),
         (b'{"run": "x", "schema_version": 1}', "damaged: .*started"),
         (b'{"run": "x", "started": "", "schema_version": 1, "gates": [1]}', "damaged"),
         (b'{"run": "x", "started": "", "schema_version": 1, "interviews": [{"name": "a"}]}', "damaged"),
@@ -172,6 +173,9 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, content: bytes, messa
         (("interviews", 0, "bank"), {"scale": {"a": 1}}, r"bank\.scale of m is {'a': 1}, expected a string"),
         (("interviews", 0), {"categories": [{"accuracy": 5}]}, r"categories\[0\]\.accuracy of m is 5, expected an obj"),
         (("interviews", 0), {"levels": {"auc": {"low": []}}}, r"levels\.auc\.low of m is \[\], expected a number"),
+        (("interviews", 0), {"levels": {"cap": 3}}, r"levels\.accuracy of m is None, expected a list of numbers"),
+        (("interviews", 0), {"levels": {"accuracy": [None]}}, r"levels\.cap of m is None, expected a whole number"),
+        (("gates", 0, "verdict"), {"outcome": ["PASS"]}, r"the outcome of .* is \['PASS'\], expected a string"),
         (("gates", 0), {"line": 1.5}, r"gates\[0\]\.line is 1\.5, expected int"),
     ],
 )
