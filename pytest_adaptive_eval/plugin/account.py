@@ -18,7 +18,7 @@ import pytest
 from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import AdaptiveEvalError
-from pytest_adaptive_eval.plugin.outputs import clear_outputs
+from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.question import PROPERTY
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Account:
         """Take reports of an earlier run out of the way, before anything can go wrong."""
         self._session = session
         if not self.config.option.collectonly:
-            clear_outputs(self.settings)
+            clear_outputs(outputs(self.settings))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

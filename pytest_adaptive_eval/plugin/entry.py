@@ -19,6 +19,8 @@ from pytest_adaptive_eval.plugin import hooks
 #: Names of the files that need no Python.
 TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
 MARKER = "adaptive_eval"
+#: Reports that are written where a flag says.
+REPORTS = ("record", "html", "junit")
 #: What may happen where there is no baseline yet.
 MISSING_BASELINE = ("warn", "record", "fail")
 #: Where a worker of xdist leaves a usage error for its controller.
@@ -105,6 +107,17 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hooks)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Take reports of an earlier run out of the way, before a conftest or a setting can end this one."""
+    known = early_config.known_args_namespace
+    if known.adaptive_eval and not (known.collectonly or known.help):
+        from pytest_adaptive_eval.plugin.outputs import clear_outputs
+
+        given = {name: getattr(known, f"adaptive_eval_{name}") for name in REPORTS}
+        clear_outputs({name: early_config.invocation_params.dir / path for name, path in given.items() if path})
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and the plugin proper if it is wanted."""
     config.addinivalue_line(
@@ -181,6 +194,10 @@ class _Inactive:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        for argument in config.invocation_params.args:
+            flag = str(argument).partition("=")[0]
+            if flag in {f"--adaptive-eval-{name}" for name in REPORTS} and not hasattr(config, "workerinput"):
+                raise pytest.UsageError(f"{flag} without --adaptive-eval: nothing would be written, so add the flag")
         self.required = bool(config.getini("adaptive_eval_required"))
         self.files: list[str] = []
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_adaptive_eval.config import Settings
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["check_outputs", "clear_outputs"]
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.config import Settings
+
+__all__ = ["check_outputs", "clear_outputs", "outputs"]
 
 #: How each report begins, white space apart and in lower case.
 _HEADS = {"record": rb'{"run":', "junit": rb"<\?xml", "html": rb"<!doctypehtml>"}
@@ -20,7 +24,7 @@ _HEADS = {"record": rb'{"run":', "junit": rb"<\?xml", "html": rb"<!doctypehtml>"
 _HEAD = 200
 
 
-def _outputs(settings: Settings) -> dict[str, Path]:
+def outputs(settings: Settings) -> dict[str, Path]:
     """The reports that are wanted, by the end of their flag's name."""
     wanted = {"record": settings.record, "junit": settings.junit, "html": settings.html}
     return {name: path for name, path in wanted.items() if path is not None}
@@ -35,7 +39,7 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
         Two reports go to one file, or one to the baseline's.
     """
     folder = config.invocation_params.dir
-    named = {f"--adaptive-eval-{name}": path for name, path in _outputs(settings).items()}
+    named = {f"--adaptive-eval-{name}": path for name, path in outputs(settings).items()}
     if (xml := getattr(config.option, "xmlpath", None)) is not None:
         named["--junitxml"] = folder / os.path.expandvars(Path(xml).expanduser())
     if settings.baseline is not None:
@@ -49,15 +53,20 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
             raise ConfigError(f"{other} and {flag} both name {path}: one would be lost, so give each a file of its own")
 
 
-def clear_outputs(settings: Settings) -> None:
+def clear_outputs(paths: Mapping[str, Path]) -> None:
     """Take reports of an earlier run out of the way: a run that dies must not seem to have passed.
+
+    Parameters
+    ----------
+    paths : mapping of str to Path
+        See `outputs`.
 
     Raises
     ------
     pytest.UsageError
         Something else lies there, or nothing can be written there.
     """
-    for name, path in _outputs(settings).items():
+    for name, path in paths.items():
         try:
             path = path.resolve()  # a link stays, what it points to goes
             if path.exists() and not path.is_file():

@@ -438,3 +438,21 @@ def test_a_verdict_of_a_fixture_that_is_asked_for_late(project: Any) -> None:
         """)
     assert project.run().ret == 0
     assert project.outcomes() == [("test_late", "FAIL")]
+
+
+@pytest.mark.parametrize("mistake", ["seed", "conftest", "option"])
+def test_no_report_of_an_earlier_run_outlives_a_mistake_at_the_start(project: Any, mistake: str) -> None:
+    assert project.run("--adaptive-eval-record=r.json").ret == 0
+    assert (project.path / "r.json").exists()
+    flags = {"seed": ["--adaptive-eval-seed=-3"], "option": ["--no-such-option"]}.get(mistake, [])
+    if mistake == "conftest":
+        (project.path / "conftest.py").write_text("import nope\n")
+    assert project.spawn("--adaptive-eval-record=r.json", *flags).ret == pytest.ExitCode.USAGE_ERROR
+    assert not (project.path / "r.json").exists()
+
+
+@pytest.mark.parametrize("name", ["record", "junit", "html"])
+def test_a_report_without_a_run(project: Any, name: str) -> None:
+    result = project.run(f"--adaptive-eval-{name}=report", active=False)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"--adaptive-eval-{name} without --adaptive-eval" in result.stderr.str()
