@@ -62,8 +62,20 @@ class SubjectIdentity:
 
     @property
     def decoding_hash(self) -> str:
-        """First 16 hex digits of SHA-256 over the decoding settings."""
-        return hashlib.sha256(json.dumps(dict(self.decoding), sort_keys=True).encode()).hexdigest()[:16]
+        """First 16 hex digits of SHA-256 over the decoding settings.
+
+        Raises
+        ------
+        ConfigError
+            They are no JSON data.
+        """
+        try:
+            text = json.dumps(dict(self.decoding), sort_keys=True)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"the decoding settings of {self.name!r} are no JSON data ({error}): give texts, numbers, lists, dicts"
+            ) from None
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_json(self) -> dict[str, Any]:
         """For the record."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Status
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.models.endpoint_chat import read_reply
 from pytest_adaptive_eval.models.endpoint_secrets import from_environment
@@ -100,10 +101,12 @@ def connect(
     check_count("concurrency", concurrency)
     check_count("retries", retries, least=0)
     for name, number in (("timeout", timeout), ("rate", rate)):
-        if number is not None and not 0.0 < number < math.inf:
+        if number is not None and not (isinstance(number, int | float) and 0.0 < number < math.inf):
             raise ConfigError(f"{name} is {number!r}, expected a number above 0")
-    if not 0.0 <= temperature < math.inf:
+    if not (isinstance(temperature, int | float) and 0.0 <= temperature < math.inf):
         raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
+    if not isinstance(extra, Mapping | None):
+        raise ConfigError(f"extra is {extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
     settings = dict(extra or {})
     if wrong := sorted(_OURS & set(settings)):
         raise ConfigError(f"extra sets {', '.join(wrong)}, which is not left to it; remove it there")
@@ -130,6 +133,12 @@ def connect(
     except BaseException:
         wire.close()
         raise
+    if listed and told is None:
+        names = ", ".join(f"{name!r:.60}" for name in listed[:5])
+        warnings.warn(
+            AdaptiveEvalWarning(f"{base} lists {names} and not {model}, and answers to that name all the same"),
+            stacklevel=2,
+        )
     identity = SubjectIdentity(
         model,
         hashlib.sha256(json.dumps([base, model, told, revision], sort_keys=True).encode()).hexdigest(),
@@ -185,7 +194,7 @@ def _check_proxy(proxy: str | None) -> None:
     try:
         parts = urlsplit(proxy or "http://none")
         sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
+    except (TypeError, ValueError, AttributeError):
         sound = False
     if not sound:
         raise ConfigError("proxy is no URL of a proxy; expected http://HOST:PORT")  # not shown: it may hold a password

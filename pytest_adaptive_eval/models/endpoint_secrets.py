@@ -6,6 +6,7 @@ import base64
 import json
 import logging
 import os
+import re
 from urllib.parse import quote, unquote, urlsplit
 
 from pytest_adaptive_eval.errors import ConfigError
@@ -49,6 +50,11 @@ def from_environment(variable: str) -> Secret | None:
     """
     if not variable:
         return None
+    if not re.fullmatch(r"[A-Za-z_]\w*", variable):
+        raise ConfigError(
+            "key_env is no name of an environment variable (and is not shown, since it may be the key itself): write "
+            'key_env = "API_KEY", and put the key into the variable API_KEY'
+        )
     value = os.environ.get(variable, "").strip()
     fault = ""
     if not value:

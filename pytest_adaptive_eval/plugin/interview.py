@@ -330,11 +330,13 @@ class Interview(pytest.Function):
                     f"{self.evaluation.name}: samples and repeat ask an item anew, and {name!r} has one recorded "
                     "answer to it: remove samples and repeat, or ask a model"
                 )
+        identity = self._identity
         if name in known:
-            self._identity = known[name].identity
+            identity = known[name].identity
         elif subject is not None:
-            self._identity = SubjectIdentity(getattr(subject, "__name__", type(subject).__name__))
-        self._decoding = self._identity.decoding_hash
+            identity = SubjectIdentity(getattr(subject, "__name__", type(subject).__name__))
+        self._decoding = identity.decoding_hash  # refused before it is taken up, where it is none
+        self._identity = identity
         for file in self._baselines().values():
             file.check(decoding=self._decoding, prompt=self._code)
         if not self._identity.checkpoint:

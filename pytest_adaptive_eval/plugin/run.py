@@ -105,8 +105,9 @@ def _options(lines: list[str]) -> dict[str, Any]:
     try:
         return tomllib.loads("\n".join(lines))
     except ValueError as error:  # of TOML, or of a number with thousands of digits
+        names = ", ".join(line.partition("=")[0].strip() for line in lines)  # a value may be a secret
         raise ConfigError(
-            f'adaptive_eval_model_options is {lines!r}, expected lines such as key_env = "API_KEY" ({error})'
+            f'adaptive_eval_model_options sets {names}, expected lines such as key_env = "API_KEY" ({error})'
         ) from None
 
 

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.core.item import Item, Status
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.models import load_agent, load_subject
 from pytest_adaptive_eval.models.agent import Agent, Message
 from pytest_adaptive_eval.models.base import Subject, Usage
@@ -338,6 +338,11 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
         ({"extra": {"n": 2, "stream": True}}, "extra sets n, stream"),
         ({"proxy": "127.0.0.1:8080"}, "proxy is no URL"),
         ({"proxy": "http://me:hunter2@:x"}, "proxy is no URL"),
+        ({"proxy": ["http://me:hunter2@h"]}, "proxy is no URL"),
+        ({"key_env": "sk-hunter2"}, "key_env is no name of an environment variable (and is not shown"),
+        ({"timeout": "3"}, "timeout is '3', expected a number above 0"),
+        ({"temperature": "0"}, "temperature is '0', expected a number of at least 0"),
+        ({"extra": [1]}, "extra is [1], expected settings by name"),
         ({"key_env": "NO_SUCH_VARIABLE_HERE"}, "'NO_SUCH_VARIABLE_HERE', which is not set"),
     ],
 )
@@ -383,6 +388,16 @@ def test_a_model_that_is_not_there() -> None:
         pytest.raises(ConfigError, match=r"it lists 'model-0', .*'model-9', \.\.\.\): mend the name of the model"),
     ):
         EndpointSubject.load(running.url, MODEL)
+
+
+def test_a_server_that_answers_to_any_name_is_warned_of() -> None:
+    with (
+        serving(listing=replies({"data": [{"id": "other"}]})) as running,
+        pytest.warns(
+            AdaptiveEvalWarning, match=f"lists 'other' and not {MODEL}, and answers to that name all the same"
+        ),
+    ):
+        EndpointSubject.load(running.url, MODEL).close()
 
 
 def test_a_server_that_streams_garbage_is_refused_before_the_first_item() -> None:

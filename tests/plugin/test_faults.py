@@ -456,3 +456,18 @@ def test_a_report_without_a_run(project: Any, name: str) -> None:
     result = project.run(f"--adaptive-eval-{name}=report", active=False)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert f"--adaptive-eval-{name} without --adaptive-eval" in result.stderr.str()
+
+
+def test_decoding_settings_that_are_no_data(project: Any) -> None:
+    project.toy(identity="'toy', 'hash', {'dtype': object()}")
+    assert project.run().ret == pytest.ExitCode.USAGE_ERROR
+    assert "the decoding settings of 'toy' are no JSON data" in project.record["interviews"][0]["error"]
+    assert not project.asked
+
+
+def test_options_of_a_model_that_are_no_toml_are_not_shown(project: Any) -> None:
+    project.ini('adaptive_eval_model_options =\n    proxy = "http://me:hunter2@h"\n    key_env = \n')
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "adaptive_eval_model_options sets proxy, key_env, expected lines such as" in result.stderr.str()
+    assert "hunter2" not in result.stderr.str() + result.stdout.str()
