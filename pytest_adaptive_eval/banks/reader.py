@@ -129,6 +129,8 @@ def parse_item(
     for message in data.get("messages", []):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
             raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
+        if not isinstance(message["content"], str | list):
+            raise BankError(f"{where}: the content {message['content']!r:.80} of a message, expected a text or parts")
     for image in data.get("images", []):
         path = PurePosixPath(image)
         if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
@@ -148,6 +150,9 @@ def parse_item(
     elif not (textless or data.get("answer")):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     prompt, meta = data.get("prompt", ""), data.get("meta", {})
+    cap = meta.get("max_tokens", 1)
+    if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
+        raise BankError(f"{where}: meta.max_tokens is {cap!r:.80}, expected a whole number of at least 1")
     if EXPRESSION in meta and MARKED not in meta:
         meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
     item = Item(

@@ -327,5 +327,6 @@ def crash_line(report: pytest.TestReport) -> str:
     if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
         return str(plain(report.longrepr[2].removeprefix("Skipped: ")))
     crash = getattr(report.longrepr, "reprcrash", None)
-    text = getattr(crash, "message", None) or str(report.longrepr or "")
+    unknown = getattr(report.longrepr, "errorstring", None)  # of a fixture that is not there
+    text = getattr(crash, "message", None) or unknown or str(report.longrepr or "")
     return str(plain(next((line for line in text.splitlines() if line.strip()), report.outcome)))

@@ -149,6 +149,12 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
         ({"id": "a[1]", "prompt": "p", "answer": "x"}, "cannot name a test"),
         ({"prompt": "p", "answer": "x"}, "id ''"),
         ({"id": "a", "answer": "x"}, "asks nothing"),
+        (
+            {"id": "a", "prompt": "p", "answer": "x", "meta": {"max_tokens": "3"}},
+            "meta.max_tokens is '3', expected a who",
+        ),
+        ({"id": "a", "prompt": "p", "answer": "x", "meta": {"max_tokens": 0}}, "meta.max_tokens is 0, expected a who"),
+        ({"id": "a", "answer": "x", "messages": [{"role": "user", "content": 7}]}, "the content 7 of a message"),
         ({"id": "a", "prompt": "p"}, "has no answer"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "fuzzy"}, "grader 'fuzzy' is not known"),
         ({"id": "a", "prompt": "p", "answer": "(", "grader": "regex"}, "no regular expression"),

@@ -471,3 +471,11 @@ def test_options_of_a_model_that_are_no_toml_are_not_shown(project: Any) -> None
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "adaptive_eval_model_options sets proxy, key_env, expected lines such as" in result.stderr.str()
     assert "hunter2" not in result.stderr.str() + result.stdout.str()
+
+
+def test_a_fixture_that_is_not_there_is_named(project: Any) -> None:
+    project.tests(
+        (project.path / "test_it.py").read_text().replace("item, model", "item, mdl").replace("model.", "mdl.")
+    )
+    assert project.run().ret == 1
+    assert "could not be set up: fixture 'mdl' not found" in project.record["interviews"][0]["error"]
