@@ -26,7 +26,7 @@ from pytest_adaptive_eval.plugin.account import relative
 from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.exchange import Planned
 from pytest_adaptive_eval.plugin.interview import Interview
-from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, is_placeholder, question
+from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, crash_line, is_placeholder, question
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.reports.text import guard
@@ -222,6 +222,17 @@ class Collection:
         if sign and number.isdecimal() and int(number) > 1 and item in bank.ids and name not in bank.ids:
             return bank.items[bank.index(item)], int(number) - 1
         return bank.items[bank.index(name)], 0
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Refuse files that skip themselves and speak of evaluations: their gates would not be missed."""
+        path = self.config.rootpath / report.nodeid
+        if report.skipped and path.is_file() and MARKER.encode() in path.read_bytes():
+            self.mistake(
+                ConfigError(
+                    f"{report.nodeid} speaks of {MARKER} and is skipped as a whole ({crash_line(report)}): its gates "
+                    "would be missing; leave the file out with --ignore if they are not to count"
+                )
+            )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:

@@ -10,12 +10,23 @@ import pytest
 
 from pytest_adaptive_eval import config as assembly
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.plugin.gates import Results
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
 
-__all__ = ["NO_MODEL", "STATE", "adaptive_eval", "check_scope", "may_read_flags", "model", "model_function", "subject"]
+__all__ = [
+    "NO_MODEL",
+    "STATE",
+    "adaptive_eval",
+    "check_scope",
+    "may_read_flags",
+    "model",
+    "model_function",
+    "subject",
+    "who_answers",
+]
 
 STATE: pytest.StashKey[AdaptiveEval] = pytest.StashKey()
 
@@ -62,6 +73,20 @@ def check_scope(node: pytest.Function, name: str, where: str) -> None:
             f"{where}: the fixture {name!r} has scope {definitions[-1].scope!r} and would load the model for every "
             'question: write @pytest.fixture(scope="module") or a wider one'
         )
+
+
+def who_answers(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
+    """The fixture of a question that is its model: its name, its value, and who that says it is."""
+    known = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
+    name = "model" if "model" in known else next(iter(known), "model")
+    subject = funcargs.get(name)
+    if name in known:
+        return name, subject, known[name].identity
+    return (
+        name,
+        subject,
+        SubjectIdentity("" if subject is None else getattr(subject, "__name__", type(subject).__name__)),
+    )
 
 
 def may_read_flags(definitions: Sequence[Any], known: Any) -> bool:

@@ -37,7 +37,7 @@ from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
-from pytest_adaptive_eval.plugin.fixtures import check_scope
+from pytest_adaptive_eval.plugin.fixtures import check_scope, who_answers
 from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.plugin.recording import costs_of, noise_notes, recorded, source_hash
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
@@ -319,9 +319,8 @@ class Interview(pytest.Function):
     def bind(self, funcargs: dict[str, Any]) -> None:
         """Learn who answers, once the first question's fixtures are set up, and open the journal."""
         self._bound = True
-        known = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
-        name = next(iter(known), "model") if "model" not in known else "model"
-        self._subject = subject = funcargs.get(name)
+        name, subject, identity = who_answers(funcargs)
+        self._subject = subject
         self._spent = subject.usage if isinstance(subject, Subject) else Usage()
         if isinstance(subject, Subject):
             check_scope(self, name, self.evaluation.name)
@@ -330,11 +329,6 @@ class Interview(pytest.Function):
                     f"{self.evaluation.name}: samples and repeat ask an item anew, and {name!r} has one recorded "
                     "answer to it: remove samples and repeat, or ask a model"
                 )
-        identity = self._identity
-        if name in known:
-            identity = known[name].identity
-        elif subject is not None:
-            identity = SubjectIdentity(getattr(subject, "__name__", type(subject).__name__))
         self._decoding = identity.decoding_hash  # refused before it is taken up, where it is none
         self._identity = identity
         for file in self._baselines().values():

@@ -322,7 +322,7 @@ def _grades(function: Callable[..., object]) -> bool:
     return False
 
 
-def crash_line(report: pytest.TestReport) -> str:
+def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     """First line of what a report says, without the traceback."""
     if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
         return str(plain(report.longrepr[2].removeprefix("Skipped: ")))

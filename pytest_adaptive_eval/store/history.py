@@ -174,6 +174,7 @@ class History:
         if record is None:
             if file.path.parent.name == "runs":  # where nothing else belongs, so that one is lost
                 self.unread.append(f"{file.key} is no whole record: restore or remove it")
+                return None
             return ""
         brief = [replace(interview, administrations=[]) for interview in record.interviews]
         studies = [replace(study, account={}) for study in record.studies]

@@ -301,3 +301,23 @@ def test_a_grader_of_ones_own(lab: Any) -> None:
     )
     assert lab.run().ret == 0
     assert lab.record["interviews"][0]["administrations"][0]["score"] == 0.25
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+@pytest.mark.parametrize(
+    "skip", ["pytest.importorskip('no_such_module')", "pytest.skip('not here', allow_module_level=True)"]
+)
+def test_a_file_of_gates_that_skips_itself(project: Any, skip: str, workers: tuple[str, ...]) -> None:
+    text = "def test_other(adaptive_eval):\n    assert adaptive_eval['toy'].accuracy.at_least(0.9)\n"
+    (project.path / "test_skipped.py").write_text(f"import pytest\n{skip}\n{text}")
+    (project.path / "test_plain.py").write_text(
+        "import pytest\npytest.skip('no business of ours', allow_module_level=True)\n"
+    )
+    result = project.spawn(*workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert (
+        "test_skipped.py speaks of adaptive_eval and is skipped as a whole ("
+        in result.stdout.str() + result.stderr.str()
+    )
+    assert not project.asked
+    assert project.spawn("--ignore=test_skipped.py", *workers).ret == 0
