@@ -9,6 +9,7 @@ from typing import Any
 _NAMES = {
     "AdaptiveEvalError": "errors",
     "AdaptiveEvalWarning": "errors",
+    "Completion": "models.base",
     "Condition": "core.conditions",
     "Estimate": "core.estimation",
     "Item": "core.item",

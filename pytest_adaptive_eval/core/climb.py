@@ -54,6 +54,9 @@ def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
     return [scores[order][level == n] for n in range(int(level[-1]) + 1)]
 
 
+_NO_LAST = "last_level needs a climb, and width asks where the area profits most: remove width"
+
+
 @dataclass(frozen=True, slots=True)
 class Climb:
     """All questions of a level, then those of the next, until a level's accuracy is at most `stop_at` (MACEval).
@@ -116,10 +119,14 @@ class Climb:
         """Stop at the first level that is failed, and when the last one is passed."""
         return _LevelFailed(self, cap)
 
+    def check(self, metric: str) -> None:
+        """Refuse a metric that this way of asking cannot tell."""
+        if metric == "auc" and self.settle:
+            raise ConfigError("auc needs all questions of each level, and settle leaves some out: remove settle")
+
     def area(self, ladder: Ladder, confidence: float) -> Interval:
         """See `Ladder.interval`."""
-        if self.settle:
-            raise ConfigError("auc needs all questions of each level, and settle leaves some out: remove settle")
+        self.check("auc")
         return ladder.interval(confidence)
 
     def last(self, ladder: Ladder, confidence: float) -> Interval:
@@ -191,9 +198,14 @@ class AdaptiveClimb:
         """See `Schedule.interval`."""
         return self.schedule(ladder.cap, confidence).interval([level.tolist() for level in ladder.scores])
 
+    def check(self, metric: str) -> None:
+        """Refuse a metric that this way of asking cannot tell."""
+        if metric == "last_level":
+            raise ConfigError(_NO_LAST)
+
     def last(self, ladder: Ladder, confidence: float) -> Interval:  # noqa: ARG002
         """Not to be told."""
-        raise ConfigError("last_level needs a climb, and width asks where the area profits most: remove width")
+        raise ConfigError(_NO_LAST)
 
     def to_json(self) -> Mapping[str, Any]:
         """All settings."""

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.baseline import read_baseline
 from pytest_adaptive_eval.config import Around, CodeRunner, EvalSpec, StudySpec, TaskGraders
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.study import StudyCondition
@@ -281,6 +282,8 @@ class Collection:
                     self._plan_study(condition, interview)
                     continue
                 condition.check(interview.evaluation.bank, climbed=interview.evaluation.policy.stop == "level")
+                if isinstance(way := interview.evaluation.policy.selector, Climb | AdaptiveClimb):
+                    way.check(condition.metric)
                 why = interview.evaluation.policy.design_based
                 if why and not condition.by_level and not condition.by_rank:
                     raise ConfigError(f"{interview.evaluation.name}: this interview cannot feed a gate: {why}")
