@@ -34,6 +34,7 @@ Ints = NDArray[np.int64]
 SETTLING_BATCH = 5
 #: Of the bets that settle a level.
 SETTLING_CONFIDENCE = 0.95
+_NO_LAST = "last_level needs a climb, and width asks where the area profits most: remove width"
 
 
 def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
@@ -52,9 +53,6 @@ def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
     order = np.argsort(items, kind="stable")
     level = items[order] // queries
     return [scores[order][level == n] for n in range(int(level[-1]) + 1)]
-
-
-_NO_LAST = "last_level needs a climb, and width asks where the area profits most: remove width"
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,10 +188,16 @@ def standard_error(log: DesignLog) -> float:
 
 
 def mean_of_draws(log: DesignLog) -> float:
-    """Accuracy by the weighted mean of the one-draw estimates, within what the scores known allow."""
+    """Accuracy by the weighted mean of the one-draw estimates, within what the scores known allow.
+
+    Of uniform draws from a bank that tells nothing of its items it is the share of right answers.
+    """
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
-    middle = log.with_missing_as(0.5)
-    estimate = float(_weights(middle) @ middle.totals)
+    middle, left = log.with_missing_as(0.5), log.size - np.arange(len(log))
+    if np.allclose(log.propensities * left, 1.0, rtol=1e-9) and np.allclose(log.rest, left * log.predictions):
+        estimate = log.size * float(middle.scores.mean())
+    else:
+        estimate = float(_weights(middle) @ middle.totals)
     return float(np.clip(estimate, wrong.scores.sum(), right.scores.sum() + log.size - len(log))) / log.size
 
 

@@ -158,15 +158,20 @@ def test_missing_scores_are_bounded_from_both_sides():
 
 
 def test_the_mean_of_draws_by_hand():
-    # one-draw estimates of the total of 4 items: 0 + 2 + (1 - .5) * 4 = 4, and 1 + 1.5 + (0 - .5) * 3 = 1
-    log = uniform_log([1.0, 0.0], 4)
+    # one-draw estimates of the total of 4 items: 0 + 2.2 + (1 - .5) * 4 = 4.2, and 1 + 1.5 + (0 - .5) * 3 = 1
+    log = replace(uniform_log([1.0, 0.0], 4), rest=np.array([2.2, 1.5]))
     weights = np.array([1 / 4.0, 1 / 2.25])
-    expected = float(weights @ np.array([4.0, 1.0]) / weights.sum())
+    expected = float(weights @ np.array([4.2, 1.0]) / weights.sum())
     assert mean_of_draws(log) == pytest.approx(expected / 4)
-    assert mean_of_draws(uniform_log([1.0, 1.0, 1.0], 4)) == 1.0  # within what is certain
-    assert mean_of_draws(uniform_log([1.0, np.nan], 4)) == pytest.approx(
-        min(float(weights @ np.array([4.0, 1.0 + 1.5 + 0.0]) / weights.sum()), 4.0) / 4
+    assert mean_of_draws(replace(log, scores=np.array([1.0, np.nan]))) == pytest.approx(
+        min(float(weights @ np.array([4.2, 1.0 + 1.5 + 0.0]) / weights.sum()), 4.0) / 4
     )
+
+
+def test_the_mean_of_uniform_draws_without_predictions_is_their_share():
+    assert mean_of_draws(uniform_log([1.0, 0.0, 1.0], 40)) == pytest.approx(2 / 3)
+    assert mean_of_draws(uniform_log([1.0, np.nan], 4)) == pytest.approx(0.75)
+    assert mean_of_draws(uniform_log([0.0, 0.0, 1.0], 3)) == pytest.approx(1 / 3)
 
 
 def test_deterministic_draws_have_no_interval():
