@@ -100,16 +100,17 @@ def rescore(
     void = [*(again.old.error for again in work.values()), *(study.error for study in record.studies)]
     passed = all(gate.holds for gate in verdicts) and not any(void)
     passed = passed and any(gate.outcome is Outcome.PASS for gate in verdicts)
-    missing = [] if gates else list(record.extra.get("missing") or ())  # which no answer is there to judge by
+    # what no answer is there to judge by, unless other gates are asked for
+    left = {} if gates else {name: record.extra[name] for name in ("missing", "deselected") if record.extra.get(name)}
     made = RunRecord(
         run,
         now.astimezone(UTC).isoformat(timespec="milliseconds"),
         versions=dict(record.versions),
-        exit_status=0 if passed and not missing else 1,
+        exit_status=0 if passed and "missing" not in left else 1,
         interviews=[_new_record(again) for again in work.values()],
         studies=record.studies,
         gates=verdicts,
-        extra={"rescored_from": record.run, **({"missing": missing} if missing else {})},
+        extra={"rescored_from": record.run, **left},
     )
     made.warn()
     return made

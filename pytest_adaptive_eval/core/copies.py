@@ -56,6 +56,10 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
     statuses = [1 if record.exit_status is None else record.exit_status for record in records]
     out.exit_status = max(statuses)
     out.extra["merged"] = [record.run for record in records]
+    judged = {gate.nodeid for gate in out.gates}
+    left_out = dict.fromkeys(nodeid for record in records for nodeid in record.extra.get("deselected") or ())
+    if left := [nodeid for nodeid in left_out if nodeid not in judged]:
+        out.extra["deselected"] = left
     out.warn()
     return out
 

@@ -43,6 +43,9 @@ _COLUMNS = {
     "down": "down",
     "up": "up",
 }
+#: Said where other gates were found than those that judged.
+_DESELECTED = "gates that were deselected did not judge this promotion"
+_ALL = "run them too, without -k, -m, --lf or --deselect"
 #: Said where nothing but peers' opinion promotes.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
@@ -428,13 +431,16 @@ class RunRecord(_Json):
 
     def warn(self) -> None:
         """Set `warnings`, once everything else is known."""
+        self.warnings = []
+        if not self.promote:
+            return
+        if left_out := self.extra.get("deselected"):
+            self.warnings.append(f"{_DESELECTED}: {', '.join(map(str, left_out))}; {_ALL}")
         opinions = {name for study in self.studies if study.kind == "peers" for name in (study.name, study.nodeid)}
         passed = [gate for gate in self.gates if gate.verdict.get("outcome") == Outcome.PASS]
-        if self.promote and all(gate.interview in opinions for gate in passed):
+        if all(gate.interview in opinions for gate in passed):
             names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
-            self.warnings = [f"{_OPINION} ({names}); {_ADVICE}"]
-        else:
-            self.warnings = []
+            self.warnings.append(f"{_OPINION} ({names}); {_ADVICE}")
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -127,6 +127,8 @@ class Account:
                 skipped = " (skipped: leave out by -k or -m what is not to count)" if self._skipped & {*missing} else ""
                 self._complaints.append(f"no result from {', '.join(missing)}{skipped}")
             status = status or int(pytest.ExitCode.TESTS_FAILED)
+        if left_out := self.state.exchange.deselected():
+            self.run.extra["deselected"] = left_out
         sound = status == pytest.ExitCode.OK
         outcomes = [gate.verdict.get("outcome") for gate in self.run.gates]
         if any(gate.verdict.get("notice") for gate in self.run.gates) and Outcome.PASS not in outcomes:

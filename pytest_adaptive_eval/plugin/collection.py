@@ -242,6 +242,7 @@ class Collection:
             if (gate_rules.is_gate(item) or isinstance(item, Study)) and item.get_closest_marker(MARKER) is None:
                 item.add_marker(MARKER)
                 self._marked.add(item)
+        gates = [item for item in items if gate_rules.is_gate(item)]
         yield
         state = self.state
         # an evaluation that a gate names may be one of those with a mistake
@@ -259,7 +260,8 @@ class Collection:
             items[:] = gate_rules.order(items, state.wants)
             self._not_deselected(set(items) - kept)
             ours = [i for i in items if isinstance(i, Interview | Study) or i in state.wants]
-            state.exchange.plan([self._planned(item) for item in ours])
+            left_out = [item.nodeid for item in gates if item not in kept]
+            state.exchange.plan([self._planned(item) for item in ours], left_out)
             if state.worker:  # whose output nobody sees
                 state.exchange.tell(self.pytest_report_collectionfinish(items))
             if state.exchange.planned() and not self.config.option.collectonly:

@@ -53,6 +53,7 @@ class Exchange:
         self._folder = Path(folder) if folder else None
         self._made = False
         self._plan: list[Planned] = []
+        self._deselected: list[str] = []
 
     def make(self) -> str:
         """Make the folder, on the controller."""
@@ -80,14 +81,19 @@ class Exchange:
         path = self._path(name)
         return json.loads(path.read_text()) if path is not None and path.exists() else None
 
-    def plan(self, planned: list[Planned]) -> None:
-        """Say which interviews and gates this run must account for, in their order."""
-        self._plan = planned
+    def plan(self, planned: list[Planned], deselected: list[str]) -> None:
+        """Say which interviews and gates this run must account for, in their order, and which gates it will not ask."""
+        self._plan, self._deselected = planned, deselected
         self._put("plan", planned)
+        self._put("deselected", deselected)
 
     def planned(self) -> list[Planned]:
         """What `plan` said, here or on a worker."""
         return self._plan or [Planned(*entry) for entry in self._get("plan") or ()]
+
+    def deselected(self) -> list[str]:
+        """Gates that were found and are not asked, here or on a worker."""
+        return self._deselected or self._get("deselected") or []
 
     def tell(self, lines: list[str]) -> None:
         """Say what the controller should print."""

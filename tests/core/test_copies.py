@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from climbs import bare, run
 
 from pytest_adaptive_eval.core.copies import copied_from, merged, sources_of
@@ -33,3 +35,18 @@ def test_names_that_several_runs_share_become_readable() -> None:
     assert len(set(councils)) == 5
     judged = [gate.interview for gate in found.gates]
     assert (judged[::2], judged[1::2]) == (texts, councils)
+
+
+def test_a_gate_that_one_job_left_out_and_another_judged_is_not_missed() -> None:
+    halves = [run(day, bare()) for day in (1, 2)]
+    for record, mine, others in zip(halves, ("a", "b"), (["b", "c"], ["a"]), strict=True):
+        record.exit_status, record.extra["deselected"] = 0, others
+        record.gates = [GateRecord(mine, mine, "text", {"outcome": "PASS"})]
+        record.warn()
+        assert f": {', '.join(others)};" in record.warnings[0]
+    both = merged(halves, "m")
+    assert both.extra["deselected"] == ["c"]
+    assert ": c;" in both.warnings[0]
+    both = merged([halves[0], replace(halves[1], exit_status=1)], "m")
+    assert both.extra["deselected"] == ["c"]
+    assert both.warnings == [], "nothing is promoted"

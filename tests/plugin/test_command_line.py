@@ -269,8 +269,15 @@ def test_gates_come_after_their_interviews_only(lab: Any) -> None:
     result = lab.run("--collect-only", "-q")
     names = [line.split("::")[1] for line in result.outlines if "::" in line]
     assert names == ["test_one[aeval:one]", "test_one_gate", "test_two[aeval:two]", "test_computed", "test_two_gate"]
-    assert lab.run("-k", "one_gate").ret == 0
+    result = lab.run("-k", "one_gate")
+    assert result.ret == 0
     assert [i["name"] for i in lab.record["interviews"]] == ["one"]
+    (warning,) = lab.record["warnings"]
+    assert warning.startswith("gates that were deselected did not judge this promotion: ")
+    assert ": test_it.py::test_computed, test_it.py::test_two_gate; " in warning
+    assert "WARNING: gates that were deselected" in result.stdout.str()
+    assert lab.run().ret == 0
+    assert lab.record["warnings"] == []
 
 
 def test_reruns_by_another_plugin(lab: Any) -> None:

@@ -88,6 +88,7 @@ def test_more_workers_than_items(project: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_a_selection_and_the_last_failed(suite: Any) -> None:
     suite.spawn("-n2", "-k", "gate_two").assert_outcomes(passed=1, failed=1)
     assert [i["name"] for i in suite.record["interviews"]] == ["two"]
+    assert suite.record["deselected"] == ["test_it.py::test_gate_one", "test_it.py::test_gate_all"]
     suite.spawn("-n2", "--lf").assert_outcomes(passed=1, failed=1)
     assert suite.outcomes() == [("test_gate_two", "FAIL")]
 
