@@ -4,7 +4,8 @@
 from others, looks after every answer, and counts false verdicts with the truth right at the threshold: false PASS
 with the true accuracy at c - 1/N, false FAIL with it at c.  ``items`` counts the questions to a verdict at margins of
 10, 5 and 2 points, against uniform draws without a bank, the oracle's bets and the classical test of fixed size.
-``paired`` does so for a candidate against its baseline, and ``planning`` compares what a gate promises before the first
+``paired`` does so for a candidate against its baseline, against the unpaired gate and the bets of one who knows how
+likely every item is to flip, and ``planning`` compares what a gate promises before the first
 question with what happens.  The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -35,6 +36,7 @@ from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 NAMES = {"AI2D": "AI2D_TEST.csv.gz", "MMMU": "MMMU_DEV_VAL.csv.gz"}
 DECIDE = POLICIES["decide"]
 UNIFORM = replace(DECIDE, selector=SELECTORS["random"], floor=0.0)
@@ -233,7 +235,31 @@ def flipped(base: Array, p: Array, share: float, even: bool, rng: np.random.Gene
     return out
 
 
-def paired(seeds: int, model: Model, pool: str) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownFlips(Baseline):
+    """A baseline to one who knows how likely each item is to flip."""
+
+    flips: Array = field(kw_only=True)
+
+    @classmethod
+    def of(cls, base: Array, p: Array, share: float, even: bool) -> KnownFlips:
+        """The chances under `flipped`, but for its drawing without replacement."""
+        weight = np.ones_like(p) if even else p * (1 - p)
+        half, flips = share * len(base) / 2, np.zeros(len(base))
+        for side in (base == 0, base == 1):
+            rate = half / weight[side].sum()
+            for _ in range(50):  # no chance is above 1, and they add up to `half`
+                rate *= half / np.minimum(rate * weight[side], 1.0).sum()
+            flips[side] = np.minimum(rate * weight[side], 1.0)
+        return cls("base", base, flips=np.clip(flips, 1e-4, 1 - 1e-4))
+
+    def predicted(self, shapes: Array, items: Ints, scores: Array, model: Array | None = None) -> Array:  # noqa: ARG002
+        """The truth."""
+        found = self.scores * (1 - self.flips) + (1 - self.scores) * self.flips
+        return np.repeat(found[None], len(items), axis=0)
+
+
+def paired(seeds: int, model: Model, pool: str, hindsight: bool) -> None:
     """Questions and error rates of a candidate against its baseline."""
     for name in NAMES:
         responses = read(NAMES[name], "test")
@@ -245,6 +271,7 @@ def paired(seeds: int, model: Model, pool: str) -> None:
             for even in (False, True):
                 rng = np.random.default_rng(3)
                 ours, unpaired, false = [], [], []
+                oracle: dict[float, list[Array]] = {distance: [] for distance in (0.7, 1.0, 1.4, 2.0, 3.0)}
                 for s, base in enumerate(responses):
                     candidates = np.stack([flipped(base, p[s], share, even, rng) for _ in range(seeds)])
                     baseline = Baseline("base", base)
@@ -254,6 +281,10 @@ def paired(seeds: int, model: Model, pool: str) -> None:
                     plain = Claim(claim.total)
                     alone = decided(bank, DECIDE, candidates, "100%", s, plain)
                     unpaired.append(np.where(alone.outcome[:, 0] == 1, alone.at[:, 0], n))
+                    for distance, found_by in oracle.items() if hindsight else ():
+                        knows, bet = KnownFlips.of(base, p[s], share, even), replace(claim, distances=(distance,))
+                        best = decided(bank, DECIDE, candidates, "100%", s, bet, baseline=knows)
+                        found_by.append(np.where(best.outcome[:, 0] == 1, best.at[:, 0], n))
                     loss = round(margin * n) + 1
                     worse = np.stack([flipped(base, p[s], share, even, rng, loss) for _ in range(seeds)])
                     if (worse.sum(axis=1) < claim.total).all():
@@ -269,6 +300,9 @@ def paired(seeds: int, model: Model, pool: str) -> None:
                     f"{np.mean(false) if false else float('nan'):.3f} of {len(false) * seeds}",
                     flush=True,
                 )
+                if hindsight:
+                    least = min(float(np.mean(found_by)) for found_by in oracle.values())
+                    print(f"      oracle's best {least:6.1f}, {least / b:.3f} of the unpaired gate", flush=True)
         siblings(name, bank, responses)
 
 
@@ -339,7 +373,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="models that the bank is calibrated from: the 60 of the paper, or all but the 17 held-out ones",
     )
     parser.add_argument("--margins", nargs="*", type=float, default=[10, 5, 2], help="of items, in points")
-    parser.add_argument("--no-hindsight", action="store_true", help="items without the oracle and the best bets")
+    parser.add_argument("--no-hindsight", action="store_true", help="without the oracle and the best bets")
     parser.add_argument("--share", default="35%", help="of the bank, looked at for errors")
     parser.add_argument("--data", nargs="*", default=list(NAMES), choices=list(NAMES), help="only these")
     parser.add_argument("--every", action="store_true", help="errors of every selector and stop that gates allow")
@@ -351,8 +385,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif options.what == "items":
         margins = [points / 100 for points in options.margins]
         items(options.seeds, options.model, options.pool, margins, not options.no_hindsight)
+    elif options.what == "paired":
+        paired(options.seeds, options.model, options.pool, not options.no_hindsight)
     else:
-        {"paired": paired, "planning": planning}[options.what](options.seeds, options.model, options.pool)
+        planning(options.seeds, options.model, options.pool)
 
 
 if __name__ == "__main__":
