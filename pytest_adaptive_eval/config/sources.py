@@ -103,7 +103,11 @@ def load_model(
     whole = path.rpartition("#")[0] if kind and "#" in path else path
     folder = next((f for f in folders if (f / whole).exists() or (f / path).exists()), None)
     found = spec if folder is None else f"{kind}{folder / path}"
-    return load_subject(found, **options) if kind else load_subject(found, cache=cache, **options)
+    if kind:
+        return load_subject(found, **options)
+    if "cache" in options:
+        raise ConfigError(f"model {spec!r} has no option cache here: hashes of its files are kept in {cache}")
+    return load_subject(found, cache=cache, **options)
 
 
 def _families() -> Mapping[str, TaskFamily]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["check_count", "check_keys"]
+__all__ = ["check_count", "check_decoding", "check_keys"]
 
 
 def check_count(name: str, number: object, least: int = 1) -> None:
@@ -27,6 +28,21 @@ def check_count(name: str, number: object, least: int = 1) -> None:
     """
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise ConfigError(f"{name} is {number!r}, expected a whole number of at least {least}")
+
+
+def check_decoding(temperature: object, seed: object) -> None:
+    """Refuse a temperature that is no number of at least 0, and a seed that is no whole number.
+
+    Raises
+    ------
+    ConfigError
+        Names the setting.
+    """
+    number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    if not (number and 0.0 <= temperature < math.inf):  # type: ignore[operator]
+        raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise ConfigError(f"seed is {seed!r}, expected a whole number")
 
 
 def check_keys(data: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], where: str, table: str = "") -> None:

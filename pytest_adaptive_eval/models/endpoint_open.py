@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from pytest_adaptive_eval.core.checks import check_count
+from pytest_adaptive_eval.core.checks import check_count, check_decoding
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
@@ -103,8 +103,7 @@ def connect(
     for name, number in (("timeout", timeout), ("rate", rate)):
         if number is not None and not (isinstance(number, int | float) and 0.0 < number < math.inf):
             raise ConfigError(f"{name} is {number!r}, expected a number above 0")
-    if not (isinstance(temperature, int | float) and 0.0 <= temperature < math.inf):
-        raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
+    check_decoding(temperature, seed)
     if not isinstance(extra, Mapping | None):
         raise ConfigError(f"extra is {extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
     settings = dict(extra or {})

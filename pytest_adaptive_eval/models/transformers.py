@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from pytest_adaptive_eval.core.checks import check_count
+from pytest_adaptive_eval.core.checks import check_count, check_decoding
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity, Usage, cap_and_sample
@@ -83,8 +83,7 @@ class TransformersSubject(Subject):
         """
         for name, number in (("max_tokens", max_tokens), ("batch_size", batch_size)):
             check_count(name, number)
-        if not 0.0 <= temperature < float("inf"):
-            raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
+        check_decoding(temperature, seed)
         generator = Generator.load(
             folder,
             device=device,

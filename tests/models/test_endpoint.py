@@ -342,6 +342,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
         ({"key_env": "sk-hunter2"}, "key_env is no name of an environment variable (and is not shown"),
         ({"timeout": "3"}, "timeout is '3', expected a number above 0"),
         ({"temperature": "0"}, "temperature is '0', expected a number of at least 0"),
+        ({"seed": "one"}, "seed is 'one', expected a whole number"),
         ({"extra": [1]}, "extra is [1], expected settings by name"),
         ({"key_env": "NO_SUCH_VARIABLE_HERE"}, "'NO_SUCH_VARIABLE_HERE', which is not set"),
     ],

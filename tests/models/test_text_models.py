@@ -413,6 +413,8 @@ def test_a_template_that_does_not_render(checkpoints: Any, tmp_path: Path, templ
         ({"batch_size": 1.5}, "batch_size"),
         ({"temperature": -1.0}, "temperature"),
         ({"temperature": float("nan")}, "temperature"),
+        ({"temperature": "0"}, "temperature is '0', expected a number"),
+        ({"seed": 1.5}, "seed is 1.5, expected a whole number"),
         ({"dtype": "int8"}, "int8"),
         ({"device": "abacus"}, "abacus"),
         ({"speed": 3}, "no option speed; expected device, dtype"),

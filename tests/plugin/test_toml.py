@@ -190,6 +190,9 @@ def test_options_of_the_model(lab: Any) -> None:
     (lab.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\n')
     lab.ini("adaptive_eval_model = replay:answers.jsonl\nadaptive_eval_model_options = max_tokens = 3\n")
     assert "has no option max_tokens" in " ".join(lab.run().stdout.str().split())
+    (lab.path / "empty").mkdir()
+    lab.ini("adaptive_eval_model = empty\nadaptive_eval_model_options = cache = 'here'\n")
+    assert "model 'empty' has no option cache here" in " ".join(lab.run().stdout.str().split())
     lab.ini("adaptive_eval_model_options = max tokens\n")
     assert "expected lines such as key_env" in lab.run().stderr.str()
 
