@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ Ints = NDArray[np.int64]
 SAME_MODEL = 0.75
 #: Items that two subjects must have in common before that is judged: with fewer, strangers may agree by luck.
 FEWEST_COMMON = 30
+#: Scores between 0 and 1 are compared to this part of 1.
+STEPS = 20
 #: To see how far strength can be extrapolated, items are calibrated on this share of the subjects, the weakest or
 #: the strongest, and asked of the rest.
 EXTRAPOLATED = 0.6
@@ -32,16 +35,21 @@ def grouped(responses: Responses, kappa: float = SAME_MODEL) -> Responses:
 
     Two names of one model, one to learn from and one to be tested on, make
     every backtest look better than it is.  Subjects are compared on the items
-    that both have answered, `FEWEST_COMMON` or more.
+    that both have answered, `FEWEST_COMMON` or more; scores between 0 and 1
+    disagree by their distance (kappa with linear weights).
     """
     seen = (~np.isnan(responses.scores)).astype(np.float64)
-    right = np.nan_to_num(responses.scores)
-    wrong = seen - right
     common = np.maximum(seen @ seen.T, 1.0)
-    mean = right @ seen.T / common  # [i, j]: of i on the items that j has answered too
-    agree = (right @ right.T + wrong @ wrong.T) / common
-    chance = mean * mean.T + (1.0 - mean) * (1.0 - mean.T)
-    same = ((agree - chance) > kappa * np.maximum(1.0 - chance, 1e-9)) & (common >= FEWEST_COMMON)
+    scores = np.round(responses.scores * STEPS) / STEPS
+    levels = np.unique(scores[seen > 0])
+    apart, by_chance = np.zeros((2, *common.shape))
+    for low, high in pairwise(levels):  # a distance is the number of levels that lie between, each with its width
+        above = np.where(scores >= high, 1.0, 0.0)
+        below = seen - above
+        mean = above @ seen.T / common  # [i, j]: of i on the items that j has answered too
+        apart += (high - low) * (above @ below.T + below @ above.T) / common
+        by_chance += (high - low) * (mean * (1.0 - mean.T) + (1.0 - mean) * mean.T)
+    same = ((by_chance - apart) > kappa * np.maximum(by_chance, 1e-9)) & (common >= FEWEST_COMMON)
     families = list(responses.families)
     for i, j in zip(*np.nonzero(np.triu(same, 1)), strict=True):
         old, new = families[j], families[i]

@@ -64,6 +64,16 @@ def test_duplicates_are_found_on_the_items_they_share(planted):
     assert len(set(families)) == 21
 
 
+def test_duplicates_are_found_by_fractions():
+    rng = np.random.default_rng(6)
+    scores = rng.random((12, 200)).round(2)
+    near = np.clip(scores[4] + rng.normal(0.0, 0.05, 200), 0.0, 1.0)
+    half = np.full(200, 0.5)
+    families = grouped(named(np.vstack([scores, scores[2], near, half, half]))).families
+    assert families[12:14] == ("m2", "m4")
+    assert len(set(families)) == 14, "constant subjects are no duplicates"
+
+
 def test_nothing_else_changes(planted):
     given = planted(5, 40, 5).responses
     found = grouped(given)
