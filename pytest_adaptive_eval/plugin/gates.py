@@ -34,6 +34,7 @@ __all__ = [
     "needed",
     "order",
     "resolve",
+    "seeks_verdict",
 ]
 
 FIXTURE = "adaptive_eval"
@@ -118,6 +119,12 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCo
             return None
         found.append((name, condition))
     return found or None
+
+
+def seeks_verdict(item: pytest.Item) -> bool:
+    """Whether a gate's source asks for a verdict, in whatever branch."""
+    tree = _source(item.obj) if isinstance(item, pytest.Function) else None
+    return tree is not None and any(isinstance(node, ast.Attribute) and node.attr in KINDS for node in ast.walk(tree))
 
 
 def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:

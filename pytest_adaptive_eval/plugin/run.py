@@ -235,8 +235,12 @@ class AdaptiveEval:
         self._expected.discard(item.nodeid)
         yield
         __tracebackhide__ = False
-        if item.nodeid in self._expected and item.nodeid not in self._verdicts:
-            pytest.fail("the test took a metric and asked for no verdict: call .at_least(...) of it", pytrace=False)
+        if item.nodeid not in self._verdicts:
+            if item.nodeid in self._expected:
+                pytest.fail("the test took a metric and asked for no verdict: call .at_least(...) of it", pytrace=False)
+            if item in self.wants and gate_rules.seeks_verdict(item):
+                todo = "a gate that is not to judge is left out by -k or -m"
+                pytest.fail(f"the test asked for none of the verdicts that its source has: {todo}", pytrace=False)
         for _, verdict, judged in self._verdicts.get(item.nodeid, ()) if self._verdicts else ():
             if not verdict and not judged.told:
                 todo = "write `assert` before it, or read its outcome where it need not hold"

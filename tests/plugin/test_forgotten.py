@@ -260,6 +260,26 @@ def test_a_gate_that_was_skipped_gave_no_result(lab: Any, mark: str) -> None:
     assert lab.run("-k", "not test_gate").ret == 0
 
 
+def test_a_gate_that_asks_in_a_branch_that_is_not_taken(lab: Any) -> None:
+    lab.bank()
+    lab.toy()
+    lab.tests(
+        GATE.format(body="assert accuracy.at_least(0.1)", mark="")
+        + """
+def test_branch(adaptive_eval):
+    if adaptive_eval["toy"].asked > 1000:
+        assert adaptive_eval["toy"].accuracy.at_least(0.9)
+def test_count(adaptive_eval):  # no gate at all
+    assert adaptive_eval["toy"].asked == 30
+"""
+    )
+    result = lab.run()
+    assert result.ret == 1
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(["the test asked for none of the verdicts that its source has: *left out by -k or -m"])
+    assert lab.outcomes() == [("test_gate", "PASS"), ("test_branch", "ERROR")]
+
+
 @pytest.mark.parametrize(
     "body",
     [
