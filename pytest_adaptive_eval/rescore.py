@@ -288,7 +288,11 @@ def _result(again: _Again, family: int) -> SessionResult:
         statuses=old.statuses,
         noise=noise.allowed if noise else 0.0,
         error=old.error,
-        notes=(*bank_notes(bank, drawn=old.policy.get("stop") != "level"), *again.notes, *told),
+        notes=(
+            *bank_notes(bank, str(old.policy.get("selector")), climbed=old.policy.get("stop") == "level"),
+            *again.notes,
+            *told,
+        ),
         planned=tuple(c for c in again.conditions if c.name not in again.absent),
         family=family,
         baselines=again.baselines,

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.checks import check_count, check_keys
 from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
-from pytest_adaptive_eval.core.selection import Selector
+from pytest_adaptive_eval.core.selection import MODES, Selector
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import FIXED_FORM, LADDER, POLICIES, Policy
 from pytest_adaptive_eval.core.stopping import repeats
@@ -277,7 +277,7 @@ class EvalSpec:
                 f"{self.where}: the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it "
                 "with --items ITEMS.jsonl"
             )
-        notes = bank_notes(bank, drawn=policy.levelled is None)
+        notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
         if fixed:
             notes.insert(0, "a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
         return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat)
@@ -406,6 +406,11 @@ class EvalSpec:
                     f"{self.where}: selector {data['selector']!r} is not known; use {', '.join(SELECTORS)}, "
                     f"{AUTOJUDGER}, or install a plugin that provides it"
                 )
+            if isinstance(chosen, type) or not isinstance(chosen, Selector) or chosen.mode not in MODES:
+                raise ConfigError(
+                    f"{self.where}: selector {data['selector']!r}: a plugin gave {chosen!r:.80}, expected an object "
+                    f"with name, mode ({' or '.join(map(repr, MODES))}), needs_calibration and criterion(view)"
+                )
             changes["selector"] = chosen
         if "estimator" in data:
             if data["estimator"] not in ESTIMATORS:
@@ -418,10 +423,10 @@ class EvalSpec:
         return replace(policy, **changes)
 
 
-def bank_notes(bank: ItemBank, *, drawn: bool = True) -> list[str]:
-    """What a reader of any verdict must know of its bank, whose items were drawn, or asked level by level."""
-    if not bank.calibrated and drawn:
-        return ["uncalibrated bank, uniform draws"]
+def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
+    """What a reader of any verdict must know of its bank, whose items a selector drew, or a climb level by level."""
+    if not bank.calibrated and not climbed:
+        return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank"]
     if bank.report.get("trusted") is False:
         return ["the bank failed its quality checks and was written by force"]
     return []

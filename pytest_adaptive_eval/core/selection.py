@@ -28,9 +28,11 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.design import GATE_FLOOR
+from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = [
     "DESIGN",
+    "MODES",
     "ROOMS",
     "Attentive",
     "Openable",
@@ -53,6 +55,8 @@ DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
 ROOMS = 5
 #: tanh(NORMAL z) is 2 Phi(z) - 1, to a hundredth.
 NORMAL = 0.85
+#: What a selector does with its ratings: ask the best, or draw in proportion.
+MODES = ("top", "proportional")
 #: Beyond so many standard deviations one claim is as clear as another.
 CLEAR = 30.0
 #: Criteria whose sum is no more than this tell nothing.
@@ -317,9 +321,31 @@ def _chances(criteria: Array, left: int, floor: float, top: bool, q: Array) -> A
     return q
 
 
+def _criteria(selector: Selector, view: View, gone: Ints) -> Array:
+    """The ratings of a selector, which may be a plugin's, with those of items already drawn as 0.
+
+    Raises
+    ------
+    ConfigError
+        They are no such array: a negative rating would make draws that no
+        verdict may rest on.
+    """
+    found = np.require(selector.criterion(view), np.float64, "W")
+    expected = (len(view.asked), len(view.bank))
+    if found.shape != expected:
+        raise ConfigError(
+            f"selector {selector.name!r}: its criterion has shape {found.shape}, expected (subjects, items), which "
+            f"is {expected} here"
+        )
+    found.put(gone, 0.0)
+    if not (found.min() >= 0.0 and found.max() < np.inf):
+        raise ConfigError(f"selector {selector.name!r}: its criterion must be finite and at least 0 for every item")
+    return found
+
+
 def chances(selector: Selector, view: View, floor: float) -> Array:
     """Chance of each item at the first draw, shape (S, n)."""
-    criteria = selector.criterion(view)
+    criteria = _criteria(selector, view, np.empty(0, dtype=np.int64))
     return _chances(criteria, criteria.shape[1], floor, selector.mode == "top", np.empty(criteria.shape))
 
 
@@ -372,10 +398,11 @@ def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
     found: tuple[Ints, Array] | None = None if shortcut is None else shortcut(view, k)
     if found is not None:
         return found
-    criteria = selector.criterion(view)
-    subjects, n = criteria.shape
+    subjects, n = len(view.asked), len(view.bank)
     start = _starts(subjects * n, n)
-    criteria.put(view.asked + start[:, None], -1.0)
+    gone = view.asked + start[:, None]
+    criteria = _criteria(selector, view, gone)
+    criteria.put(gone, -1.0)
     items = take_highest(criteria, k)[0] - start[:, None]
     return items, view.predicted(items)
 
@@ -401,6 +428,8 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
 
     Raises
     ------
+    ConfigError
+        The selector's criterion is of another shape, negative or not finite.
     ValueError
         `k` is not in 1 ... the number of items left.
     """
@@ -413,13 +442,14 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
         design.fill(np.nan)
         items, design[1] = _highest(selector, view, k)
         return Proposal(items, design)
-    criteria = selector.criterion(view)
     drawn = -1.0 if top else 0.0
     # items as places in the flat (S, n) arrays, which numpy reads and writes faster than pairs of row and column
     start = _starts(subjects * n, n)[:, None]
     gone = np.empty((subjects, t + k), dtype=np.int64)
     np.add(view.asked, start, out=gone[:, :t])
-    criteria.put(gone[:, :t], drawn)
+    criteria = _criteria(selector, view, gone[:, :t])
+    if top:
+        criteria.put(gone[:, :t], drawn)
     if view.lean is not None and not top and floor > GATE_FLOOR:
         criteria, floor = _leaning(criteria, view, view.lean, gone[:, :t], floor), GATE_FLOOR
     p, spread, q, scratch = view.probability, view.hand_over(), view.room(3), view.room(4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,54 @@ def test_a_bank_that_is_none(project: Any) -> None:
     result = project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *: a plugin made 3 of *toy.jsonl, and pytest_adaptive_eval_items gives *"])
+
+
+@pytest.mark.parametrize(
+    ("maker", "problem"),
+    [
+        ("return 5", "a plugin gave 5, expected an object with name, mode ('top' or 'proportional'), *"),
+        ("return Mine", "a plugin gave <class 'conftest.Mine'>, expected an object *"),
+        ("Mine.mode = 'best'; return Mine()", "a plugin gave *, expected an object with name, mode *"),
+        ("Mine.value = -1.0; return Mine()", "its criterion must be finite and at least 0 for every item"),
+        ("Mine.value = float('nan'); return Mine()", "its criterion must be finite and at least 0 for every item"),
+        ("Mine.value = float('inf'); return Mine()", "its criterion must be finite and at least 0 for every item"),
+        ("Mine.shape = (60,); return Mine()", "its criterion has shape (60,), expected (subjects, items), which is *"),
+    ],
+)
+def test_a_selector_that_is_none(project: Any, maker: str, problem: str) -> None:
+    selector = f"""
+        import numpy as np
+        class Mine:
+            name, mode, needs_calibration, value, shape = "mine", "proportional", False, 1.0, None
+            def criterion(self, view):
+                return np.full(self.shape or view.probability.shape, self.value)
+        def pytest_adaptive_eval_selector(name):
+            {maker}
+        """
+    project.toy(more=selector)
+    path = project.path / "test_it.py"
+    path.write_text(path.read_text().replace('"toy.jsonl"', '"toy.jsonl", selector="mine"'))
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = " ".join((result.stdout.str() + result.stderr.str()).split())
+    assert fnmatch(said, f"*selector 'mine': {problem.replace('[', '[[]')}*")
+    assert "PASS" not in said
+
+
+def test_a_selector_may_give_any_array(project: Any) -> None:
+    project.toy(
+        more="""
+        import numpy as np
+        class Mine:
+            name, mode, needs_calibration = "mine", "proportional", False
+            def criterion(self, view):
+                return np.broadcast_to(np.arange(len(view.bank)), view.probability.shape)
+        def pytest_adaptive_eval_selector(name):
+            return Mine()
+        """
+    )
+    path = project.path / "test_it.py"
+    path.write_text(path.read_text().replace('"toy.jsonl"', '"toy.jsonl", selector="mine"'))
+    assert project.run().ret == 0
+    (gate,) = project.record["gates"]
+    assert "uncalibrated bank" in gate["verdict"]["notes"], "the draws are not uniform"
