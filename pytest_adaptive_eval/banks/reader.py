@@ -95,6 +95,8 @@ def parse_item(
     """
     try:
         data = json.loads(text)
+    except UnicodeDecodeError:
+        raise BankError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
     except (ValueError, RecursionError) as error:
         raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
     if not isinstance(data, dict):

@@ -18,8 +18,8 @@ class Interval:
     confidence : float
         Of each one-sided bound; the two-sided interval has 2 * confidence - 1.
     method : str
-        ``exact uniform``, ``design-based``, ``conformal``, ``combined`` or
-        ``model-based``.
+        Where it comes from, as verdicts name it: ``anytime-valid``, ``exact
+        uniform``, ``design-based``, ``conformal``, ``by levels`` ...
     """
 
     estimate: float

@@ -346,6 +346,8 @@ def _decided(result: SessionResult, condition: Condition, own: Sequence[Claim]) 
 
 def _forecast(result: SessionResult, claim: Claim, log: DesignLog, estimate: float) -> str:
     """How many more questions would probably decide, were the truth where the estimate is."""
+    if len(log) == log.size:
+        return "the whole bank was asked: missing answers, or the noise of decoding, leave it open"
     gap = estimate - claim.total / log.size
     side: Literal[1, -1] = 1 if gap >= 0 else -1
     margin = noise_margin(log, claim.confidence, peeking=result.sequential)

@@ -70,7 +70,7 @@ class Verdict:
     ----------
     outcome : Outcome
     metric : str
-        ``accuracy`` or ``ability``.
+        What was asked of, such as ``accuracy``, ``ability`` or ``auc``.
     requirement : str
         As a person would write it, such as ``>= .60``.
     interval : Interval or None

@@ -190,6 +190,14 @@ def test_a_bad_line_is_named(tmp_path, line, message):
         assert ":3:" in str(caught.value)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_another_encoding_is_told(tmp_path, encoding):
+    line = json.dumps({"id": "a", "prompt": "café?", "answer": "x"}, ensure_ascii=False)
+    (tmp_path / "x.jsonl").write_text(line + "\n", encoding=encoding)
+    with pytest.raises(BankError, match=r"x\.jsonl:1: not UTF-8 text; save the file as UTF-8$"):
+        read_bank(tmp_path / "x.jsonl")
+
+
 @pytest.mark.parametrize("key", ["B", "b", "(B)", "B.", "B) blue", "blue", " Blue. ", "sky  BLUE"])
 def test_a_key_that_names_a_choice_reads_and_grades(tmp_path, key):
     choices = ["red", "sky blue" if "sky" in key else "blue", "dark"]
