@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Share of items on which a candidate is expected to differ, before any answer, and the items that this guess is worth.
-FLIPS, GUESS_WORTH = 0.05, 2.0
+FLIPS, GUESS_WORTH = 0.05, 10.0
 #: Shares of flips that follow p(1-p), the rest being even, of the guesses that the answers decide between.
 SHARES = (0.0, 0.5, 1.0)
 #: Logits by which a candidate is expected to agree with its baseline beyond what its ability explains, likewise.
