@@ -6,7 +6,8 @@ released difficulties and with our converged Rasch bank, and every policy of ``a
 ``python benchmarks/backtests.py splits`` draws splits of 60 calibration and 17 test models, duplicates on one side,
 and prints the mean ranking accuracy of the default policy and bank model, and of uniform draws.  ``--pool others``
 draws from all models but the paper's 17 test models, which is where the defaults were chosen; ``--pool paper`` from the
-paper's 77.
+paper's 77.  ``--train 1000`` calibrates on all models of the pool that are not tested, and ``--train oracle`` on the
+tested ones as well: what no bank of others can reach.
 
 ``python benchmarks/backtests.py intervals`` adds the intervals: coverage, in each fifth of the subjects too, and width
 over that of as many uniform draws.  ``--shift`` calibrates on the weakest 70 % of a random 77 and interviews the rest.
@@ -64,11 +65,11 @@ def read(benchmark: str, pool: str) -> Responses:
     return found.of([s for s, name in enumerate(found.subjects) if keep(name)])
 
 
-def draw(responses: Responses, seed: int, shift: bool) -> Split:
-    """One split of 60 and 17; with a shift, the strongest 30 % of those 77 are the test."""
+def draw(responses: Responses, seed: int, train: int, shift: bool) -> Split:
+    """One split of `train` and 17 at most; with a shift, the strongest 30 % of those are the test."""
     rng = np.random.default_rng(seed)
     found = next(splits(responses, 1, test=TEST, seed=seed))
-    chosen = Split(np.sort(rng.permutation(found.train)[:TRAIN]), found.test)
+    chosen = Split(np.sort(rng.permutation(found.train)[:train]), found.test)
     if not shift:
         return chosen
     both = np.concatenate([chosen.train, chosen.test])
@@ -77,15 +78,20 @@ def draw(responses: Responses, seed: int, shift: bool) -> Split:
     return Split(order[:cut], order[cut:])
 
 
-def one(task: tuple[str, str, int, bool, bool]) -> Backtest:
+def one(task: tuple[str, str, int, str, bool, bool]) -> Backtest:
     """One split."""
-    benchmark, pool, seed, intervals, shift = task
-    responses = read(benchmark, pool)
-    names = ("estimate", "random") if intervals else ("estimate", "maximum-information", "variance", "decide", "random")
+    benchmark, pool, seed, train, intervals, shift = task
+    responses, oracle, recipe = read(benchmark, pool), train == "oracle", Recipe()
+    split = draw(responses, seed, TRAIN if oracle else int(train), shift)
+    names = ["estimate", "maximum-information", "variance", "decide", "random"]
+    if intervals:
+        names = ["estimate", "random"]
+    bank = None
+    if oracle:
+        names.remove("variance")  # on a bank of another model
+        bank = recipe(responses.scores[np.concatenate([split.train, split.test])]).bank("oracle", responses.items)
     contenders = [CONTENDERS[name] for name in names]
-    return backtest(
-        responses, draw(responses, seed, shift), contenders, BUDGETS, recipe=Recipe(), seed=seed, intervals=intervals
-    )
+    return backtest(responses, split, contenders, BUDGETS, recipe=recipe, seed=seed, intervals=intervals, bank=bank)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -93,7 +99,8 @@ def run(options: argparse.Namespace) -> None:
     intervals = options.command == "intervals"
     for benchmark in options.benchmark:
         start = time.perf_counter()
-        tasks = [(benchmark, options.pool, seed, intervals, options.shift) for seed in range(options.splits)]
+        settings = (options.train, intervals, options.shift)
+        tasks = [(benchmark, options.pool, seed, *settings) for seed in range(options.splits)]
         total: Backtest | None = None
         with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
             for part in pool.map(one, tasks):
@@ -102,7 +109,7 @@ def run(options: argparse.Namespace) -> None:
                 else:
                     total.merge(part)
         assert total is not None
-        kind = "weakest 70 % / strongest 30 % of 77" if options.shift else f"{TRAIN} / {TEST}"
+        kind = "weakest 70 % / strongest 30 %" if options.shift else f"{options.train} / {TEST}"
         print(
             f"{benchmark}, pool {options.pool}, {total.splits} splits {kind}, model {Recipe().model}, "
             f"{time.perf_counter() - start:.0f} s"
@@ -172,6 +179,7 @@ def main() -> None:
     parser.add_argument("--benchmark", nargs="+", choices=list(BENCHMARKS), default=list(BENCHMARKS))
     parser.add_argument("--pool", choices=("others", "paper", "all"), default="others")
     parser.add_argument("--splits", type=int, default=100)
+    parser.add_argument("--train", default=str(TRAIN), help="models to calibrate on, or oracle")
     parser.add_argument("--shift", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
