@@ -7,7 +7,7 @@ released difficulties and with our converged Rasch bank, and every policy of ``a
 and prints the mean ranking accuracy of the default policy and bank model, and of uniform draws.  ``--pool others``
 draws from all models but the paper's 17 test models, which is where the defaults were chosen; ``--pool paper`` from the
 paper's 77.  ``--train 1000`` calibrates on all models of the pool that are not tested, and ``--train oracle`` on the
-tested ones as well: what no bank of others can reach.
+tested ones as well as 60 others: what no bank of others can reach.
 
 ``python benchmarks/backtests.py intervals`` adds the intervals: coverage, in each fifth of the subjects too, and width
 over that of as many uniform draws.  ``--shift`` calibrates on the weakest 70 % of a random 77 and interviews the rest.
