@@ -33,6 +33,8 @@ Array = NDArray[np.float64]
 
 #: Smallest standard deviation of a one-draw estimate that weighs, as a share of the items left.
 SUREST = 0.1
+#: Fewer draws in proportion to what a bank foresees tell too little of their own spread: then bets give the interval.
+FEW_DRAWS = 20
 
 
 def with_missing_bounded(log: DesignLog, confidence: float = 0.95) -> tuple[Interval, Interval]:
@@ -62,8 +64,9 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     is used, with weights inverse to their model-based variance (chosen before
     the draw, so that they cannot bias) and a Student interval whose variance is
     the larger of the empirical and the model-based one, with one surprise more
-    at either end than there was, see `_bound`: it holds for many draws, and
-    nearly so for few.  Either is `widened` where the noise of decoding is known.
+    at either end than there was, see `_bound`: it holds for many draws.  Of
+    fewer than `FEW_DRAWS` it is what bets leave, see `betting.anytime_valid`,
+    which hold for any number.  Each is `widened` where the noise of decoding is known.
 
     Parameters
     ----------
@@ -133,6 +136,10 @@ def _of_scores(log: DesignLog, confidence: float) -> Interval:
         low = _smallest_total(right, t, size, 1.0 - confidence)
         high = size - _smallest_total(t - right, t, size, 1.0 - confidence)
         return Interval(right / t, low / size, high / size, confidence, "exact uniform")
+    if t < FEW_DRAWS and not uniform:
+        from pytest_adaptive_eval.core.betting import anytime_valid  # which needs this module
+
+        return anytime_valid(replace(log, noise=0.0), mean_of_draws(log), confidence)
     estimate = float(_weights(log) @ log.totals)
     ends = np.array([estimate, _bound(log, -1, confidence), _bound(log, 1, confidence)])
     middle, below, above = np.clip(ends / size, least, most).tolist()

@@ -229,6 +229,7 @@ class PairedClaim(Claim):
         met = differ.cumsum(axis=-1) - differ
         rate = (met + GUESS_WORTH * FLIPS) / (np.arange(len(log)) + GUESS_WORTH)
         even = np.broadcast_to(0.5, scores.shape)
+        unknown = np.isnan(own)  # it was asked there, and could not be had
         reach = np.broadcast_to((baseline.log.down + baseline.log.up)[: len(log)] / 2.0, scores.shape)
         return replace(
             log,
@@ -239,8 +240,8 @@ class PairedClaim(Claim):
             down=reach,
             up=reach,
             noise=log.noise / 4.0,
-            low=(1.0 - own) / 2.0,
-            high=1.0 - own / 2.0,
+            low=np.where(unknown, 0.0, (1.0 - own) / 2.0),
+            high=np.where(unknown, 1.0, 1.0 - own / 2.0),
         )
 
 

@@ -57,6 +57,7 @@ class Account:
         self._session: pytest.Session | None = None
         self._reported: set[str] = set()
         self._skipped: set[str] = set()
+        self._failed = self._replayed = False
         #: Interviews of the questions that failed.
         self._faulty: dict[str, str] = {}
         self._written: dict[str, Path] = {}
@@ -75,6 +76,7 @@ class Account:
         """Keep records as reports come in."""
         if report.skipped:
             self._skipped.add(report.nodeid)
+        self._failed |= report.failed
         attached: dict[str, Any] | None = getattr(report, ATTACHED, None)
         if not attached:
             return
@@ -92,8 +94,10 @@ class Account:
         if "gates" in attached:
             self.run.gates += [GateRecord.from_json(gate) for gate in attached["gates"]]
             self._reported.add(report.nodeid)
-        if report.failed and "question_of" in attached:
-            self._faulty[report.nodeid] = attached["question_of"]
+        if "question_of" in attached:
+            self._replayed |= not attached["question_of"]
+            if report.failed and attached["question_of"]:
+                self._faulty[report.nodeid] = attached["question_of"]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show answers as + and -, apart from tests that pass and fail."""
@@ -116,6 +120,8 @@ class Account:
         planned = self.state.exchange.planned()
         status = int(getattr(session, "exitstatus", exitstatus))
         nothing = not self._reported and status != 0  # a mistake, or collection failed
+        if not planned:
+            self._found_nothing(session, status)
         if nothing or not planned or self.config.option.collectonly or self.config.getoption("setuponly", False):
             self.state.exchange.close()
             return
@@ -129,6 +135,9 @@ class Account:
             status = status or int(pytest.ExitCode.TESTS_FAILED)
         if left_out := self.state.exchange.deselected():
             self.run.extra["deselected"] = left_out
+        if status == pytest.ExitCode.OK and (self._failed or session.testsfailed):  # such as by pytest.exit
+            self._complaints.append("tests failed, so that the run does not end with the exit status 0 that was set")
+            status = int(pytest.ExitCode.TESTS_FAILED)
         sound = status == pytest.ExitCode.OK
         outcomes = [gate.verdict.get("outcome") for gate in self.run.gates]
         if any(gate.verdict.get("notice") for gate in self.run.gates) and Outcome.PASS not in outcomes:
@@ -152,10 +161,27 @@ class Account:
         self._remember_failures()
         self.state.exchange.close()
 
+    def _found_nothing(self, session: pytest.Session, status: int) -> None:
+        """Do not let a run that was to evaluate, and held no evaluation, pass for one that did."""
+        asked = "--adaptive-eval" in self.config.invocation_params.args
+        options = self.config.option
+        chosen = options.keyword or options.markexpr or self.state.exchange.deselected() or self._replayed
+        none_ran = options.collectonly or self.config.getoption("setuponly", False)
+        if not asked or chosen or none_ran or status != pytest.ExitCode.OK:
+            return
+        self._complaints.append(
+            "no evaluation was found, so nothing was judged: a marker adaptive_eval, or the file adaptive-eval.toml in "
+            "a folder that is collected, makes one; leave --adaptive-eval out where there is none"
+        )
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
     def _agree_on_exit(self) -> None:
         """Have what was written say how the run ends: a record that says 0 promotes."""
         status = int(getattr(self._session, "exitstatus", 0))
         if status == self.run.exit_status:
+            return
+        if status == pytest.ExitCode.OK and self.run.exit_status is not None and self._session is not None:
+            self._session.exitstatus = self.run.exit_status  # a run that failed is not made one that passed
             return
         from pytest_adaptive_eval.store.runs import write_record
 

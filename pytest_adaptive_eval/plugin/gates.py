@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -95,6 +95,8 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCo
         return None
     known = {**getattr(item.obj, "__globals__", {}), **params, **dict.fromkeys(_local(tree, params))}
     results = _assigned(tree)
+    if _handed_on(tree, {name for name, value in results.items() if _subscript(value)}):
+        return None
     found: list[tuple[str, Condition | StudyCondition]] = []
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Attribute) and node.attr in KINDS):
@@ -143,6 +145,33 @@ def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             found.setdefault(node.targets[0].id, []).append(node.value)
     return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def _handed_on(tree: ast.AST, results: Collection[str]) -> bool:
+    """Whether the fixture, a result or a metric is given away, such as to a helper that asks for a verdict."""
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == FIXTURE:
+            if not isinstance(subscript := parents[node], ast.Subscript):
+                return True
+            use: ast.AST = subscript
+        elif isinstance(node, ast.Name) and node.id in results and isinstance(node.ctx, ast.Load):
+            use = node
+        else:
+            continue
+        around = parents[use]
+        if isinstance(around, ast.Attribute) and around.attr in METRICS:
+            around = parents[around]
+            while isinstance(around, ast.Subscript):
+                around = parents[around]
+        shown = isinstance(around, ast.FormattedValue) or (isinstance(around, ast.Call) and _prints(around))
+        if not (isinstance(around, ast.Attribute | ast.Assign) or shown):
+            return True
+    return False
+
+
+def _prints(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in ("print", "repr", "str")
 
 
 def _subscript(node: ast.expr) -> str | None:

@@ -37,9 +37,10 @@ from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.fixtures import check_scope, who_answers
 from pytest_adaptive_eval.plugin.question import Question, question
-from pytest_adaptive_eval.plugin.recording import costs_of, noise_notes, recorded, source_hash
+from pytest_adaptive_eval.plugin.recording import costs_of, noise_notes, recorded
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Interview(pytest.Function):
         self._hook = self.ihook
         self._identity = SubjectIdentity("")
         self._bound, self._decoding, self._error, self._usage = False, "", "", False
+        self._answers_by = "model"
         self._subject: Any = None
         self._spent = Usage()
         self._answers: list[Administration] = []
@@ -320,6 +322,7 @@ class Interview(pytest.Function):
         """Learn who answers, once the first question's fixtures are set up, and open the journal."""
         self._bound = True
         name, subject, identity = who_answers(funcargs)
+        self._answers_by = name
         self._subject = subject
         self._spent = subject.usage if isinstance(subject, Subject) else Usage()
         if isinstance(subject, Subject):
@@ -354,7 +357,7 @@ class Interview(pytest.Function):
 
     @functools.cached_property
     def _code(self) -> str:
-        return source_hash(self.obj, self.config.rootpath, self.state.settings.graders)
+        return source_hash(self, self.config.rootpath, self.state.settings.graders, self._answers_by)
 
     def _key(self, made: Question) -> str:
         if not made.key:

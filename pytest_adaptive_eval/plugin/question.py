@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
-import inspect
 import numbers
-import textwrap
 import time
 import traceback
 import warnings
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -20,6 +16,7 @@ from pytest_adaptive_eval.core.item import Item, Response, Status
 from pytest_adaptive_eval.core.record import Administration, plain
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored, UsageError
 from pytest_adaptive_eval.models.base import Subject
+from pytest_adaptive_eval.plugin.assertions import grades, tells
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
@@ -225,9 +222,14 @@ class Question(pytest.Function):
             return
         if asked.fault is not None:
             raise asked.fault  # which the test caught
-        if graded is None and _grades(self.function):
+        if graded is None and grades(self.function):
             raise Unscored(
                 Status.ERROR.value, "the test ended without item.grade(...) or item.score(...), which stand in it"
+            )
+        if graded is None and not (hasattr(self.function, "adaptive_eval_where") or tells(self.function)):
+            raise ConfigError(
+                f"{self.nodeid}: the test asserts nothing, so that every answer would count as right: write `assert "
+                "item.grade(...)`, an assertion of your own, or item.score(...)"
             )
         if graded is None or graded == 1:
             return
@@ -303,23 +305,6 @@ class Question(pytest.Function):
             self.interview.give_up(f"skipped: {line}")
         elif report.when == "setup" and self.entry is not None and self.entry.position == 1:
             self.interview.give_up(f"the fixtures of the first question could not be set up: {line}")
-
-
-@functools.lru_cache(maxsize=64)
-def _grades(function: Callable[..., object]) -> bool:
-    """Whether ``item.grade`` or ``item.score`` stands in a function, elsewhere than where ``and`` or ``or`` skip it."""
-    try:
-        tree: ast.AST = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return False
-    left = [tree]
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("item.grade", "item.score"):
-            return True
-        if not isinstance(node, ast.BoolOp | ast.IfExp):
-            left += ast.iter_child_nodes(node)
-    return False
 
 
 def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:

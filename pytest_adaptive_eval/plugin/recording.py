@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
-import inspect
-import sysconfig
-import textwrap
-import types
-from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest_adaptive_eval
 from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.conditions import Condition
@@ -24,79 +16,10 @@ from pytest_adaptive_eval.core.record import Administration, InterviewRecord, by
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.plugin.account import relative
 
-__all__ = ["costs_of", "noise_notes", "recorded", "source_hash"]
+__all__ = ["costs_of", "noise_notes", "recorded"]
 
-#: Where code lies that its version stands for.
-_OTHERS = (
-    *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")),
-    Path(pytest_adaptive_eval.__file__).resolve().parent,
-)
 #: What a record says of its bank from the bank's report.
 KEPT = ("task", "category", "twins", "formats", "parts")
-
-
-def source_hash(test: Callable[..., object], root: Path, graders: Sequence[str]) -> str:
-    """Hash of what makes a prompt of an item and a score of an answer, which is not known otherwise.
-
-    The source of the test without its decorators; of the functions, classes and modules of the user's that it names,
-    and those of theirs; the plain values that they name; and the modules that grade.
-    """
-    parts = [_source(importlib.import_module(name)) for name in graders]
-    if not hasattr(test, "adaptive_eval_where"):  # else from TOML: the package's own
-        if not (source := _source(test)):
-            return ""
-        parts += [source, *_named(test, root)]
-    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:16] if parts else ""
-
-
-def _source(code: object) -> str:
-    """The source of a function, class or module, from the line after its decorators; empty where there is none."""
-    try:
-        source = textwrap.dedent(inspect.getsource(code))  # type: ignore[arg-type]
-        first = 0 if inspect.ismodule(code) else ast.parse(source).body[0].lineno - 1
-    except (OSError, TypeError, SyntaxError):
-        return ""
-    return "".join(source.splitlines(keepends=True)[first:])
-
-
-def _named(test: Callable[..., object], root: Path) -> list[str]:
-    """What a function names of its module, and what that names: sources of the user's, and plain values."""
-    found: dict[str, str] = {}
-    seen: set[int] = {id(test)}
-    left: list[Any] = [test]
-    while left:
-        function = inspect.unwrap(left.pop())
-        known = getattr(function, "__globals__", {})
-        for name in sorted(_names(getattr(function, "__code__", None))):
-            value = known.get(name)
-            if value is None or id(value) in seen:
-                continue
-            if type(value) in (str, int, float, bool):
-                found[name] = repr(value).replace(str(root), "")  # which is another on another machine
-            elif _of_the_user(value):
-                seen.add(id(value))
-                found[name] = _source(value)
-                left += vars(value).values() if inspect.isclass(value) else [value]
-    return [f"{name}={found[name]}" for name in sorted(found)]
-
-
-def _names(code: types.CodeType | None) -> set[str]:
-    """Names that code may look up in its module."""
-    if code is None:
-        return set()
-    inner = (_names(part) for part in code.co_consts if isinstance(part, types.CodeType))
-    return set(code.co_names).union(*inner)
-
-
-def _of_the_user(value: object) -> bool:
-    """Whether it is code, and neither Python's, nor installed, nor this package's."""
-    if not (inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)):
-        return False
-    try:
-        file = Path(inspect.getfile(value)).resolve()
-    except (OSError, TypeError):
-        return False
-    return not any(file.is_relative_to(place) for place in _OTHERS)
 
 
 def noise_notes(noise: DecodingNoise, identity: SubjectIdentity) -> list[str]:

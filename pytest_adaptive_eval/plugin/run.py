@@ -161,6 +161,8 @@ class AdaptiveEval:
         self._verdicts: dict[str, list[tuple[str, Verdict, gate_rules.Judged]]] = {}
         #: Gates that took a metric.
         self._expected: set[str] = set()
+        #: Gates that have run, and are being torn down.
+        self._over: set[str] = set()
 
     @property
     def held(self) -> list[gate_rules.Held]:
@@ -188,6 +190,8 @@ class AdaptiveEval:
 
     def note(self, gate: pytest.Item, interview: gate_rules.Held, verdict: Verdict) -> Verdict:
         """Keep a verdict for the record, as other plugins leave it."""
+        if gate.nodeid in self._over:
+            raise ConfigError(f"{gate.nodeid}: a verdict was asked for after the test was over; ask for it in the test")
         changed = self.config.hook.pytest_adaptive_eval_verdict(verdict=verdict, nodeid=gate.nodeid, config=self.config)
         if changed is not None and not isinstance(changed, Verdict):
             raise ConfigError(f"a plugin made {changed!r} of a verdict; pytest_adaptive_eval_verdict gives a Verdict")
@@ -255,8 +259,8 @@ class AdaptiveEval:
         if isinstance(item, Question):
             if not report.passed:
                 item.note(report, call.excinfo.value if call.excinfo else None)
-                if item.interview is not None:
-                    setattr(report, ATTACHED, {"question_of": item.interview.nodeid})
+            if item.interview is None or not report.passed:
+                setattr(report, ATTACHED, {"question_of": item.interview.nodeid if item.interview else ""})
         elif report.when == "call" or (report.when == "setup" and not report.passed):
             if isinstance(item, Interview) and item.record is not None:
                 # plain data where it travels between processes
@@ -266,6 +270,7 @@ class AdaptiveEval:
             elif item.nodeid in self._verdicts or (item in self.wants and not report.skipped):
                 # a gate that was skipped before it asked has no result, which the account tells
                 setattr(report, ATTACHED, {"gates": [gate.to_json() for gate in self._judged(item, report)]})
+        (self._over.add if report.when == "call" else self._over.discard)(item.nodeid)
         if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
         if isinstance(item, OURS) or item in self.wants:

@@ -119,6 +119,20 @@ def test_predictions_that_tell_something_make_the_interval_narrower():
     assert width[0] < 0.9 * width[1]
 
 
+@pytest.mark.parametrize("asked", [2, 4, 8, 12])
+def test_few_draws_by_a_bank_that_is_upside_down_mislead_no_bound(asked):
+    """Student's intervals of so few draws erred in a tenth to a fifth of such interviews."""
+    truth = np.repeat([1.0, 0.0], 50)
+    bank = ItemBank("b", [str(i) for i in range(100)], (), np.full((100, 1), 1.3), np.linspace(-4.0, 4.0, 100))
+    session = Session(bank, Policy(SELECTORS["spread"], 0.5, budget=asked, batch=8), seed=4, subjects=400)
+    while (proposal := session.ask()) is not None:
+        session.tell(truth[proposal.items])
+    found = [design_based(session.log(s)) for s in range(400)]
+    assert {i.method for i in found} == {"anytime-valid"}
+    assert np.mean([i.low > 0.5 + 1e-9 for i in found]) <= 0.05
+    assert np.mean([i.high < 0.5 - 1e-9 for i in found]) <= 0.05
+
+
 @pytest.mark.parametrize(("n", "asked"), [(60, 12), (200, 10), (200, 40)])
 def test_a_bank_that_is_sure_and_wrong_misleads_no_bound(n, asked):
     """A tenth of the items is lost that the bank takes for sure: most interviews meet none of it, and must not PASS."""

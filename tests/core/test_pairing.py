@@ -243,6 +243,19 @@ def test_differences_lie_in_the_range_of_scores(pairs):
     assert (view.up >= reach - 1e-9).all()
 
 
+def test_what_a_baseline_could_not_answer_may_have_been_anything():
+    bank = make_bank(20)
+    scores = np.r_[1.0, NAN, np.full(18, 1.0)]
+    baseline = recorded(bank, scores, Policy(SELECTORS["random"], 0.0, 20))
+    log = replace(baseline.log, scores=np.ones(20))
+    claim = PairedClaim.of(baseline, 0.1, 0.95)
+    view = claim.view(log)
+    at = int(np.flatnonzero(np.isnan(baseline.scores[log.items]))[0])
+    assert (view.with_missing_as(0.0).scores[at], view.with_missing_as(1.0).scores[at]) == (0.0, 1.0)
+    assert decide(log, [claim]).outcome.tolist() == [1]  # equal on 19, and at worst .05 below in all
+    assert decide(log, [PairedClaim.of(baseline, 0.01, 0.95)]).outcome.tolist() == [0]
+
+
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 def test_a_candidate_that_is_worse_than_allowed_seldom_passes_against_the_whole_bank(confidence):
     n, margin, seeds = 150, 0.05, 500

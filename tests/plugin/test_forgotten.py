@@ -63,6 +63,53 @@ def test_a_question_that_does_not_assert(lab: Any, body: str, more: str) -> None
     assert [line for path in lab.journals for line in path.read_text().splitlines() if '"score"' in line] == []
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "item.answer in model.generate(item.prompt)",
+        "text = model.generate(item.prompt).strip(); print(len(text)); text == item.answer",
+        "compare(model.generate(item.prompt), item.answer)",
+    ],
+)
+def test_a_question_that_asserts_nothing(lab: Any, body: str) -> None:
+    lab.bank()
+    lab.toy(9)
+    lab.tests(QUESTION.format(body=body, more="") + "def compare(text, answer):\n    return text == answer\n")
+    assert lab.run().ret == pytest.ExitCode.USAGE_ERROR
+    (interview,) = lab.record["interviews"]
+    assert fnmatch(interview["error"], "*: the test asserts nothing, so that every answer would count as right: *")
+    assert interview["scored"] == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "compare(model.generate(item.prompt), item.answer)",
+        "check(model.generate(item.prompt), item.answer)",
+        "np.testing.assert_equal(model.generate(item.prompt), item.answer)",
+    ],
+)
+def test_a_question_that_another_asserts(lab: Any, body: str) -> None:
+    lab.bank()
+    lab.toy(9)
+    helper = "import numpy as np\ndef compare(text, answer):\n    assert text == answer\n"
+    fixture = "@pytest.fixture(scope='module')\ndef check(): return compare\n"
+    lab.tests(QUESTION.format(body=body, more="").replace("item, model", "item, model, check") + helper + fixture)
+    assert lab.run().ret == 0
+    assert lab.outcomes() == [("test_gate", "PASS")]
+
+
+@pytest.mark.parametrize("call", ["given(item, '')", "given(text='', item=item)"])
+def test_a_helper_that_ends_before_it_grades(lab: Any, call: str) -> None:
+    lab.bank()
+    lab.toy(9)
+    helper = "def given(item, text):\n    if text:\n        assert item.grade(text)\n"
+    lab.tests(QUESTION.format(body=call, more="") + helper)
+    assert lab.run().ret == 1
+    (interview,) = lab.record["interviews"]
+    assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
+
+
 @pytest.mark.parametrize("answer", ["right", "wrong"])
 def test_a_question_that_returns_instead(lab: Any, answer: str) -> None:
     result = asking(lab, f"return item.answer == {answer!r}")
@@ -355,3 +402,92 @@ def test_a_test_that_reads_a_result_is_no_gate(lab: Any) -> None:
     lab.toy(8)
     lab.tests(GATE.format(mark="", body="assert accuracy == 30").replace('["toy"].accuracy', '["toy"].asked'))
     assert lab.run().ret == 0
+
+
+def test_a_verdict_asked_for_when_the_test_is_over(lab: Any) -> None:
+    lab.bank()
+    lab.toy(1)
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=20)
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        @pytest.fixture
+        def late(adaptive_eval):
+            yield
+            adaptive_eval["toy"].accuracy.at_least(0.6)
+        def test_gate(late):
+            pass
+        """
+    )
+    result = lab.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*a verdict was asked for after the test was over*"])
+    assert lab.record["exit_status"] == 1
+
+
+@pytest.mark.parametrize(("by", "workers"), [("exit", ()), ("hook", ()), ("hook", ("-n2",))])
+def test_a_run_that_failed_is_not_made_one_that_passed(lab: Any, by: str, workers: tuple[str, ...]) -> None:
+    lab.bank()
+    lab.toy(1, more="def pytest_sessionfinish(session): session.exitstatus = 0\n" if by == "hook" else "")
+    late = "def test_late():\n    pytest.exit('over', returncode=0)\n" if by == "exit" else ""
+    lab.tests(QUESTION.format(body=f"assert {GRADE}", more="") + late)
+    result = lab.spawn(*workers)
+    assert result.ret == 1
+    assert lab.record["exit_status"] == 1
+    assert lab.outcomes() != [("test_gate", "PASS")]
+    result.stdout.fnmatch_lines(["adaptive-eval: tests failed, so that the run does not end with the exit status 0 *"])
+
+
+def test_a_failed_test_beside_a_gate_that_passes_promotes_nothing(lab: Any) -> None:
+    lab.bank()
+    lab.toy(9)
+    more = "def test_other():\n    assert False\ndef test_late():\n    pytest.exit('over', returncode=0)\n"
+    lab.tests(QUESTION.format(body=f"assert {GRADE}", more="") + more)
+    assert lab.spawn().ret == 1
+    assert lab.outcomes() == [("test_gate", "PASS")]
+    assert lab.record["exit_status"] == 1
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_run_that_finds_no_evaluation(lab: Any, workers: str) -> None:
+    lab.tests("def test_plain(): pass")
+    result = lab.spawn(workers)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(["adaptive-eval: no evaluation was found, so nothing was judged: *"])
+    assert lab.records == []
+    lab.ini("addopts = --adaptive-eval\n")  # where it is not asked for this run
+    assert lab.pytester.runpytest_subprocess(workers).ret == 0
+    assert lab.spawn(workers, "-k", "plain").ret == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        ("assert r.accuracy.at_least(0.5); strict(r)", 30),
+        ("assert r.accuracy.at_least(0.5); strict(r.accuracy)", 30),
+        ("assert r.accuracy.at_least(0.5); strict(adaptive_eval)", 30),
+        ("assert r.accuracy.at_least(0.5); strict([r])", 30),
+        ("assert r.accuracy.at_least(0.5); print(r, f'{r}', r.asked)", 16),
+    ],
+)
+def test_a_gate_that_hands_its_result_on_asks_the_whole_budget(lab: Any, body: str, asked: int) -> None:
+    lab.bank()
+    lab.toy(9)
+    lab.tests(
+        f"""
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=30)
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        def test_gate(adaptive_eval):
+            r = adaptive_eval["toy"]
+            {body}
+        def strict(given):
+            pass
+        """
+    )
+    assert lab.run().ret == 0
+    (interview,) = lab.record["interviews"]
+    assert interview["asked"] == asked

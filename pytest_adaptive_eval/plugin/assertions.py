@@ -1,0 +1,119 @@
+"""What the source of a test of questions tells of how it judges an answer."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import textwrap
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+__all__ = ["grades", "tells"]
+
+Function = Callable[..., object]
+
+#: Methods of an item that judge an answer.
+_JUDGING = ("grade", "score")
+#: Parameters whose methods judge nothing, but for `_JUDGING`.
+_GIVEN = ("item", "model", "request", "self")
+
+
+@functools.lru_cache(maxsize=64)
+def grades(function: Function) -> bool:
+    """Whether ``item.grade`` or ``item.score`` stands in a test, or in what it hands the item to.
+
+    It has to stand elsewhere than where ``and`` or ``or`` skip it.
+    """
+    return _grades(function, "item", set())
+
+
+def _grades(function: Function, item: str, seen: set[Function]) -> bool:
+    seen.add(function)
+    left: list[ast.AST] = [_tree(function)]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Attribute) and node.attr in _JUDGING and ast.unparse(node).startswith(f"{item}."):
+            return True
+        if isinstance(node, ast.Call) and isinstance(callee := _meant(node.func, function), types.FunctionType):
+            for name in _handed(node, callee, item):
+                if callee not in seen and _grades(callee, name, seen):
+                    return True
+        if not isinstance(node, ast.BoolOp | ast.IfExp):
+            left += ast.iter_child_nodes(node)
+    return False
+
+
+def _handed(call: ast.Call, callee: Function, item: str) -> Iterator[str]:
+    """Names that an argument has in what it is handed to."""
+    names = list(inspect.signature(callee).parameters)
+    for place, argument in enumerate(call.args[: len(names)]):
+        if isinstance(argument, ast.Name) and argument.id == item:
+            yield names[place]
+    for keyword in call.keywords:
+        if keyword.arg and isinstance(keyword.value, ast.Name) and keyword.value.id == item:
+            yield keyword.arg
+
+
+@functools.lru_cache(maxsize=64)
+def tells(function: Function) -> bool:
+    """Whether anything in a test, or in functions of its module that it calls, may fail it, as far as sources tell."""
+    return _tells(function, set())
+
+
+def _tells(function: Function, seen: set[Function]) -> bool:
+    seen.add(function)
+    tree = _tree(function)
+    if not list(ast.iter_child_nodes(tree)):  # no source
+        return True
+    parameters = inspect.signature(function).parameters
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert | ast.Raise) or (isinstance(node, ast.Attribute) and node.attr in _JUDGING):
+            return True
+        if not isinstance(node, ast.Call):
+            continue
+        callee = _meant(node.func, function)
+        if isinstance(callee, types.FunctionType):
+            if callee not in seen and _tells(callee, seen):
+                return True
+        elif callee is None:  # of something local
+            base = next(part for part in _bases(node.func) if not isinstance(part, ast.Attribute))
+            if isinstance(base, ast.Name) and base.id in parameters and base.id not in _GIVEN:
+                return True  # such as a fixture that checks
+        elif getattr(callee, "__module__", None) != "builtins":
+            return True  # nobody knows
+    return False
+
+
+def _bases(node: ast.expr) -> Iterator[ast.expr]:
+    """An expression, and what it is an attribute of."""
+    while isinstance(node, ast.Attribute):
+        yield node
+        node = node.value
+    yield node
+
+
+def _meant(node: ast.expr, function: Function) -> Any:
+    """What a name in a function means, by its module or Python's own; None where it is local."""
+    *attributes, base = _bases(node)
+    if not isinstance(base, ast.Name):
+        return None
+    known = {**vars(builtins), **getattr(inspect.unwrap(function), "__globals__", {})}
+    found = None if base.id in inspect.signature(function).parameters else known.get(base.id)
+    for attribute in reversed(attributes):
+        found = getattr(found, attribute.attr, None)  # type: ignore[attr-defined]
+    return inspect.unwrap(found) if isinstance(found, types.FunctionType) else found
+
+
+def _tree(function: Function) -> ast.AST:
+    """The parsed function without its decorators; an empty module where there is no source."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return ast.Module([], [])
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.decorator_list = []
+    return tree

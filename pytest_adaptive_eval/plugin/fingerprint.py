@@ -1,0 +1,177 @@
+"""A hash of the code by which a test asks and grades: answers are kept for, and compared between, tests of one hash."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+import re
+import sysconfig
+import textwrap
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path, PurePath
+from typing import Any
+
+import pytest
+
+import pytest_adaptive_eval
+
+__all__ = ["source_hash"]
+
+#: Where code lies that its version stands for.
+_OTHERS = (
+    *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")),
+    Path(pytest_adaptive_eval.__file__).resolve().parent,
+)
+#: Values that their representation tells.
+_PLAIN = (str, int, float, complex, bool, bytes, Decimal, Fraction, PurePath, Enum)
+
+
+def source_hash(node: pytest.Function, root: Path, graders: Sequence[str], answers: str) -> str:
+    """Hash of what makes a prompt of an item and a score of an answer, which is not known otherwise.
+
+    The source of the test without its decorators; of the fixtures that it takes, but for the one that `answers`, whose
+    identity tells; of the functions, classes and modules of the user's that these name, and those of theirs; the
+    values that they name; and the modules that grade.
+    """
+    starts: list[object] = [importlib.import_module(name) for name in graders]
+    if not hasattr(node.obj, "adaptive_eval_where"):  # else from TOML: the package's own
+        if not _source(node.obj):
+            return ""
+        starts += [node.obj, *_fixtures(node, answers)]
+    if not starts:
+        return ""
+    found = "\0".join(_Reader(root).read(starts))
+    return sha256(found.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _fixtures(node: pytest.Function, answers: str) -> list[object]:
+    """The functions of the user's fixtures that a test takes, and that those take."""
+    info = node._fixtureinfo  # no public name tells which fixture a test gets
+    found: dict[str, Any] = {"item": None, answers: None}
+    left = list(info.argnames)
+    while left:
+        name = left.pop()
+        if name not in found and (definitions := info.name2fixturedefs.get(name)):
+            found[name] = definitions[-1].func
+            left += definitions[-1].argnames
+    return [function for _, function in sorted(found.items()) if _of_the_user(function)]
+
+
+class _Reader:
+    """Follows code to what it names.
+
+    Parameters
+    ----------
+    root : Path
+        Left out of texts, since it is another on another machine.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._seen: dict[int, object] = {}  # kept, lest an id be given anew
+        self._left: list[Any] = []
+
+    def read(self, starts: Iterable[object]) -> list[str]:
+        """Sources of the user's code, and values that it names."""
+        found = set()
+        self._follow(starts)
+        while self._left:
+            code = self._left.pop()
+            found.add(_source(code))
+            if inspect.ismodule(code) or inspect.isclass(code):  # whose functions name what they use
+                own = (getattr(value, "__func__", value) for value in vars(code).values())
+                self._follow(value for value in own if _of_the_user(value))
+                continue
+            for name, value in _named(code):
+                if _of_the_user(value):
+                    self._follow([value])
+                else:
+                    found.add(f"{name}={self._told(value)}".replace(self._root, ""))
+        return sorted(found)
+
+    def _follow(self, values: Iterable[object]) -> None:
+        """Leave what is met for the first time to be looked at."""
+        for value in values:
+            if id(value) not in self._seen:
+                self._seen[id(value)] = value
+                self._left.append(value)
+
+    def _told(self, value: Any) -> str:
+        """A value in words that are the same in every process; objects of others' classes are known by their class."""
+        if value is None or isinstance(value, _PLAIN):
+            return repr(value)
+        if isinstance(value, re.Pattern):
+            return f"{value.pattern!r} {value.flags}"
+        if _of_the_user(value):
+            self._follow([value])
+            return str(getattr(value, "__qualname__", ""))
+        if isinstance(value, functools.partial):
+            return self._told([value.func, value.args, value.keywords])
+        if id(value) in self._seen:
+            return type(value).__qualname__
+        self._seen[id(value)] = value
+        if isinstance(value, Mapping):
+            return f"{{{', '.join(f'{self._told(k)}: {self._told(v)}' for k, v in value.items())}}}"
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(map(self._told, value))}]"
+        if isinstance(value, set | frozenset):
+            return f"{{{', '.join(sorted(map(self._told, value)))}}}"
+        if not _of_the_user(type(value)):
+            return type(value).__qualname__
+        self._follow([type(value)])
+        return f"{type(value).__qualname__} {self._told(getattr(value, '__dict__', None))}"
+
+
+def _source(code: object) -> str:
+    """The source of a function, class or module, from the line after its decorators; empty where there is none."""
+    try:
+        source = textwrap.dedent(inspect.getsource(code))  # type: ignore[arg-type]
+        first = 0 if inspect.ismodule(code) else ast.parse(source).body[0].lineno - 1
+    except (OSError, TypeError, SyntaxError):
+        return ""
+    return "".join(source.splitlines(keepends=True)[first:])
+
+
+def _named(code: Any) -> Iterator[tuple[str, Any]]:
+    """Names and values that a function looks up in its module, in functions around it, and in modules that it names."""
+    function = inspect.unwrap(getattr(code, "__func__", code))
+    own: types.CodeType | None = getattr(function, "__code__", None)
+    names = _names(own)
+    known = dict(getattr(function, "__globals__", {}))
+    for name, cell in zip(own.co_freevars if own else (), getattr(function, "__closure__", None) or (), strict=True):
+        try:
+            known[name] = cell.cell_contents
+        except ValueError:  # not yet set
+            continue
+        yield name, known[name]
+    for name in sorted(names & known.keys()):
+        yield name, known[name]
+        if inspect.ismodule(known[name]) and _of_the_user(known[name]):
+            inner = vars(known[name])
+            yield from ((part, inner[part]) for part in sorted(names & inner.keys()))
+
+
+def _names(code: types.CodeType | None) -> set[str]:
+    """Names that code may look up in its module."""
+    if code is None:
+        return set()
+    inner = (_names(part) for part in code.co_consts if isinstance(part, types.CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def _of_the_user(value: object) -> bool:
+    """Whether it is code, and neither Python's, nor installed, nor this package's."""
+    if not (inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)):
+        return False
+    try:
+        file = Path(inspect.getfile(value)).resolve()
+    except (OSError, TypeError):
+        return False
+    return not any(file.is_relative_to(place) for place in _OTHERS)
