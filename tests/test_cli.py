@@ -271,6 +271,7 @@ def test_a_bank_without_texts_says_so_and_cannot_be_asked(run, matrix):
     code, out, _ = run("calibrate", matrix, "-o", "b.bank", *QUICK)
     assert code == 0
     assert "it has no texts and cannot be asked: give --items" in out
+    assert "cannot be asked" in run("calibrate", matrix, "--items", "b.bank", "-o", "c.bank", *QUICK)[1]
     bank = read_bank("b.bank")
     assert bank.report["textless"] is True
     assert bank.items[0].prompt == ""
@@ -467,6 +468,30 @@ def test_sparse_responses(run):
     assert run("backtest", "r.csv", "--splits", "2", "--jobs", "1", "--budget", "20%")[0] == 0
 
 
+def test_more_dimensions_than_subjects_are_a_mistake_of_use(run, matrix):
+    code, _, err = run("calibrate", matrix, "--model", "mirt", "--dimensions", SUBJECTS)
+    assert code == 4
+    assert f"--dimensions {SUBJECTS}: r.csv has {SUBJECTS} subjects, and there must be more of them" in err
+
+
+def test_responses_that_fall_apart_are_refused(run, place):
+    scores = planted(60)
+    scores[:30, :20] = scores[30:, 20:] = np.nan
+    code, out, _ = run("calibrate", written("parts.csv", scores), "--policy", "none")
+    assert code == 1
+    assert "REFUSED: its items fall into 2 parts that no subject has answered both of" in " ".join(out.split())
+
+
+def test_copies_of_a_few_are_refused(run, place):
+    rng = np.random.default_rng(5)
+    scores = np.repeat((rng.random((4, 80)) < 0.6).astype(float), 10, axis=0)
+    scores = np.where(rng.random(scores.shape) < 0.02, 1.0 - scores, scores)
+    code, out, err = run("calibrate", written("copies.csv", scores))
+    assert code == 1
+    assert "near-duplicates: 36 subjects answering nearly like another" in err
+    assert "half of the items have fewer than 5 subjects, near-copies counted once" in " ".join(out.split())
+
+
 def test_the_fixtures_are_calibrated(run):
     responses, items = FIXTURES / "responses/text.csv.gz", FIXTURES / "banks/text.items.jsonl"
     code, out, _ = run("calibrate", responses, "--items", items, "-o", "t.bank", "--policy", "none")
@@ -486,7 +511,7 @@ def test_a_backtest_prints_a_table(run, matrix):
     assert "40 items, the mean of 2 splits" in out
     assert out.endswith("\n")
     data = json.loads(Path("t.json").read_text())
-    assert data.keys() == {"items", "splits", "rows", "smallest_budget"}
+    assert data.keys() == {"items", "splits", "confidence", "rows", "smallest_budget"}
     assert [(row["policy"], row["budget"], row["items"]) for row in data["rows"]] == [
         (name, budget, items)
         for name in ("estimate", "random", "maximum-information")

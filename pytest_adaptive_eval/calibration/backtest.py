@@ -239,7 +239,7 @@ class Cell:
     intervals : mapping of str to list of (low, high)
         By method, in step with `truth`.
     uniform : list of float
-        Half-width of the normal 95 % interval from as many uniform draws at the true accuracy, in step with `truth`.
+        Half-width of the normal interval from as many uniform draws at the true accuracy, in step with `truth`.
     """
 
     ranking: list[float] = field(default_factory=list)
@@ -279,12 +279,13 @@ class Cell:
 
 @dataclass(slots=True)
 class Backtest:
-    """Cells by (contender, budget), with the numbers of items."""
+    """Cells by (contender, budget), with the numbers of items, and the confidence of each one-sided bound."""
 
     items: int
     budgets: dict[str, int]
     cells: dict[tuple[str, str], Cell]
     splits: int = 0
+    confidence: float = 0.975
 
     def merge(self, other: Backtest) -> None:
         """Take in the splits of another part."""
@@ -313,7 +314,13 @@ class Backtest:
                 }
             )
         plain = [{k: _plain(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
-        return {"items": self.items, "splits": self.splits, "rows": plain, "smallest_budget": self.smallest()}
+        return {
+            "items": self.items,
+            "splits": self.splits,
+            "confidence": self.confidence,
+            "rows": plain,
+            "smallest_budget": self.smallest(),
+        }
 
     def smallest(self, targets: Sequence[float] = (85.0, 90.0)) -> dict[str, dict[str, str | None]]:
         """The smallest budget tried at which each contender's mean ranking accuracy reaches each target."""
@@ -393,7 +400,7 @@ def backtest(
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
         return replace(by.finished(data).bank("backtest", responses.items), categories=tuple(categories))
 
-    out = Backtest(n, counts, {}, 1)
+    out = Backtest(n, counts, {}, 1, confidence)
     banks: dict[Recipe | None, ItemBank] = {}
     for contender in contenders:
         by = _recipe(contender.model, recipe)
@@ -417,8 +424,8 @@ def backtest(
 
 
 def conformal_possible(train: Responses, confidence: float) -> bool:
-    """Whether subjects are enough for conformal intervals with this confidence of each one-sided bound."""
-    return len(train.subjects) >= subjects_needed(confidence) and len(set(train.families)) >= subjects_needed(0.9)
+    """Whether families are enough for conformal intervals with this confidence of each one-sided bound."""
+    return len(set(train.families)) >= subjects_needed(confidence)
 
 
 def _recipe(model: str, recipe: Recipe) -> Recipe | None:
@@ -448,7 +455,7 @@ def _judge(
         [rank_correlation(score, truth)],
         [float(np.abs(shown - truth).mean())],
         truth.tolist(),
-        uniform=(1.96 * np.sqrt(spread)).tolist(),
+        uniform=(student_quantile(math.inf, confidence) * np.sqrt(spread)).tolist(),
     )
     if session.bank.calibrated and contender.estimate == "projection":
         half = student_quantile(math.inf, confidence) * error
@@ -456,7 +463,7 @@ def _judge(
     by_method: dict[str, list[Interval]] = {}
     if intervals and not session.policy.design_based and np.isfinite(session.log().propensities).all():
         by_method["design-based"] = [_design(session, s, confidence) for s in range(len(truth))]
-    if table is not None and len(table.errors) < subjects_needed(confidence):
+    if table is not None and table.families < subjects_needed(confidence):
         table = None
     if table is not None:
         scale = conformal_scale(accuracy, error, asked, n)
@@ -477,7 +484,7 @@ def _design(session: Session, subject: int, confidence: float) -> Interval:
 def _combined(session: Session, table: Conformal, accuracy: Array, scale: Array, confidence: float) -> list[Interval]:
     """Both methods at half the error each; the design alone where they contradict each other."""
     half = (1.0 + confidence) / 2.0
-    if len(table.errors) < subjects_needed(half):
+    if table.families < subjects_needed(half):
         return [_design(session, s, confidence) for s in range(len(accuracy))]
     out = []
     for s in range(len(accuracy)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines import Calibration, Recipe
 from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted, prior_sd
-from pytest_adaptive_eval.calibration.replay import conformal_tables, grouped
+from pytest_adaptive_eval.calibration.replay import conformal_tables, copies, grouped
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import Conformal, subjects_needed
 from pytest_adaptive_eval.core.contamination import LOW_QUALITY
@@ -186,7 +186,7 @@ def calibrate(
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
     fit = given or recipe(together.scores, tick)
-    quality = assess(together.scores, fit, None if given else recipe, together.items, progress)
+    quality = assess(together.scores, fit, None if given else recipe, together.items, progress, copies(responses))
     if items is None:
         textless = MappingProxyType({"textless": True})
         texts = [Item(id=name, meta=textless) for name in together.items]

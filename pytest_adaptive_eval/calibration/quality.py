@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,9 +19,14 @@ from pytest_adaptive_eval.errors import ResponsesError
 __all__ = ["Quality", "assess", "choose_dimensions", "predicted", "prior_sd"]
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
-#: Share of the responses held out, and the seed that chooses them.
-HELD_OUT, HELD_OUT_SEED = 0.1, 20240601
+#: Share of the responses held out at a time, and the seed that deals them; another chooses dimensions.
+HELD_OUT, HELD_OUT_SEED, CHOOSING_SEED = 0.1, 20240601, 20240602
+#: So many responses are held out in all, a tenth after the other, as long as there are so many.
+ENOUGH_HELD = 5000
+#: Standard errors by which a bank has to predict better than what takes its items for all alike.
+CLEARLY = 1.3
 #: A bank may predict held-out responses this much worse than a converged Rasch fit, in nats a response.
 RASCH_MARGIN = 0.05
 #: The typical posterior standard deviation of a difficulty may be so many times their spread.
@@ -49,7 +54,7 @@ class Quality:
         Share of the responses that is there.
     log_loss : mapping of str to float
         Held-out negative log-likelihood a response, in nats: of the ``bank``, of
-        each model's own ``mean accuracy``, and of a converged ``rasch`` fit.
+        each subject's own ``mean accuracy``, see `alike`, and of a converged ``rasch`` fit.
         Empty when nothing was held out, or the fit was interrupted.
     slopes : mapping of str to float
         Share of items with ``negative`` and ``tiny`` slopes.
@@ -85,10 +90,10 @@ class Quality:
         return {"trusted": self.trusted, **asdict(self)}
 
 
-def _loss(scores: Array, p: Array, cells: NDArray[np.bool_]) -> float:
-    q = np.clip(p[cells], 1e-6, 1.0 - 1e-6)
-    r = scores[cells]
-    return float(-(r * np.log(q) + (1.0 - r) * np.log1p(-q)).mean())
+def _losses(scores: Array, p: Array) -> Array:
+    """Negative log-likelihood of each response, in nats."""
+    q = np.clip(p, 1e-6, 1.0 - 1e-6)
+    return np.asarray(-(scores * np.log(q) + (1.0 - scores) * np.log1p(-q)))
 
 
 def prior_sd(given: bool) -> float:
@@ -118,14 +123,53 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
     return out
 
 
-def _masked(scores: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Scores with a tenth of the responses taken out, and where; nobody and nothing loses all."""
+def alike(scores: Array) -> Array:
+    """Predicted scores (S, 1) that take all items for alike: subjects' mean scores, shrunk towards that of all.
+
+    By as much as responses of chance differ (beta-binomial, by moments), so that it has no more to learn than a bank
+    has of abilities.
+    """
+    count = (~np.isnan(scores)).sum(axis=1)
+    right = np.nansum(scores, axis=1)
+    mean = right.sum() / count.sum()
+    chance = mean * (1.0 - mean)
+    own = right / count
+    real = max(float(((own - mean) ** 2).mean()) - chance * float((1.0 / count).mean()), 1e-9)
+    worth = max(chance / real - 1.0, 0.0)  # of the mean, in responses
+    return np.asarray((right + worth * mean) / (count + worth))[:, None]
+
+
+def _held_out(scores: Array, copies: Sequence[Hashable] | None = None, seed: int = HELD_OUT_SEED) -> Iterator[Bools]:
+    """Tenths of the responses to hold out, one after the other; nobody and nothing loses all.
+
+    Near-copies lose the same items, lest one tells what another is to be predicted by.
+    """
     seen = ~np.isnan(scores)
-    held = seen & (np.random.default_rng(HELD_OUT_SEED).random(scores.shape) < HELD_OUT)
-    for axis in (0, 1):
-        bare = seen.any(axis=axis) & ~(seen & ~held).any(axis=axis)
-        held &= ~np.expand_dims(bare, axis)
-    return np.where(held, np.nan, scores), held
+    dealt = np.random.default_rng(seed).random(scores.shape)
+    if copies is not None:
+        first = {name: s for s, name in reversed(list(enumerate(copies)))}
+        dealt = dealt[[first[name] for name in copies]]
+    total, tenths = 0, round(1.0 / HELD_OUT)
+    for tenth in range(tenths):
+        held = seen & (np.floor(dealt * tenths) == tenth)
+        for axis in (0, 1):
+            bare = seen.any(axis=axis) & ~(seen & ~held).any(axis=axis)
+            held &= ~np.expand_dims(bare, axis)
+        if held.any():
+            yield held
+        total += int(held.sum())
+        if total >= ENOUGH_HELD:
+            return
+
+
+def _gain(better: Array, worse: Array, held: Bools) -> tuple[float, float]:
+    """By how much losses (S, n) are smaller than others, a response held out, and the standard error over items."""
+    each = np.where(held, worse - better, 0.0).sum(axis=0)
+    count = held.sum(axis=0)
+    mean = float(each.sum() / count.sum())
+    n = int((count > 0).sum())
+    off = each - mean * count
+    return mean, float(np.sqrt((off**2).sum() * n / max(n - 1, 1)) / count.sum())
 
 
 def assess(
@@ -134,6 +178,7 @@ def assess(
     recipe: Recipe | None,
     items: Sequence[str],
     progress: Callable[[str], None] | None = None,
+    copies: Sequence[Hashable] | None = None,
 ) -> Quality:
     """Check a bank against the responses it came from.
 
@@ -150,22 +195,18 @@ def assess(
         Ids, for sentences.
     progress : callable, optional
         Takes what is being done.
+    copies : sequence of hashable, length S, optional
+        Names that near-copies of one subject share: they count once, and are held out together.
     """
     say = progress or (lambda _: None)
     seen = ~np.isnan(scores)
     S, n = scores.shape
-    sd = prior_sd(given=recipe is None)
-    kept, held = _masked(scores)
+    names = range(S) if copies is None else copies
     loss: dict[str, float] = {}
-    if held.any() and not bank.interrupted:
-        say("checking against held-out responses")
-        shown = recipe.finished(kept) if recipe is not None else bank
-        own = np.broadcast_to(np.nanmean(kept, axis=1, keepdims=True), scores.shape)
-        loss = {
-            "bank": _loss(scores, predicted(kept, shown, sd), held),
-            "mean accuracy": _loss(scores, own, held),
-            "rasch": _loss(scores, predicted(kept, Recipe("1pl").finished(kept)), held),
-        }
+    gain = (0.0, 0.0)
+    if not bank.interrupted:
+        loss, gain = _held_out_losses(scores, bank, recipe, names, say)
+    sd = prior_sd(given=recipe is None)
     main = bank.discrimination[:, 0]
     strength = main if bank.discrimination.shape[1] == 1 else np.sqrt((bank.discrimination**2).sum(axis=1))
     slopes = {"negative": float((main < -TINY_SLOPE).mean()), "tiny": float((np.abs(strength) <= TINY_SLOPE).mean())}
@@ -176,10 +217,12 @@ def assess(
     off = np.flatnonzero((infit < INFIT[0]) | (infit > INFIT[1]))
     off = off[np.argsort(-np.abs(np.log(np.maximum(infit[off], 1e-9))))]
     right, count = np.nansum(scores, axis=0), seen.sum(axis=0)
+    apart = np.stack([seen[[s for s in range(S) if names[s] == name]].any(axis=0) for name in dict.fromkeys(names)])
+    subjects = apart.sum(axis=0)
     extreme = int(((right == 0) | (right == count)).sum())
     return Quality(
-        _problems(bank, loss, slopes, count),
-        _warnings(slopes, count, extreme, len(off), n),
+        (*_problems(bank, loss, gain, slopes, subjects), *_unlinked(seen, items)),
+        _warnings(slopes, subjects, extreme, len(off), n),
         S,
         n,
         float(seen.mean()),
@@ -192,13 +235,63 @@ def assess(
     )
 
 
+def _held_out_losses(
+    scores: Array, bank: Calibration, recipe: Recipe | None, copies: Sequence[Hashable], say: Callable[[str], None]
+) -> tuple[dict[str, float], tuple[float, float]]:
+    """Losses of responses held out by what predicts them, and the bank's gain over items all alike, see `_gain`."""
+    tenths = list(_held_out(scores, copies))
+    if not tenths:
+        return {}, (0.0, 0.0)
+    if recipe is not None and recipe.engine == "svi":  # which takes its time
+        tenths = tenths[:1]
+    found = {name: np.zeros(scores.shape) for name in ("bank", "mean accuracy", "rasch")}
+    held = np.zeros(scores.shape, dtype=bool)
+    for at, tenth in enumerate(tenths):
+        say(f"checking against held-out responses, {at + 1} of {len(tenths)}")
+        kept = np.where(tenth, np.nan, scores)
+        shown = recipe.finished(kept) if recipe is not None else bank
+        by = {
+            "bank": predicted(kept, shown, prior_sd(given=recipe is None)),
+            "mean accuracy": np.broadcast_to(alike(kept), scores.shape),
+            "rasch": predicted(kept, Recipe("1pl").finished(kept)),
+        }
+        for name, p in by.items():
+            found[name][tenth] = _losses(scores[tenth], p[tenth])
+        held |= tenth
+    losses = {name: float(loss[held].mean()) for name, loss in found.items()}
+    return losses, _gain(found["bank"], found["mean accuracy"], held)
+
+
+def _unlinked(seen: Bools, items: Sequence[str]) -> list[str]:
+    """A sentence where the responses fall apart into parts without a subject in common: nothing links their scales."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    S, n = seen.shape
+    subject, item = np.nonzero(seen)
+    links = csr_array((np.ones(len(item)), (subject, S + item)), shape=(S + n, S + n))
+    of_item = connected_components(links, directed=False)[1][S:]
+    parts = [np.flatnonzero(of_item == one) for one in np.unique(of_item)]
+    if len(parts) == 1:
+        return []
+    told = ", ".join(f"{counted(len(own), 'item')} such as {items[own[0]]!r}" for own in parts[:3])
+    more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
+    return [
+        f"its items fall into {len(parts)} parts that no subject has answered both of ({told}{more}), so that nothing "
+        "tells how their difficulties compare: collect responses of some subjects to items of all parts, or calibrate "
+        "each part by itself"
+    ]
+
+
 def _spread(values: Array) -> float:
     """Standard deviation from the quartiles, which outliers do not move."""
     low, high = np.quantile(values, [0.25, 0.75])
     return float(high - low) / 1.349
 
 
-def _problems(bank: Calibration, loss: dict[str, float], slopes: dict[str, float], count: Array) -> tuple[str, ...]:
+def _problems(
+    bank: Calibration, loss: dict[str, float], gain: tuple[float, float], slopes: dict[str, float], count: Array
+) -> tuple[str, ...]:
     out = []
     if bank.interrupted:
         out.append("the fit was interrupted before it converged: run it again to the end")
@@ -208,11 +301,16 @@ def _problems(bank: Calibration, loss: dict[str, float], slopes: dict[str, float
             "use a simpler model"
         )
     if not loss and not bank.interrupted:
-        out.append("there are too few responses to hold some out and check it by them: collect more")
-    if loss and loss["bank"] > loss["mean accuracy"]:
         out.append(
-            f"it predicts held-out responses worse ({number(loss['bank'], 4)} nats each) than each model's own mean "
-            f"accuracy does ({number(loss['mean accuracy'], 4)}): its difficulties say nothing"
+            "there are too few responses, or too few subjects that differ, to hold some out and check it by them: "
+            "collect more"
+        )
+    if loss and gain[0] <= CLEARLY * gain[1]:
+        how = "worse" if gain[0] < 0 else "not clearly better"
+        out.append(
+            f"it predicts held-out responses {how} ({number(loss['bank'], 4)} nats each) than each subject's own mean "
+            f"accuracy does ({number(loss['mean accuracy'], 4)}; {number(CLEARLY * gain[1], 4)} less is needed to be "
+            "sure): its difficulties say nothing"
         )
     if loss and loss["bank"] > loss["rasch"] + RASCH_MARGIN:
         out.append(
@@ -238,7 +336,10 @@ def _problems(bank: Calibration, loss: dict[str, float], slopes: dict[str, float
             "look at their keys, or collect responses of more different subjects"
         )
     if np.median(count) < FEWEST_SUBJECTS:
-        out.append(f"half of the items have fewer than {FEWEST_SUBJECTS} subjects: collect more responses")
+        out.append(
+            f"half of the items have fewer than {FEWEST_SUBJECTS} subjects, near-copies counted once: collect more "
+            "responses"
+        )
     return tuple(out)
 
 
@@ -270,8 +371,11 @@ def choose_dimensions(
     recipe: Callable[[int], Recipe],
     candidates: Sequence[int] = (1, 2, 3, 4, 6),
     progress: Callable[[str], None] | None = None,
+    copies: Sequence[Hashable] | None = None,
 ) -> tuple[int, dict[int, float]]:
-    """The number of dimensions that predicts held-out responses best, and the loss of each, in nats a response.
+    """The number of dimensions to use, and the loss of held-out responses with each, in nats a response.
+
+    It is the smallest one that predicts no more than a standard error worse than the best.
 
     Raises
     ------
@@ -279,12 +383,22 @@ def choose_dimensions(
         There are too few responses to hold some out.
     """
     say = progress or (lambda _: None)
-    kept, held = _masked(scores)
-    if not held.any():
+    tenths = list(_held_out(scores, copies, CHOOSING_SEED))
+    if not tenths:
         raise ResponsesError("too few responses to hold some out and choose the dimensions by them: give their number")
+    held = np.logical_or.reduce(tenths)
     losses = {}
     for D in candidates:
         if len(scores) > D:
             say(f"choosing the number of dimensions: {D}")
-            losses[D] = _loss(scores, predicted(kept, recipe(D).finished(kept)), held)
-    return min(losses, key=lambda D: losses[D]), {D: round(loss, 4) for D, loss in losses.items()}
+            losses[D] = np.zeros(scores.shape)
+            for tenth in tenths:
+                kept = np.where(tenth, np.nan, scores)
+                losses[D][tenth] = _losses(scores[tenth], predicted(kept, recipe(D).finished(kept))[tenth])
+    means = {D: float(loss[held].mean()) for D, loss in losses.items()}
+    best = min(means, key=lambda D: means[D])
+    for D, loss in losses.items():
+        gain, error = _gain(losses[best], loss, held)
+        if gain <= error:
+            return D, {D: round(mean, 4) for D, mean in means.items()}
+    return best, {D: round(mean, 4) for D, mean in means.items()}

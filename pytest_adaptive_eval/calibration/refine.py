@@ -208,6 +208,8 @@ def refine(
     """
     modalities = responses.modalities
     scores, full = responses.scores, modalities.fullest
+    if len(responses.subjects) < 2:
+        raise ResponsesError(f"{responses.source}: one subject: give the responses of at least two, better of twenty")
     if low.all():
         raise ResponsesError(f"{responses.source}: every item is marked as of low quality; give the originals as well")
 

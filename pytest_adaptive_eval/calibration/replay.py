@@ -7,14 +7,17 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import poisson
 
+from pytest_adaptive_eval.calibration.engines import Recipe
+from pytest_adaptive_eval.calibration.quality import predicted
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.core.projection import project
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.core.session import Policy, Session
 
-__all__ = ["conformal_tables", "folds", "grouped", "replay"]
+__all__ = ["conformal_tables", "copies", "folds", "grouped", "replay"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,23 +26,30 @@ Ints = NDArray[np.int64]
 SAME_MODEL = 0.75
 #: Items that two subjects must have in common before that is judged: with fewer, strangers may agree by luck.
 FEWEST_COMMON = 30
+#: They differ on no more than this share of the items that the difficulties make strangers differ on, and on so few as
+#: luck, at random by those, would seldom make it.
+ALIKE, LUCK = 0.5, 1e-6
 #: Scores between 0 and 1 are compared to this part of 1.
 STEPS = 20
 #: To see how far strength can be extrapolated, items are calibrated on this share of the subjects, the weakest or
 #: the strongest, and asked of the rest.
 EXTRAPOLATED = 0.6
+#: Families of those asked are left out there where so large a share of the others remains.
+FEWEST_APART = 0.5
 
 
-def grouped(responses: Responses, kappa: float = SAME_MODEL) -> Responses:
-    """The responses with near-duplicate subjects put into one family.
+def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
+    """For each subject, the first of those that answer nearly like it, itself where none does.
 
-    Two names of one model, one to learn from and one to be tested on, make
-    every backtest look better than it is.  Subjects are compared on the items
-    that both have answered, `FEWEST_COMMON` or more; scores between 0 and 1
-    disagree by their distance (kappa with linear weights).
+    Subjects are compared on the items that both have answered, `FEWEST_COMMON`
+    or more; scores between 0 and 1 disagree by their distance (kappa with
+    linear weights).  Where nearly everybody is right on some items and wrong on
+    others all answers are alike, so that they must agree far beyond what is to
+    be expected by the difficulties, too: see `ALIKE` and `LUCK`.
     """
     seen = (~np.isnan(responses.scores)).astype(np.float64)
-    common = np.maximum(seen @ seen.T, 1.0)
+    number = seen @ seen.T
+    common = np.maximum(number, 1.0)
     scores = np.round(responses.scores * STEPS) / STEPS
     levels = np.unique(scores[seen > 0])
     apart, by_chance = np.zeros((2, *common.shape))
@@ -49,11 +59,29 @@ def grouped(responses: Responses, kappa: float = SAME_MODEL) -> Responses:
         mean = above @ seen.T / common  # [i, j]: of i on the items that j has answered too
         apart += (high - low) * (above @ below.T + below @ above.T) / common
         by_chance += (high - low) * (mean * (1.0 - mean.T) + (1.0 - mean) * mean.T)
-    same = ((by_chance - apart) > kappa * np.maximum(by_chance, 1e-9)) & (common >= FEWEST_COMMON)
+    same = np.triu(((by_chance - apart) > kappa * np.maximum(by_chance, 1e-9)) & (number >= FEWEST_COMMON), 1)
+    names = list(responses.subjects)
+    if same.any():
+        right = np.where(seen > 0, predicted(responses.scores, Recipe("1pl").finished(responses.scores)), 0.0)
+        wrong = seen - right
+        met, foreseen = apart * number, right @ wrong.T + wrong @ right.T
+        same &= (met < ALIKE * foreseen) & (poisson.cdf(met, foreseen) < LUCK)
+    for i, j in zip(*np.nonzero(same), strict=True):
+        old, new = names[j], names[i]
+        names = [new if name == old else name for name in names]
+    return tuple(names)
+
+
+def grouped(responses: Responses) -> Responses:
+    """The responses with near-duplicate subjects, see `copies`, put into one family.
+
+    Two names of one model, one to learn from and one to be tested on, make
+    every backtest look better than it is.
+    """
     families = list(responses.families)
-    for i, j in zip(*np.nonzero(np.triu(same, 1)), strict=True):
-        old, new = families[j], families[i]
-        families = [new if family == old else family for family in families]
+    for s, first in enumerate(copies(responses)):
+        old, new = families[s], families[responses.subjects.index(first)]
+        families = [new if name == old else name for name in families]
     return Responses(responses.subjects, responses.items, responses.scores, tuple(families), responses.source)
 
 
@@ -134,8 +162,17 @@ def conformal_tables(
     weak, strong = np.quantile(truth, [1.0 - EXTRAPOLATED, EXTRAPOLATED])
     say("replaying interviews of subjects stronger, and weaker, than those calibrated on")
     none = np.empty((len(policies), 0))  # where too many are equally strong
-    above = missed(truth <= strong, truth > strong)[0] if (truth > strong).any() else none
-    below = missed(truth >= weak, truth < weak)[0] if (truth < weak).any() else none
+    families = np.array(responses.families)
+
+    def beyond(side: NDArray[np.bool_]) -> Array:
+        """Errors of subjects on one side, by items calibrated on the others without their families."""
+        learn = ~side & ~np.isin(families, families[side])
+        if learn.sum() < max(FEWEST_APART * (~side).sum(), 2):  # so few would miss by being few
+            learn = ~side
+        return missed(learn, side)[0] if side.any() else none
+
+    above, below = beyond(truth > strong), beyond(truth < weak)
+    _, of, sizes = np.unique(families, return_inverse=True, return_counts=True)
     order = errors.argsort(axis=1)
     return [
         Conformal(
@@ -146,6 +183,7 @@ def conformal_tables(
             weak=float(np.quantile(projected[row], 1.0 - SIDE)),
             strong=float(np.quantile(projected[row], SIDE)),
             projected=tuple(projected[row, order[row]].tolist()),
+            sizes=tuple(sizes[of][order[row]].tolist()) if sizes.max() > 1 else (),
         )
         for row, policy in enumerate(policies)
     ]

@@ -103,7 +103,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
         bank = built.write(write_bank, output, replace=options.replace)
         untrusted = "" if quality.trusted else ", marked untrusted"
         lines.append(f"wrote {output}: {len(bank)} items, scale {bank.scale}{untrusted}")
-        if items is None:
+        if bank.report["textless"]:
             lines.append("it has no texts and cannot be asked: give --items for that")
     elif output is not None:
         lines.append("nothing was written; --force writes it all the same, marked untrusted")

@@ -139,11 +139,17 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 def with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Responses) -> Recipe:
     """The recipe with the number of dimensions that ``--dimensions auto`` finds."""
     from pytest_adaptive_eval.calibration.quality import choose_dimensions
+    from pytest_adaptive_eval.calibration.replay import copies
 
     if options.dimensions != "auto":
+        if recipe.dimensions is not None and recipe.dimensions >= len(responses.subjects):
+            raise ConfigError(
+                f"--dimensions {recipe.dimensions}: {responses.source} has {len(responses.subjects)} subjects, and "
+                "there must be more of them than dimensions"
+            )
         return recipe
     dimensions, losses = choose_dimensions(
-        responses.scores, lambda D: replace(recipe, dimensions=D), progress=screen.progress
+        responses.scores, lambda D: replace(recipe, dimensions=D), progress=screen.progress, copies=copies(responses)
     )
     found = ", ".join(f"{D}: {loss:.4f}" for D, loss in losses.items())
     screen.note(f"{dimensions} for --dimensions auto; held-out loss by dimensions: {found}")

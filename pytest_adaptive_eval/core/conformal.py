@@ -21,6 +21,10 @@ subject from outside it misleads, so that `REGRESSED` of it is taken out of the
 errors.  The line goes through the new subject's error too, whatever that may
 be, so that all N + 1 subjects are treated alike and the bound above stays exact
 (full conformal prediction by regression, Nouretdinov et al. 2001).
+
+Subjects of one family, such as checkpoints of one training run, err alike: a
+family counts once, its members in equal parts (Dunn et al. 2023), and N is the
+number of families.
 """
 
 from __future__ import annotations
@@ -101,11 +105,13 @@ class Conformal:
         Projected accuracies at and below which `below` counts, and at and above which `above` does.
     projected : tuple of float, length N, optional
         The projection that each of `errors` is of; empty in tables of before they were kept.
+    sizes : tuple of int, length N, optional
+        Number of calibration subjects in the family of each; 1 each when omitted.
 
     Raises
     ------
     ValueError
-        Not as many projections as errors, or one that is not finite.
+        Not as many projections or sizes as errors, a projection that is not finite, or a size below 1.
     """
 
     policy: str
@@ -115,12 +121,27 @@ class Conformal:
     weak: float = 1.0
     strong: float = 0.0
     projected: tuple[float, ...] = ()
+    sizes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.projected and len(self.projected) != len(self.errors):
-            raise ValueError(f"{len(self.projected)} projections for {len(self.errors)} errors; one an error is needed")
+        for name in ("projected", "sizes"):
+            values = getattr(self, name)
+            if values and len(values) != len(self.errors):
+                raise ValueError(f"{len(values)} {name} for {len(self.errors)} errors; one an error is needed")
         if not all(map(math.isfinite, self.projected)):
             raise ValueError(f"a projection is not finite among {self.projected!r:.80}")
+        if not all(isinstance(size, int) and size >= 1 for size in self.sizes):
+            raise ValueError(f"sizes of families are whole numbers of at least 1: {self.sizes!r:.80}")
+
+    @property
+    def weights(self) -> Array:
+        """What each subject counts, shape (N,): all of a family together 1."""
+        return 1.0 / np.array(self.sizes) if self.sizes else np.ones(len(self.errors))
+
+    @property
+    def families(self) -> int:
+        """Number of families of the calibration subjects."""
+        return round(float(self.weights.sum()))
 
     def interval(self, accuracy: float, scale: float, confidence: float = 0.95) -> Interval:
         """Two-sided interval of the accuracy over the bank.
@@ -139,14 +160,13 @@ class Conformal:
         EstimationError
             There are too few calibration subjects for this confidence.
         """
-        n = len(self.errors)
-        k = math.ceil((n + 1) * _both(confidence) - 1e-9)
-        if k > n:
+        if self.families < subjects_needed(confidence):
             raise EstimationError(
-                f"{n} calibration subjects cannot give an interval at {100 * _both(confidence):.4g} %: at least "
-                f"{subjects_needed(confidence)} are needed; calibrate with more, or lower the confidence"
+                f"{self.families} calibration subjects of different families cannot give an interval at "
+                f"{100 * _both(confidence):.4g} %: at least {subjects_needed(confidence)} are needed; calibrate with "
+                "more, or lower the confidence"
             )
-        worst, best = self._errors_in_reach(accuracy, k)
+        worst, best = self._errors_in_reach(accuracy, (self.families + 1) * _both(confidence) - 1e-9)
         least, most = np.quantile(self.projected, [OUTER, 1.0 - OUTER]) if self.projected else (-math.inf, math.inf)
         below = self.below * (FURTHER if accuracy <= least else 1.0) if accuracy <= self.weak else 0.0
         above = self.above * (FURTHER if accuracy >= most else 1.0) if accuracy >= self.strong else 0.0
@@ -154,23 +174,25 @@ class Conformal:
         middle = min(max(accuracy, 0.0), 1.0)
         return Interval(middle, min(max(low, 0.0), middle), max(min(high, 1.0), middle), confidence, "conformal")
 
-    def _errors_in_reach(self, accuracy: float, k: int) -> tuple[float, float]:
-        """Least and largest error of a subject of this projection that is no larger than the k-th of the others'.
+    def _errors_in_reach(self, accuracy: float, mass: float) -> tuple[float, float]:
+        """Least and largest error of a subject of this projection that is no larger than those of so many families.
 
         Each is compared apart from `REGRESSED` of the line through all of them.  With the new error z these
         residuals are ``u + v z``, and that of the new subject is the larger one outside of two roots, between which
         lies the z that makes it 0: the errors in reach are one interval.
         """
         errors, places = np.array(self.errors), np.array([*self.projected, accuracy])
-        n, beside = len(errors), places - places.mean()
-        squares = float(beside @ beside)
-        share = REGRESSED if len(places) == n + 1 and np.ptp(places) > TIE else 0.0
+        n = len(errors)
+        weights = np.append(self.weights, 1.0)
         u, v = np.append(errors, 0.0), np.append(np.zeros(n), 1.0)
-        if share:
-            u -= share * (errors.sum() / (n + 1) + beside * float(beside[:n] @ errors) / squares)
-            v -= share * (1.0 / (n + 1) + beside * beside[n] / squares)
+        if len(places) == n + 1 and np.ptp(places) > TIE:
+            total = float(weights.sum())
+            beside = places - float(weights @ places) / total
+            slopes = weights * beside / float(weights @ beside**2)
+            u -= REGRESSED * (float(weights[:n] @ errors) / total + beside * float(slopes[:n] @ errors))
+            v -= REGRESSED * (1.0 / total + beside * slopes[n])
         roots = np.stack([(u[:n] - u[n]) / (v[n] - v[:n]), -(u[:n] + u[n]) / (v[n] + v[:n])])
-        return float(np.sort(roots.min(axis=0))[n - k]), float(np.sort(roots.max(axis=0))[k - 1])
+        return -_reached(-roots.min(axis=0), weights[:n], mass), _reached(roots.max(axis=0), weights[:n], mass)
 
     def to_json(self) -> dict[str, Any]:
         """For the bank's file."""
@@ -179,17 +201,26 @@ class Conformal:
             "errors": [float(f"{e:.6g}") for e in self.errors],
             **{name: float(f"{getattr(self, name):.6g}") for name in _SIDES},
             "projected": [float(f"{p:.6g}") for p in self.projected],
+            **({"sizes": list(self.sizes)} if self.sizes else {}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Conformal:
         """Read back what `to_json` gave."""
         below, above, weak, strong = (float(data[name]) for name in _SIDES)
-        errors = [float(e) for e in data["errors"]]
-        projected = tuple(float(p) for p in data.get("projected", ()))
-        if len(projected) == len(errors):
-            projected = tuple(p for _, p in sorted(zip(errors, projected, strict=True)))
-        return cls(str(data["policy"]), tuple(sorted(errors)), below, above, weak, strong, projected)
+        errors = np.array([float(e) for e in data["errors"]])
+        order = errors.argsort(kind="stable").tolist()
+        beside = {"projected": [float(p) for p in data.get("projected", ())], "sizes": list(data.get("sizes", ()))}
+        beside = {name: [x[s] for s in order] if len(x) == len(order) else x for name, x in beside.items()}
+        projected, sizes = tuple(beside["projected"]), tuple(beside["sizes"])
+        return cls(str(data["policy"]), tuple(errors[order].tolist()), below, above, weak, strong, projected, sizes)
+
+
+def _reached(values: Array, weights: Array, mass: float) -> float:
+    """The smallest of the values that those up to it, each with its weight, reach a sum with."""
+    order = values.argsort(kind="stable")
+    place = int(np.searchsorted(weights[order].cumsum(), mass - 1e-9))
+    return float(values[order[min(place, len(order) - 1)]])
 
 
 def combined(first: Interval, second: Interval) -> Interval | None:

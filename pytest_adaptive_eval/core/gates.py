@@ -333,7 +333,7 @@ class SessionResult(NoVerdict):
 
         It holds for checkpoints like the calibration subjects, which a regressed one is not: gates use the draws.
         """
-        if self.table is None or self.projected is None or len(self.table.errors) < subjects_needed(0.95):
+        if self.table is None or self.projected is None or self.table.families < subjects_needed(0.95):
             return None
         return self.table.interval(self.projected[0], self.scale)
 

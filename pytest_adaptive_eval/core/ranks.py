@@ -116,13 +116,16 @@ class Predictive:
         EstimationError
             Fewer than two errors, a number that is not finite, or a scale below 0.
         """
-        n = len(table.errors)
+        n = table.families
         _refuse_unless_finite(accuracy, scale)
         if n < 2:
             raise EstimationError(f"{n} replayed errors: at least 2 are needed for a distribution")
         errors = _errors_at(table, accuracy)
+        order = errors.argsort(kind="stable")
+        errors, weights = errors[order], table.weights[order]
         levels = _levels()
-        quantiles = np.interp(levels, np.arange(1, n + 1) / (n + 1), errors)
+        # of members of a family the gaps between are parts of a gap
+        quantiles = np.interp(levels, (weights.cumsum() + (1.0 - weights) / 2.0) / (n + 1), errors)
         outer = int(np.searchsorted(levels, 1.0 / (n + 1)))  # draws beyond the outermost error of a side
         beyond = -np.log((n + 1) * levels[:outer])  # an exponential's, in any order: draws are sorted
         quantiles[:outer] -= _mean_excess(-errors) * beyond
@@ -188,17 +191,17 @@ def _refuse_unless_finite(estimate: float, spread: float) -> None:
 
 
 def _errors_at(table: Conformal, accuracy: float) -> Array:
-    """The replayed errors as they would be of subjects of this projection, shape (N,), ascending."""
+    """The replayed errors as they would be of subjects of this projection, shape (N,)."""
     errors, projected = np.array(table.errors), np.array(table.projected)
     if not len(projected) or np.ptp(projected) < TIE:
-        return np.sort(errors)
+        return errors
     beside = projected - projected.mean()
     squares = float(beside @ beside)
     slope = float(beside @ errors) / squares
     level = errors.mean()
     residuals = (errors - level - slope * beside) / (1.0 - beside**2 / squares)
     at = min(max(accuracy, float(projected.min())), float(projected.max())) - projected.mean()
-    return np.sort(level + slope * at + residuals)
+    return np.asarray(level + slope * at + residuals)
 
 
 def _mean_excess(descending: Array) -> float:

@@ -173,7 +173,7 @@ class Account:
             "no evaluation was found, so nothing was judged: a marker adaptive_eval, or the file adaptive-eval.toml in "
             "a folder that is collected, makes one; leave --adaptive-eval out where there is none"
         )
-        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     def _agree_on_exit(self) -> None:
         """Have what was written say how the run ends: a record that says 0 promotes."""

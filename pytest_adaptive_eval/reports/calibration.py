@@ -108,7 +108,7 @@ def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
         f"{_shown(row['mean_absolute_error']):>6}"
         for row in rows
     ]
-    lines += ["", *_intervals(rows, wide, width)]
+    lines += ["", *_intervals(rows, wide, width, 2 * result["confidence"] - 1)]
     lines.append("smallest budget tried that ranks so well:")
     for name, targets in result["smallest_budget"].items():
         reached = ", ".join(f"{target} % at {budget or 'none of them'}" for target, budget in targets.items())
@@ -116,13 +116,17 @@ def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
     return lines
 
 
-def _intervals(rows: list[dict[str, Any]], wide: int, width: int) -> list[str]:
+def _intervals(rows: list[dict[str, Any]], wide: int, width: int, confidence: float) -> list[str]:
     """The table of coverage and width, where there are intervals."""
     methods = list(dict.fromkeys(method for row in rows for method in row["intervals"]))
     if not methods:
         return []
     lines = [
-        *wrap("intervals: share that holds the truth, and half-width over that of as many uniform draws", width),
+        *wrap(
+            f"intervals at {100 * confidence:.4g} %: share that holds the truth, and half-width over that of as many "
+            "uniform draws",
+            width,
+        ),
         "",
         f"{'policy':{wide}} {'budget':>7}" + "".join(f" {method:>12}" for method in methods),
     ]

@@ -43,6 +43,11 @@ def test_a_table():
     assert found.at(np.array([False, True])).items == ("q2",)
 
 
+def test_two_scores_of_one_subject_in_one_format_are_refused():
+    with pytest.raises(ResponsesError, match=r"r.csv, line 8: 'a q1 text' stands in line 3 already; give the mean"):
+        read_format_responses([tidy("r.csv", [*ROWS, "a,q1,text,1"])])
+
+
 def test_columns_in_another_order_and_others_beside_them():
     notes = []
     rows = ["text,x,1,m,q", "image+text,y,0,m,q"]

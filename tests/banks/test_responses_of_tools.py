@@ -406,12 +406,15 @@ def test_tables_of_different_data_sets_do_not_mix(tmp_path):
     judged(tmp_path / "a" / "a_AI2D_result.csv", row(1, 1, answer="A"))
     judged(tmp_path / "b" / "b_MMMU_result.csv", row(1, 1, answer="B"))
     message = refused(tmp_path)
-    assert "the answer to index 1 is 'B'" in message
-    assert "tables of different data sets" in message
+    assert "'a' has the table 'AI2D_result' and 'b' has 'MMMU_result': tables of different data sets" in message
     assert read_responses(tmp_path, filter="MMMU").subjects == ("b",)
     judged(tmp_path / "b" / "b_MMMU_gpt_result.csv", row(1, 0, answer="B"))
     assert "'b' has judged tables 'MMMU_gpt_result', 'MMMU_result'" in refused(tmp_path, filter="MMMU")
     assert read_responses(tmp_path, filter="MMMU_gpt_result").scores.tolist() == [[0]]
+    other = tmp_path / "other"
+    judged(other / "a" / "a_MMMU_result.csv", row(1, 1, answer="A"))
+    judged(other / "b" / "b_MMMU_gpt_result.csv", row(1, 1, answer="B"))
+    assert "the answer to index 1 is 'B'" in refused(other)
 
 
 def test_links_to_the_newest_table_are_one_table_and_older_ones_are_left_out(tmp_path):

@@ -147,7 +147,7 @@ def test_closed_forms_of_uniform_draws(planted):
     made = planted(40, 50, 2)
     one = run(made, ["random"], ("20%",)).cells["random", "20%"]
     truth = made.scores[30:].mean(axis=1)
-    expected = 1.96 * np.sqrt(truth * (1 - truth) / 10 * (1 - 10 / 50))
+    expected = 1.959964 * np.sqrt(truth * (1 - truth) / 10 * (1 - 10 / 50))
     np.testing.assert_allclose(one.uniform, expected)
     assert one.intervals == {}
     assert run(made, ["random"], ("20%",), intervals=True).cells["random", "20%"].intervals.keys() == {"design-based"}

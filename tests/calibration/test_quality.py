@@ -11,13 +11,16 @@ import pytest
 
 from pytest_adaptive_eval.calibration.engines import Calibration, Recipe, read_parameters
 from pytest_adaptive_eval.calibration.quality import (
+    CHOOSING_SEED,
     FEWEST_SUBJECTS,
     INFIT,
     RASCH_MARGIN,
-    _loss,
-    _masked,
+    _gain,
+    _held_out,
+    _losses,
     _problems,
     _spread,
+    alike,
     assess,
     choose_dimensions,
     predicted,
@@ -44,8 +47,8 @@ def bank(**change):
     return Calibration(**{**given, **change})
 
 
-def problems(loss=FINE, slopes=TELLING, count=COUNT, **change):
-    return _problems(bank(**change), dict(loss), slopes, count)
+def problems(loss=FINE, gain=(0.1, 0.01), slopes=TELLING, count=COUNT, **change):
+    return _problems(bank(**change), dict(loss), gain, slopes, count)
 
 
 # Each rule by itself
@@ -60,8 +63,15 @@ def test_nothing_to_refuse():
     [
         ({"converged": False}, "did not converge in 7 iterations: raise --limit"),
         ({"converged": False, "interrupted": True, "loss": {}}, "interrupted before it converged: run it again"),
-        ({"loss": {}}, "too few responses to hold some out"),
-        ({"loss": {**FINE, "mean accuracy": 0.4999}}, r"worse \(.5000 nats each\) than .* \(.4999\): its difficulties"),
+        ({"loss": {}}, "too few responses, or too few subjects that differ, to hold some out"),
+        (
+            {"loss": {**FINE, "mean accuracy": 0.4999}, "gain": (-0.0001, 0.01)},
+            r"worse \(.5000 nats each\) than .* \(.4999; .0130 less is needed to be sure\): its difficulties",
+        ),
+        (
+            {"gain": (0.012, 0.01)},
+            r"not clearly better \(.5000 nats each\) than each subject's own mean .* \(.6000; .013",
+        ),
         (
             {"loss": {**FINE, "rasch": 0.4499}},
             r".050 nats worse than a converged Rasch fit .* \(.500 against .450; .05",
@@ -110,10 +120,33 @@ def test_the_spread_of_many_dimensions_is_along_the_slope():
 
 def test_the_loss_is_that_of_bernoulli():
     scores, p = np.array([[1.0, 0.0, 0.5]]), np.array([[0.8, 0.3, 0.6]])
-    expected = -(np.log(0.8) + np.log(0.7) + 0.5 * np.log(0.6) + 0.5 * np.log(0.4))
-    assert _loss(scores, p, np.ones((1, 3), bool)) == pytest.approx(expected / 3)
-    assert _loss(scores, p, np.array([[True, False, False]])) == pytest.approx(-np.log(0.8))
-    assert np.isfinite(_loss(scores, np.array([[0.0, 1.0, 0.5]]), np.ones((1, 3), bool)))
+    expected = [[-np.log(0.8), -np.log(0.7), -0.5 * np.log(0.6) - 0.5 * np.log(0.4)]]
+    np.testing.assert_allclose(_losses(scores, p), expected)
+    assert np.isfinite(_losses(scores, np.array([[0.0, 1.0, 0.5]]))).all()
+
+
+def test_the_gain_and_its_error_are_those_of_items():
+    rng = np.random.default_rng(2)
+    worse, better = rng.random((2, 30, 50))
+    mean, error = _gain(better, worse, np.ones((30, 50), bool))
+    by_item = (worse - better).mean(axis=0)
+    assert mean == pytest.approx(by_item.mean())
+    assert error == pytest.approx(by_item.std(ddof=1) / np.sqrt(50))
+    held = np.zeros((30, 50), bool)
+    held[:, :7] = True
+    assert _gain(better, worse, held)[0] == pytest.approx(by_item[:7].mean())
+
+
+def test_subjects_are_shrunk_by_how_much_they_differ():
+    rng = np.random.default_rng(3)
+    same = (rng.random((400, 30)) < 0.7).astype(float)
+    assert np.ptp(alike(same)) < 0.25 * np.ptp(same.mean(axis=1))
+    theta = rng.beta(2.0, 2.0, 4000)
+    apart = (rng.random((4000, 20)) < theta[:, None]).astype(float)
+    apart[:, 15:] = np.nan
+    right = np.nansum(apart, axis=1)
+    np.testing.assert_allclose(alike(apart)[:, 0], (right + 2.0) / 19.0, atol=0.02)  # the posterior mean of the truth
+    assert (alike(np.ones((3, 4))) == 1.0).all()
 
 
 def test_the_spread_is_the_standard_deviation_of_a_normal_whatever_its_outliers():
@@ -122,16 +155,28 @@ def test_the_spread_is_the_standard_deviation_of_a_normal_whatever_its_outliers(
     assert _spread(np.r_[values, np.full(500, 1e6)]) == pytest.approx(2.0, rel=0.1)
 
 
-def test_a_tenth_is_held_out_and_nobody_loses_all(planted):
+def test_tenths_are_held_out_and_nobody_loses_all(planted):
     scores = planted(60, 80, 1).scores
-    kept, held = _masked(scores)
-    assert held.mean() == pytest.approx(0.1, abs=0.01)
-    np.testing.assert_array_equal(np.isnan(kept), held)
-    np.testing.assert_array_equal(_masked(scores)[1], held)
+    tenths = list(_held_out(scores))
+    assert len(tenths) == 10
+    assert np.sum(tenths, axis=0).max() == 1
+    assert all(held.mean() == pytest.approx(0.1, abs=0.02) for held in tenths)
+    for held, again in zip(tenths, _held_out(scores), strict=True):
+        np.testing.assert_array_equal(held, again)
+    assert (next(_held_out(scores, None, CHOOSING_SEED)) != tenths[0]).any()
+    assert len(list(_held_out(np.ones((300, 200))))) == 1, "a tenth of many is enough"
     for shape in ((2, 1), (1, 300), (300, 1)):
-        kept, _ = _masked(np.ones(shape))
-        assert (~np.isnan(kept)).any(axis=0).all()
-        assert (~np.isnan(kept)).any(axis=1).all()
+        for held in _held_out(np.ones(shape)):
+            assert not held.all(axis=0).any()
+            assert not held.all(axis=1).any()
+
+
+def test_copies_are_held_out_together():
+    names = ["a", "b", "a", "c", "b", "a"] * 5
+    for held in _held_out(np.ones((30, 40)), names):
+        for name in "abc":
+            own = held[[s for s in range(30) if names[s] == name]]
+            assert (own == own[0]).all()
 
 
 def test_predictions_are_the_models_at_the_posterior_mode(planted):
@@ -193,6 +238,44 @@ def test_shuffled_difficulties_are_refused(planted):
     assert assess(responses.scores, fit, None, responses.items).trusted
 
 
+@pytest.mark.parametrize("shape", [(100, 50), (30, 200), (500, 50)])
+def test_items_that_are_all_alike_are_refused(shape):
+    """Answers in any order within each subject: a bank could only gain by shrinking abilities."""
+    refused = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        p = 1 / (1 + np.exp(-rng.normal(size=(shape[0], 1))))
+        scores = (rng.random(shape) < p).astype(float)
+        quality = assess(scores, Recipe("2pl")(scores), Recipe("2pl"), [str(i) for i in range(shape[1])])
+        refused += any("its difficulties say nothing" in problem for problem in quality.problems)
+    assert refused >= 4
+
+
+def test_near_copies_cannot_pass_noise_off_for_a_bank():
+    rng = np.random.default_rng(4)
+    patterns = (rng.random((6, 100)) < 0.6).astype(float)
+    scores = np.repeat(patterns, 12, axis=0)
+    scores = np.where(rng.random(scores.shape) < 0.03, 1.0 - scores, scores)
+    names, items = np.repeat(np.arange(6), 12).tolist(), [str(i) for i in range(100)]
+    fit = Recipe("2pl")(scores)
+    assert assess(scores, fit, Recipe("2pl"), items).log_loss["bank"] < 0.55, "copies tell what copies answer"
+    found = assess(scores, fit, Recipe("2pl"), items, None, names)
+    assert any("its difficulties say nothing" in problem for problem in found.problems)
+    assert "fewer than 20 subjects" in "; ".join(found.warnings)
+    few = assess(scores[:48], fit, Recipe("2pl"), items, None, names[:48]).problems
+    assert any("fewer than 5 subjects, near-copies counted once" in problem for problem in few)
+
+
+def test_parts_without_a_subject_in_common_are_refused(planted):
+    scores = planted(60, 40, 8).scores.copy()
+    scores[:30, 20:] = scores[30:, :20] = np.nan
+    items = [f"q{i}" for i in range(40)]
+    (found,) = assess(scores, Recipe("1pl")(scores), Recipe("1pl"), items).problems
+    assert found.startswith("its items fall into 2 parts that no subject has answered both of (20 items such as 'q0', ")
+    scores[0] = planted(60, 40, 8).scores[0]
+    assert assess(scores, Recipe("1pl")(scores), Recipe("1pl"), items).trusted
+
+
 def test_wrong_keys_extreme_items_and_noise_are_told(planted):
     scores = planted(200, 40, 6, slope=3.0).scores.copy()
     scores[:, 0] = 1.0 - scores[:, 0]  # a wrong key
@@ -218,7 +301,7 @@ def test_too_few_responses_to_check_anything_are_no_pass():
     scores = np.array([[1.0], [0.0], [1.0], [0.0], [1.0], [1.0]])
     quality = assess(scores, Recipe("1pl")(scores), Recipe("1pl"), ["q"])
     assert quality.log_loss == {}
-    assert any("too few responses to hold some out" in text for text in quality.problems)
+    assert any("too few subjects that differ, to hold some out" in text for text in quality.problems)
 
 
 def test_the_dimensions_that_predict_best_are_chosen():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.calibration.engines import Recipe
-from pytest_adaptive_eval.calibration.replay import FEWEST_COMMON, conformal_tables, folds, grouped, replay
+from pytest_adaptive_eval.calibration.replay import FEWEST_COMMON, conformal_tables, copies, folds, grouped, replay
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import conformal_scale
 from pytest_adaptive_eval.core.projection import project
@@ -62,6 +62,18 @@ def test_duplicates_are_found_on_the_items_they_share(planted):
     assert families[20] == "m5"
     assert families[21] == "m21"  # too few in common to tell
     assert len(set(families)) == 21
+
+
+@pytest.mark.parametrize(("wrong", "easy", "n"), [(0.1, 3.0, 100), (0.1, 3.0, 500), (0.2, 3.0, 100)])
+def test_strangers_that_agree_by_difficulty_are_no_duplicates(wrong, easy, n):
+    """Where some keys are wrong and the rest is easy nearly all answers are alike; copies are found all the same."""
+    rng = np.random.default_rng(1)
+    d = np.where(np.arange(n) < wrong * n, -5.0, rng.normal(easy, 1.0, n))
+    scores = (rng.random((60, n)) < 1 / (1 + np.exp(-(rng.normal(size=(60, 1)) + d)))).astype(float)
+    weakest = int(scores.mean(axis=1).argmin())
+    found = copies(named(np.vstack([scores, changed(scores[weakest], 0.01, 3)])))
+    assert found[60] == f"m{weakest}"
+    assert len(set(found)) == 60
 
 
 def test_duplicates_are_found_by_fractions():
@@ -233,11 +245,31 @@ def test_nobody_is_asked_with_items_calibrated_on_its_family(planted):
             (s in some) == (other in some) for s in some for other in range(24) if families[s] == families[other]
         )
     truth = made.scores.mean(axis=1)
-    below, above = learned[5], learned[6]  # calibrated on the weakest, and on the strongest
+    below, above = learned[5], learned[6]  # calibrated on the weakest, and on the strongest; all families are of both
     assert max(truth[s] for s in below) < min(truth[s] for s in range(24) if s not in below)
     assert min(truth[s] for s in above) > max(truth[s] for s in range(24) if s not in above)
     assert 14 <= len(below) < 24  # sixty per cent, and whoever is as strong as the last
     assert 14 <= len(above) < 24
+
+
+def test_siblings_tell_nothing_of_those_beyond(planted):
+    """Families of subjects of about one strength: the two that lie on both sides are not calibrated on."""
+    made = planted(30, 30, 9)
+    truth = made.scores.mean(axis=1)
+    families = np.empty(30, dtype=object)
+    families[truth.argsort(kind="stable")] = [f"f{s // 3}" for s in range(30)]
+    learned = []
+
+    def recipe(scores):
+        learned.append({s for s in range(30) for row in scores if (row == made.scores[s]).all()})
+        return wrong_bank(made, 1, 0.0)
+
+    responses = named(made.scores, families.tolist())
+    conformal_tables(responses, recipe, [Policy(Random(), 1.0, budget=3)], bank=wrong_bank(made, 1, 0.0))
+    weak, strong = np.quantile(truth, [0.4, 0.6])
+    for some, asked in zip(learned[5:], (truth > strong, truth < weak), strict=True):
+        assert some
+        assert not {families[s] for s in some} & set(families[asked].tolist())
 
 
 def test_subjects_that_are_all_alike_leave_nothing_to_extrapolate():

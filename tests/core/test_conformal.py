@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -146,8 +147,47 @@ def test_fewer_subjects_than_needed_are_refused(confidence):
     interval = table(errors).interval(0.5, 0.01, confidence)
     assert interval.high == pytest.approx(0.52)
     assert interval.low == pytest.approx(0.48)
-    with pytest.raises(EstimationError, match=f"{needed - 1} calibration subjects .* at least {needed} are needed"):
+    with pytest.raises(
+        EstimationError,
+        match=f"{needed - 1} calibration subjects of different families .* at least {needed} are needed",
+    ):
         table(errors[1:]).interval(0.5, 0.01, confidence)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.floats(-3, 3), st.floats(0.2, 0.8), st.integers(1, 4)), min_size=9, max_size=25),
+    st.sampled_from([0.8, 0.9, 0.95]),
+    st.floats(0.1, 0.9),
+)
+def test_a_family_counts_once_however_many_are_of_it(subjects, confidence, projection):
+    once = with_projections([e for e, _, _ in subjects], [p for _, p, _ in subjects])
+    many = [(e, p, k) for e, p, k in subjects for _ in range(k)]
+    many.sort(key=lambda subject: subject[0])
+    errors, projected, sizes = zip(*many, strict=True)
+    families = replace(once, errors=errors, projected=projected, sizes=sizes)
+    assert families.families == len(subjects)
+    one, other = (t.interval(projection, 0.01, confidence) for t in (once, families))
+    assert (other.low, other.high) == (pytest.approx(one.low, abs=1e-6), pytest.approx(one.high, abs=1e-6))
+    assert Conformal.from_json(json.loads(json.dumps(families.to_json()))).interval(
+        projection, 0.01, confidence
+    ).high == pytest.approx(one.high, abs=1e-4)
+
+
+def test_a_large_family_is_no_crowd():
+    """Sixty checkpoints of one run that all err by 0, and eight others: no more is known than of nine."""
+    errors = sorted([0.0] * 60 + [float(e) for e in range(1, 9)])
+    sizes = tuple(60 if e == 0.0 else 1 for e in errors)
+    found = Conformal("policy", tuple(errors), sizes=sizes)
+    assert found.interval(0.5, 0.01, 0.95).high == pytest.approx(0.58)
+    with pytest.raises(EstimationError, match="9 calibration subjects of different families"):
+        found.interval(0.5, 0.01, 0.975)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (0, 1), (1, 1.5)])
+def test_what_are_no_sizes_of_families(sizes):
+    with pytest.raises(ValueError, match="sizes"):
+        Conformal("policy", (0.0, 1.0), sizes=sizes)
 
 
 @pytest.mark.parametrize(("confidence", "needed"), [(0.9, 4), (0.95, 9), (0.975, 19)])
@@ -202,7 +242,7 @@ def test_projections_stay_with_their_errors():
     read = Conformal.from_json(data)
     assert dict(zip(read.errors, read.projected, strict=True)) == {-1.0: 0.9, 0.0: 0.4, 0.5: 0.2}
     assert Conformal.from_json(read.to_json()) == read
-    for wrong, message in (([0.2, 0.9], "2 projections for 3 errors"), ([0.2, math.nan, 0.4], "not finite")):
+    for wrong, message in (([0.2, 0.9], "2 projected for 3 errors"), ([0.2, math.nan, 0.4], "not finite")):
         with pytest.raises(ValueError, match=message):
             Conformal.from_json({**data, "projected": wrong})
 

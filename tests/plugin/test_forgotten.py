@@ -454,7 +454,7 @@ def test_a_failed_test_beside_a_gate_that_passes_promotes_nothing(lab: Any) -> N
 def test_a_run_that_finds_no_evaluation(lab: Any, workers: str) -> None:
     lab.tests("def test_plain(): pass")
     result = lab.spawn(workers)
-    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stdout.fnmatch_lines(["adaptive-eval: no evaluation was found, so nothing was judged: *"])
     assert lab.records == []
     lab.ini("addopts = --adaptive-eval\n")  # where it is not asked for this run

@@ -55,7 +55,7 @@ def row(policy: str = "estimate", budget: str = "5%", items: int = 31, **changes
 
 def result(*rows: dict[str, Any], splits: int = 20) -> dict[str, Any]:
     smallest = {r["policy"]: {"85": r["budget"], "90": None} for r in rows}
-    return {"items": 624, "splits": splits, "rows": list(rows), "smallest_budget": smallest}
+    return {"items": 624, "splits": splits, "confidence": 0.975, "rows": list(rows), "smallest_budget": smallest}
 
 
 FOUR = {
@@ -123,6 +123,7 @@ def test_the_table() -> None:
 def test_intervals_have_a_table_of_their_own() -> None:
     lines = backtest_lines(result(row(intervals=FOUR), row("random")))
     at = lines.index("policy    budget  model-based design-based    conformal     combined")
+    assert lines[at - 3].startswith("intervals at 95 %: share that holds the truth")
     assert lines[at + 1] == "estimate      5%   .610  .37x   .960  .81x  .951 12.34x  1.000     -"
     assert lines[at + 2] == ""
 

@@ -176,7 +176,7 @@ def _read_tidy(path: Path, note: Callable[[str], object]) -> Responses:
         at[what] = found[0]
     if more := [name for k, name in enumerate(header) if k not in at.values()]:
         note(f"{path.name}: columns that are not read: {', '.join(more):.200}")
-    cells, collected = Cells(), Collected(str(path))
+    cells, collected, seen = Cells(), Collected(str(path)), dict[tuple[str, ...], int]()
     for number, row in rows:
         where = f"{path}, line {number}"
         if len(row) != len(names):
@@ -185,6 +185,12 @@ def _read_tidy(path: Path, note: Callable[[str], object]) -> Responses:
         for what in ("subject", "item", "format"):
             if not told[what] or _BETWEEN in told[what]:
                 raise ResponsesError(f"{where}: the {what} is {told[what]!r:.80}, expected a name")
+        asked = told["subject"], told["item"], told["format"]
+        if seen.setdefault(asked, number) != number:
+            raise ResponsesError(
+                f"{where}: {' '.join(asked)!r:.120} stands in line {seen[asked]} already; give the mean of repeated "
+                "answers, or keep one"
+            )
         try:
             score = cells[told["score"]]
         except ValueError:

@@ -139,8 +139,8 @@ def read_matrix(path: Path, orientation: str | None, note: Callable[[str], objec
         raise ResponsesError(f"{path}: empty; expected a header with ids and a row for each item or subject")
     names = _header(path, header)
     about: tuple[str, ...] = ()
-    if names[0].lower() == "subject":
-        about = tuple(takewhile(_ABOUT.__contains__, names[1:]))
+    if names[0].lower() in SUBJECT_WORDS:
+        about = tuple(takewhile(_ABOUT.__contains__, map(str.lower, names[1:])))
     blank = [j for j, name in enumerate(names) if j > len(about) and not name]
     kept = [j for j, name in enumerate(names) if j > len(about) and name]
     if not kept:
