@@ -16,7 +16,7 @@ from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import ResponsesError
 
-__all__ = ["Quality", "assess", "choose_dimensions", "predicted", "prior_sd"]
+__all__ = ["Quality", "alike", "assess", "choose_dimensions", "predicted", "prior_sd"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
