@@ -285,3 +285,17 @@ def test_missing_scores_are_skipped_as_in_an_interview(planted):
     bank = wrong_bank(planted(30, 40, 10), 1, 0.0)
     [table] = conformal_tables(named(scores), fixed(bank), [replace(POLICIES["estimate"], budget=10)], bank=bank)
     assert np.isfinite(table.errors).all()
+
+
+@pytest.mark.parametrize(("runs", "sizes"), [(60, ()), (55, ()), (53, (1, 8)), (8, (1, 53))])
+def test_tables_count_families_where_many_are_siblings(planted, runs, sizes):
+    made = planted(60, 30, 4)
+    families = [f"f{min(s, runs - 1)}" for s in range(60)]
+    (table,) = conformal_tables(
+        named(made.scores, families),
+        lambda _: wrong_bank(made, 1, 0.0),
+        [Policy(Random(), 1.0, budget=5)],
+        bank=wrong_bank(made, 1, 0.0),
+    )
+    assert tuple(sorted(set(table.sizes))) == sizes
+    assert table.families == (runs if sizes else 60)
