@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
+from pytest_adaptive_eval.core.checks import unique_keys
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import (
     EXPRESSION,
@@ -94,7 +95,7 @@ def parse_item(
         Not JSON, a missing or unknown field, or a value of the wrong type.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=unique_keys)
     except UnicodeDecodeError:
         raise BankError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
     except (ValueError, RecursionError) as error:
@@ -193,6 +194,12 @@ def _check_answer(item: Item, where: str) -> None:
         if item.answer not in plain and named_choice(item) is None:
             known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
             raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
+        place = named_choice(item)
+        if item.choices and place is not None and item.choices.count(item.choices[place]) > 1:
+            raise BankError(
+                f"{where}: the right choice, {item.choices[place]!r:.80}, stands twice, and only one of the two would "
+                "count as right: mend the choices"
+            )
 
 
 def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> Any:

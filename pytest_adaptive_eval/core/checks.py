@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["check_count", "check_decoding", "check_keys"]
+__all__ = ["check_count", "check_decoding", "check_keys", "unique_keys"]
+
+
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of a JSON text's pairs, as `json.loads` takes it for ``object_pairs_hook``.
+
+    Raises
+    ------
+    ValueError
+        A key stands twice, of which JSON readers would keep the last.
+    """
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in found if keys.count(key) > 1)!r:.80} stands twice")
+    return found
 
 
 def check_count(name: str, number: object, least: int = 1) -> None:

@@ -175,6 +175,10 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
             "'a': the answer 'use' names no choice",
         ),
         ({"id": "a", "prompt": "p", "answer": "7", "grader": "choice"}, "names no choice; a letter is expected"),
+        (
+            {"id": "a", "prompt": "p", "answer": "C", "choices": ["4", "5", "4"]},
+            "the right choice, '4', stands twice, and only one of the two would count as right",
+        ),
         ({"id": "a", "messages": [{"role": "user"}], "answer": "x"}, "expected {"),
         ({"id": "q", "prompt": "p", "answer": "x"}, "stands already in line 1"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "python:os:system"}, "not trusted"),
@@ -188,6 +192,12 @@ def test_a_bad_line_is_named(tmp_path, line, message):
     assert str(path) in str(caught.value) or "gone.png" in str(caught.value)
     if "gone" not in str(line):
         assert ":3:" in str(caught.value)
+
+
+def test_a_key_that_stands_twice_is_told(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"id": "a", "prompt": "p", "answer": "5", "answer": "4"}\n')
+    with pytest.raises(BankError, match=r"x\.jsonl:1: not a JSON object \(the key 'answer' stands twice\)"):
+        read_bank(tmp_path / "x.jsonl")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])

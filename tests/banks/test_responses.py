@@ -282,6 +282,7 @@ def test_pyirt_lines(tmp_path):
         ('{"subject_id": "b", "responses": {}}', "has no responses"),
         ('{"subject": "b", "responses": {}}', "keys responses, subject, expected subject_id and responses"),
         ('{"subject_id": "b", ', "line 2: not JSON"),
+        ('{"subject_id": "b", "responses": {"q": 1, "q": 0}}', "line 2: not JSON (the key 'q' stands twice)"),
         ("[1, 2]", "line 2: found list, expected one JSON object a line"),
         ("[" * 100_000, "line 2: not JSON"),
     ],

@@ -14,6 +14,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from pytest_adaptive_eval.core.checks import unique_keys
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
 
@@ -75,7 +76,7 @@ def head(path: Path, size: int = 65_536) -> str:
 def load_json(text: str | bytes, where: str) -> Any:
     """Parse JSON; NaN and Infinity are let through, since the tools write them."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise ResponsesError(f"{where}: not JSON ({error}); copy or write the file anew") from None
 
