@@ -18,7 +18,7 @@ Function = Callable[..., object]
 #: Methods of an item that judge an answer.
 _JUDGING = ("grade", "score")
 #: Parameters whose methods judge nothing, but for `_JUDGING`.
-_GIVEN = ("item", "model", "request", "self")
+_GIVEN = ("item", "model")
 
 
 @functools.lru_cache(maxsize=64)
@@ -78,10 +78,11 @@ def _tells(function: Function, seen: set[Function]) -> bool:
         if isinstance(callee, types.FunctionType):
             if callee not in seen and _tells(callee, seen):
                 return True
-        elif callee is None:  # of something local
-            base = next(part for part in _bases(node.func) if not isinstance(part, ast.Attribute))
-            if isinstance(base, ast.Name) and base.id in parameters and base.id not in _GIVEN:
-                return True  # such as a fixture that checks
+        elif callee is None:  # something local, such as a fixture that checks
+            *attributes, base = _bases(node.func)
+            own = isinstance(base, ast.Name) and base.id in _GIVEN and base.id in parameters
+            if not own and not (attributes and hasattr(str, attributes[0].attr)):  # type: ignore[attr-defined]
+                return True
         elif getattr(callee, "__module__", None) != "builtins":
             return True  # nobody knows
     return False

@@ -87,14 +87,22 @@ def test_a_question_that_asserts_nothing(lab: Any, body: str) -> None:
         "compare(model.generate(item.prompt), item.answer)",
         "check(model.generate(item.prompt), item.answer)",
         "np.testing.assert_equal(model.generate(item.prompt), item.answer)",
+        "of = CHECKS['x']; of(model.generate(item.prompt), item.answer)",
+        "CHECKS['x'](model.generate(item.prompt), item.answer)",
+        "made().holds(model.generate(item.prompt), item.answer)",
+        "rule = made(); rule.holds(model.generate(item.prompt), item.answer)",
+        "request.getfixturevalue('check')(model.generate(item.prompt), item.answer)",
     ],
 )
 def test_a_question_that_another_asserts(lab: Any, body: str) -> None:
     lab.bank()
     lab.toy(9)
     helper = "import numpy as np\ndef compare(text, answer):\n    assert text == answer\n"
+    helper += "CHECKS = {'x': compare}\nclass Rule: holds = staticmethod(compare)\ndef made(): return Rule()\n"
     fixture = "@pytest.fixture(scope='module')\ndef check(): return compare\n"
-    lab.tests(QUESTION.format(body=body, more="").replace("item, model", "item, model, check") + helper + fixture)
+    lab.tests(
+        QUESTION.format(body=body, more="").replace("item, model", "item, model, check, request") + helper + fixture
+    )
     assert lab.run().ret == 0
     assert lab.outcomes() == [("test_gate", "PASS")]
 
