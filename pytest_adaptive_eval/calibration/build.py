@@ -177,7 +177,8 @@ def calibrate(
         Ctrl-C came after the fit: what is unchecked is not for keeping.  During
         the fit it gives a bank that is marked as interrupted.
     """
-    together = grouped(responses)
+    firsts = copies(responses)
+    together = grouped(responses, firsts)
     merged = len(set(responses.families)) - len(set(together.families))
     if merged:
         note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
@@ -186,7 +187,7 @@ def calibrate(
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
     fit = given or recipe(together.scores, tick)
-    quality = assess(together.scores, fit, None if given else recipe, together.items, progress, copies(responses))
+    quality = assess(together.scores, fit, None if given else recipe, together.items, progress, firsts)
     if items is None:
         textless = MappingProxyType({"textless": True})
         texts = [Item(id=name, meta=textless) for name in together.items]

@@ -75,14 +75,14 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
     return tuple(names)
 
 
-def grouped(responses: Responses) -> Responses:
-    """The responses with near-duplicate subjects, see `copies`, put into one family.
+def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Responses:
+    """The responses with near-duplicate subjects put into one family; `firsts` are their `copies`, found when omitted.
 
     Two names of one model, one to learn from and one to be tested on, make
     every backtest look better than it is.
     """
     families = list(responses.families)
-    for s, first in enumerate(copies(responses)):
+    for s, first in enumerate(copies(responses) if firsts is None else firsts):
         old, new = families[s], families[responses.subjects.index(first)]
         families = [new if name == old else name for name in families]
     return Responses(responses.subjects, responses.items, responses.scores, tuple(families), responses.source)
