@@ -194,12 +194,13 @@ def _check_answer(item: Item, where: str) -> None:
         if item.answer not in plain and named_choice(item) is None:
             known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
             raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
-        place = named_choice(item)
-        if item.choices and place is not None and item.choices.count(item.choices[place]) > 1:
-            raise BankError(
-                f"{where}: the right choice, {item.choices[place]!r:.80}, stands twice, and only one of the two would "
-                "count as right: mend the choices"
-            )
+        if len(set(item.choices)) < len(item.choices) and (place := named_choice(item)) is not None:
+            right = item.choices[place]
+            if item.choices.count(right) > 1:
+                raise BankError(
+                    f"{where}: the right choice, {right!r:.80}, stands twice, and only one of the two would count as "
+                    "right: mend the choices"
+                )
 
 
 def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> Any:

@@ -217,7 +217,10 @@ def assess(
     off = np.flatnonzero((infit < INFIT[0]) | (infit > INFIT[1]))
     off = off[np.argsort(-np.abs(np.log(np.maximum(infit[off], 1e-9))))]
     right, count = np.nansum(scores, axis=0), seen.sum(axis=0)
-    apart = np.stack([seen[[s for s in range(S) if names[s] == name]].any(axis=0) for name in dict.fromkeys(names)])
+    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    apart = np.zeros((len(place), n), dtype=bool)
+    for name, answered in zip(names, seen, strict=True):
+        apart[place[name]] |= answered
     subjects = apart.sum(axis=0)
     extreme = int(((right == 0) | (right == count)).sum())
     return Quality(
@@ -397,8 +400,6 @@ def choose_dimensions(
                 losses[D][tenth] = _losses(scores[tenth], predicted(kept, recipe(D).finished(kept))[tenth])
     means = {D: float(loss[held].mean()) for D, loss in losses.items()}
     best = min(means, key=lambda D: means[D])
-    for D, loss in losses.items():
-        gain, error = _gain(losses[best], loss, held)
-        if gain <= error:
-            return D, {D: round(mean, 4) for D, mean in means.items()}
-    return best, {D: round(mean, 4) for D, mean in means.items()}
+    gains = {D: _gain(losses[best], loss, held) for D, loss in losses.items()}  # none of the best over itself
+    chosen = next(D for D, (gain, error) in gains.items() if gain <= error)
+    return chosen, {D: round(mean, 4) for D, mean in means.items()}

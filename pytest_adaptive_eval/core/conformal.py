@@ -166,7 +166,7 @@ class Conformal:
                 f"{100 * _both(confidence):.4g} %: at least {subjects_needed(confidence)} are needed; calibrate with "
                 "more, or lower the confidence"
             )
-        worst, best = self._errors_in_reach(accuracy, (self.families + 1) * _both(confidence) - 1e-9)
+        worst, best = self._errors_in_reach(accuracy, (self.families + 1) * _both(confidence))
         least, most = np.quantile(self.projected, [OUTER, 1.0 - OUTER]) if self.projected else (-math.inf, math.inf)
         below = self.below * (FURTHER if accuracy <= least else 1.0) if accuracy <= self.weak else 0.0
         above = self.above * (FURTHER if accuracy >= most else 1.0) if accuracy >= self.strong else 0.0

@@ -120,9 +120,10 @@ class Account:
         planned = self.state.exchange.planned()
         status = int(getattr(session, "exitstatus", exitstatus))
         nothing = not self._reported and status != 0  # a mistake, or collection failed
-        if not planned:
-            self._found_nothing(session, status)
-        if nothing or not planned or self.config.option.collectonly or self.config.getoption("setuponly", False):
+        none_ran = self.config.option.collectonly or self.config.getoption("setuponly", False)
+        if not planned and not none_ran and status == pytest.ExitCode.OK:
+            self._found_nothing(session)
+        if nothing or not planned or none_ran:
             self.state.exchange.close()
             return
         place = {entry.nodeid: n for n, entry in enumerate(planned)}
@@ -161,13 +162,12 @@ class Account:
         self._remember_failures()
         self.state.exchange.close()
 
-    def _found_nothing(self, session: pytest.Session, status: int) -> None:
+    def _found_nothing(self, session: pytest.Session) -> None:
         """Do not let a run that was to evaluate, and held no evaluation, pass for one that did."""
         asked = "--adaptive-eval" in self.config.invocation_params.args
         options = self.config.option
         chosen = options.keyword or options.markexpr or self.state.exchange.deselected() or self._replayed
-        none_ran = options.collectonly or self.config.getoption("setuponly", False)
-        if not asked or chosen or none_ran or status != pytest.ExitCode.OK:
+        if not asked or chosen:
             return
         self._complaints.append(
             "no evaluation was found, so nothing was judged: a marker adaptive_eval, or the file adaptive-eval.toml in "

@@ -1,4 +1,4 @@
-"""What the source of a test of questions tells of how it judges an answer."""
+"""Sources of tests, and what that of a test of questions tells of how it judges an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["grades", "tells"]
+__all__ = ["grades", "parsed", "tells"]
 
 Function = Callable[..., object]
 
@@ -19,6 +19,14 @@ Function = Callable[..., object]
 _JUDGING = ("grade", "score")
 #: Parameters whose methods judge nothing, but for `_JUDGING`.
 _GIVEN = ("item", "model")
+
+
+def parsed(function: Function) -> ast.Module | None:
+    """The source of a function; None where there is none."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return None
 
 
 @functools.lru_cache(maxsize=64)
@@ -66,7 +74,7 @@ def tells(function: Function) -> bool:
 def _tells(function: Function, seen: set[Function]) -> bool:
     seen.add(function)
     tree = _tree(function)
-    if not list(ast.iter_child_nodes(tree)):  # no source
+    if not tree.body:  # no source
         return True
     parameters = inspect.signature(function).parameters
     for node in ast.walk(tree):
@@ -101,19 +109,17 @@ def _meant(node: ast.expr, function: Function) -> Any:
     *attributes, base = _bases(node)
     if not isinstance(base, ast.Name):
         return None
-    known = {**vars(builtins), **getattr(inspect.unwrap(function), "__globals__", {})}
-    found = None if base.id in inspect.signature(function).parameters else known.get(base.id)
+    known = getattr(inspect.unwrap(function), "__globals__", {})
+    local = base.id in inspect.signature(function).parameters
+    found = None if local else known.get(base.id, getattr(builtins, base.id, None))
     for attribute in reversed(attributes):
         found = getattr(found, attribute.attr, None)  # type: ignore[attr-defined]
     return inspect.unwrap(found) if isinstance(found, types.FunctionType) else found
 
 
-def _tree(function: Function) -> ast.AST:
+def _tree(function: Function) -> ast.Module:
     """The parsed function without its decorators; an empty module where there is no source."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
-        return ast.Module([], [])
+    tree = parsed(function) or ast.Module([], [])
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.decorator_list = []

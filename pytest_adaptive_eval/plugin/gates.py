@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,6 +15,7 @@ from pytest_adaptive_eval.core.gates import Metric, SessionResult
 from pytest_adaptive_eval.core.study import StudyCondition, StudyResult
 from pytest_adaptive_eval.core.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.plugin.assertions import parsed
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
@@ -56,7 +55,7 @@ def literal_names(function: Callable[..., object]) -> list[str] | None:
     declared = getattr(function, "adaptive_eval_names", None)
     if declared is not None:
         return list(declared)
-    if (tree := _source(function)) is None:
+    if (tree := parsed(function)) is None:
         return None
     names: list[str] = []
     uses = 0
@@ -69,13 +68,6 @@ def literal_names(function: Callable[..., object]) -> list[str] | None:
             names.append(node.slice.value)
             uses -= 1
     return names if names and uses == 0 else None
-
-
-def _source(function: Callable[..., object]) -> ast.Module | None:
-    try:
-        return ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError, IndentationError):
-        return None
 
 
 def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCondition]] | None:
@@ -91,7 +83,7 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCo
     names = literal_names(item.obj)
     if isinstance(gate := params.get("gate"), GateSpec) and names:
         return [(names[0], gate.condition)]
-    if (tree := _source(item.obj)) is None:
+    if (tree := parsed(item.obj)) is None:
         return None
     known = {**getattr(item.obj, "__globals__", {}), **params, **dict.fromkeys(_local(tree, params))}
     results = _assigned(tree)
@@ -125,7 +117,7 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCo
 
 def seeks_verdict(item: pytest.Item) -> bool:
     """Whether a gate's source asks for a verdict, in whatever branch."""
-    tree = _source(item.obj) if isinstance(item, pytest.Function) else None
+    tree = parsed(item.obj) if isinstance(item, pytest.Function) else None
     return tree is not None and any(isinstance(node, ast.Attribute) and node.attr in KINDS for node in ast.walk(tree))
 
 

@@ -161,7 +161,7 @@ class AdaptiveEval:
         self._verdicts: dict[str, list[tuple[str, Verdict, gate_rules.Judged]]] = {}
         #: Gates that took a metric.
         self._expected: set[str] = set()
-        #: Gates that have run, and are being torn down.
+        #: Tests that have run, and are being torn down.
         self._over: set[str] = set()
 
     @property

@@ -188,7 +188,7 @@ def _subjects(path: Path, dataset: str | None, note: Callable[[str], object]) ->
             f"{path}: no judged table of {dataset!r}; found {', '.join(f.name for f in tables.values())}"
         )
     chosen: dict[str, Path] = {}
-    among: dict[str, tuple[str, str]] = {}
+    first: tuple[str, str] | None = None
     for subject, kinds in sorted(of_subject.items()):
         if dataset in kinds:
             kinds = {dataset: kinds[dataset]}
@@ -197,15 +197,14 @@ def _subjects(path: Path, dataset: str | None, note: Callable[[str], object]) ->
                 f"{path}: {subject!r} has judged tables {', '.join(map(repr, sorted(kinds)))}; give filter the data "
                 "set, or one of these names where several judges read the same answers"
             )
-        files = sorted(next(iter(kinds.values())))
+        ((kind, found),) = kinds.items()
+        files = sorted(found)
         chosen[subject] = files[-1]  # the folders' names begin with the date
-        kind = next(iter(kinds))
-        first = among.setdefault(kind.partition("_")[0], (subject, kind))
-        if len(among) > 1 and dataset is None:
-            other = next(known for known in among.values() if known != first)
+        other, of_other = first = first or (subject, kind)
+        if dataset is None and of_other.partition("_")[0] != kind.partition("_")[0]:
             raise ResponsesError(
-                f"{path}: {other[0]!r} has the table {other[1]!r} and {first[0]!r} has {first[1]!r}: tables of "
-                "different data sets; give filter the one that is meant"
+                f"{path}: {other!r} has the table {of_other!r} and {subject!r} has {kind!r}: tables of different data "
+                "sets; give filter the one that is meant"
             )
         if len(files) > 1:
             note(f"{path.name}: {len(files)} tables {files[-1].name}; the one in {files[-1].parent.name} counts")
