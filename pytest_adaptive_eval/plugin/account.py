@@ -80,7 +80,9 @@ class Account:
         attached: dict[str, Any] | None = getattr(report, ATTACHED, None)
         if not attached:
             return
-        if record := attached.get("interview"):
+        self._failed |= attached["failed"]
+        again = report.nodeid in self._reported  # a plugin ran it again, which changed nothing
+        if record := None if again else attached.get("interview"):
             interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
             self.run.interviews.append(interview)
             self._reported.add(report.nodeid)
@@ -88,10 +90,10 @@ class Account:
                 budgets = {planned.nodeid: planned.budget for planned in self.state.exchange.planned()}
                 came = len(interview.administrations)
                 self._session.testscollected += came - budgets.get(report.nodeid, came)
-        if study := attached.get("study"):
+        if study := None if again else attached.get("study"):
             self.run.studies.append(study if isinstance(study, StudyRecord) else StudyRecord.from_json(study))
             self._reported.add(report.nodeid)
-        if "gates" in attached:
+        if "gates" in attached and not again:
             self.run.gates += [GateRecord.from_json(gate) for gate in attached["gates"]]
             self._reported.add(report.nodeid)
         if "question_of" in attached:

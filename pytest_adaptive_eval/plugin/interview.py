@@ -35,12 +35,13 @@ from pytest_adaptive_eval.core.record import Administration, InterviewRecord, no
 from pytest_adaptive_eval.core.selection import Proposal
 from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason, repeats
-from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, UsageError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.fixtures import check_scope, who_answers
-from pytest_adaptive_eval.plugin.question import Question, question
-from pytest_adaptive_eval.plugin.recording import costs_of, noise_notes, recorded
+from pytest_adaptive_eval.plugin.question import Once, Question, question
+from pytest_adaptive_eval.plugin.randomness import GeneratorStates
+from pytest_adaptive_eval.plugin.recording import costs_of, journaled, noise_notes, recorded
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ _AGAIN = 1
 _sorted = json.JSONEncoder(sort_keys=True).encode
 
 
-class Interview(pytest.Function):
+class Interview(Once):
     """The placeholder of one subject and one bank."""
 
     evaluation: Evaluation
@@ -80,6 +81,10 @@ class Interview(pytest.Function):
     _compared: dict[str, BaselineFile] | None = None
     #: Why the user's own marks or fixtures skip this interview.
     skipped = ""
+    #: How often another plugin ran a question again, which asked nothing.
+    reruns = 0
+    #: Random state that its questions share.
+    generators: GeneratorStates
     #: Keeps pytest-timeout from taking the whole interview for one test; not for the questions.
     untimed: pytest.Mark | None = None
 
@@ -123,9 +128,8 @@ class Interview(pytest.Function):
         evaluation = self.evaluation
         source = self.sources.get(condition.name)
         baseline = source.baseline if isinstance(source, BaselineFile) else None
-        return outlook_sentence(
-            condition, evaluation.bank, evaluation.policy, evaluation.budget, evaluation.name, baseline
-        )
+        policy, budget = evaluation.policy, evaluation.budget
+        return outlook_sentence(condition, evaluation.bank, policy, budget, evaluation.name, baseline)
 
     def setup(self) -> None:
         """Nothing: fixtures belong to the questions, and some of them would read the placeholder."""
@@ -142,6 +146,7 @@ class Interview(pytest.Function):
         self._identity = SubjectIdentity("")
         self._bound, self._decoding, self._error, self._usage = False, "", "", False
         self._answers_by = "model"
+        self.reruns, self.generators = 0, GeneratorStates(f"{self.nodeid} {evaluation.stream}")
         self._subject: Any = None
         self._spent = Usage()
         self._answers: list[Administration] = []
@@ -293,6 +298,12 @@ class Interview(pytest.Function):
     def _take(self, made: Question) -> Response:
         response = made.response or Response(Status.ERROR, detail=made.fault or "the test did not run")
         entry = cast(Administration, made.entry)
+        if self._journal is not None and not response.status.infrastructure and not entry.resumed:
+            try:
+                self._journal.append(self._key(made), journaled(made.asked.item, response))
+            except JournalError as error:  # an answer that could not be kept does not count
+                response = Response(Status.ERROR, None, response.text, str(error))
+                self.give_up(str(error), usage=True)
         entry.status, entry.score = response.status.value, response.score
         entry.text, entry.detail = plain(response.text), plain(response.detail or made.fault)
         self._answers.append(entry)
@@ -395,20 +406,6 @@ class Interview(pytest.Function):
             self._subject.prefetch([one.item for one in asked], [one.sample for one in asked])
             self._pending = [made]
 
-    def remember(self, made: Question, response: Response) -> None:
-        """Write an answer to the journal, unless it is a fault of the run."""
-        if self._journal is not None and not response.status.infrastructure:
-            self._journal.append(
-                self._key(made),
-                {
-                    "item": made.asked.item.id,
-                    "status": response.status.value,
-                    "score": response.score,
-                    "text": plain(response.text),
-                    "detail": plain(response.detail),
-                },
-            )
-
     def _finish(self, seconds: float) -> None:
         evaluation, bank, session = self.evaluation, self.evaluation.bank, self._session
         notes = list(evaluation.notes)
@@ -422,8 +419,13 @@ class Interview(pytest.Function):
             notes.append("the whole budget was asked, so that the run's record can serve as a baseline")
         files = [file for file in self.sources.values() if isinstance(file, BaselineFile)]
         notes += filter(None, (file.age(datetime.now(UTC)) for file in files))
+        if self.reruns:
+            notes.append(
+                f"another plugin ran questions again, {self.reruns} times in all: each was asked once, and its first "
+                "result counts"
+            )
         noise = noise_of(self._answers, evaluation.samples, len(bank)) if evaluation.decodings else None
-        notes += noise_notes(noise, self._identity) if noise else []
+        notes += noise_notes(noise, self._identity, self._answers) if noise else []
         chance = float(np.mean(self._chances)) if self._chances else np.nan
         if self._texts and self._unreadable > UNREADABLE_SHARE * self._texts:
             self.give_up(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import numbers
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -27,6 +29,7 @@ __all__ = [
     "PLACEHOLDER",
     "PROPERTY",
     "AskedItem",
+    "Once",
     "Question",
     "crash_line",
     "is_placeholder",
@@ -41,6 +44,8 @@ PARAMETER = "aeval:"
 PROPERTY = "adaptive_eval"
 #: Further properties of a question's report.
 DETAILS = ("position", "propensity", "predicted", "status")
+#: Markers by which plugins are told to run a failed test again.
+RERUN_MARKERS = ("flaky",)
 
 
 def is_placeholder(node: object) -> bool:
@@ -95,11 +100,6 @@ class AskedItem:
         self.graded = self.item.grade(self.text)
         return self.graded
 
-    def anew(self) -> AskedItem:
-        """Itself, with nothing graded: a plugin may run a test again."""
-        self.graded = self.fault = None
-        return self
-
     def score(self, value: float) -> None:
         """Set the score, in [0, 1], instead of right or wrong."""
         number = float(value)
@@ -135,7 +135,17 @@ def question(template: pytest.Function, item: Item, sample: int = 0) -> Question
     return made
 
 
-class Question(pytest.Function):
+class Once(pytest.Function):
+    """A test that plugins for flaky tests leave alone, since asking again would be another administration."""
+
+    def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
+        """Markers of the test, without those that ask for another run of it."""
+        for node, mark in super().iter_markers_with_node(name):
+            if mark.name not in RERUN_MARKERS:
+                yield node, mark
+
+
+class Question(Once):
     """One administered question; a failed assertion is a wrong answer and passes."""
 
     asked: AskedItem
@@ -147,39 +157,75 @@ class Question(pytest.Function):
     key = ""
     #: What a report said that did not pass.
     fault = ""
+    #: Which of its phases have begun: each is run once.
+    _begun: frozenset[str] = frozenset()
+    #: With what the set-up or the test ended, unless it passed.
+    _raised: BaseException | None = None
+    #: The first fault of its subtests.
+    _subtest: BaseException | None = None
 
     @functools.cached_property
     def ihook(self) -> Any:
         """The hooks of its file, which pytest would look up anew seven times a test."""
         return super().ihook
 
+    def setup(self) -> None:
+        """Set up the fixtures, with the interview's random state."""
+        if self.interview is None:
+            super().setup()
+            return
+        with self._once("setup", self.interview) as again:
+            if not again:
+                super().setup()
+
     def runtest(self) -> None:
-        """Run the test, or take the answer that the journal already has."""
+        """Run the test, or take the answer that the journal already has.  The first run counts."""
+        if self.interview is None:
+            with self._sampled():
+                self._replay()
+            return
+        with self._once("call", self.interview) as again:
+            if not again:
+                with self._sampled():
+                    self._administer(self.interview)
+
+    @contextlib.contextmanager
+    def _once(self, phase: str, interview: Interview) -> Iterator[bool]:
+        """Run a phase with the interview's random state; where a plugin runs it again, end as the first time did."""
+        if phase in self._begun:
+            interview.reruns += 1
+            if self._raised is not None:
+                raise self._raised
+            yield True
+            return
+        self._begun |= {phase}
+        try:
+            with interview.generators.active():
+                yield False
+        except BaseException as error:
+            self._raised = error
+            raise
+
+    @contextlib.contextmanager
+    def _sampled(self) -> Iterator[None]:
+        """Tell the subjects which of an item's samples is asked for."""
         sample = self.asked.sample
         subjects = [value for value in self.funcargs.values() if isinstance(value, Subject)] if sample else []
         try:
             for subject in subjects:
                 subject.sample = sample
-            self._runtest()
+            yield
         finally:
             for subject in subjects:
                 subject.sample = 0
 
-    def _runtest(self) -> None:
-        if self.interview is None or self.entry is None:
-            self._replay()
-            return
-        self.response, self.fault = None, ""  # a plugin may run it again
+    def _administer(self, interview: Interview) -> None:
+        entry = cast(Administration, self.entry)
         start = time.perf_counter()
         try:
-            known = self.interview.recall(self)
-            if known is None:
-                answer = self._answer()
-                self.interview.remember(self, answer)
-                known = answer
-            self.response = known  # last: an answer that could not be kept does not count
+            self.response = interview.recall(self) or self._answer()
         finally:
-            self.entry.seconds = time.perf_counter() - start
+            entry.seconds = time.perf_counter() - start
             self._properties()
 
     def _replay(self) -> None:
@@ -202,7 +248,7 @@ class Question(pytest.Function):
 
     def _run_test(self) -> None:
         """The test itself, which must not pass unless it asked whether the answer is right."""
-        asked = self.asked.anew()
+        asked = self.asked
         with warnings.catch_warnings():
             warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
             try:
@@ -305,6 +351,29 @@ class Question(pytest.Function):
             self.interview.give_up(f"skipped: {line}")
         elif report.when == "setup" and self.entry is not None and self.entry.position == 1:
             self.interview.give_up(f"the fixtures of the first question could not be set up: {line}")
+
+    def note_subtest(self, report: pytest.TestReport, error: BaseException | None) -> None:
+        """Take up the report of a subtest, whose failure the test does not hear of."""
+        if report.failed and error is not None:
+            self._subtest = self._subtest or error
+
+    def contradict(self, report: pytest.TestReport, error: BaseException | None) -> None:
+        """Mark an answer wrong where a report failed that the test itself did not hear of, such as a subtest's.
+
+        Plugins for soft assertions fail the report and not the test.  A fault that is no assertion leaves open whether
+        the answer is right: it is an error.
+        """
+        fault = self._subtest or (error if report.failed else None)
+        if fault is None or self.response is None or self.response.status is not Status.OK:
+            return
+        wrong = isinstance(fault, AssertionError)
+        said = " ".join(str(fault).split())[:200]
+        detail = f"a check failed beside the test's own assertions: {said}"
+        self.response = Response(
+            Status.OK if wrong else Status.ERROR, 0.0 if wrong else None, self.response.text, detail
+        )
+        self._properties()
+        report.user_properties = list(self.user_properties)
 
 
 def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:

@@ -11,22 +11,47 @@ from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.findings import findings
 from pytest_adaptive_eval.core.gates import SessionResult
+from pytest_adaptive_eval.core.item import Item, Response
 from pytest_adaptive_eval.core.noise import DecodingNoise
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, by_item
+from pytest_adaptive_eval.core.record import Administration, InterviewRecord, by_item, plain
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.plugin.account import relative
 
-__all__ = ["costs_of", "noise_notes", "recorded"]
+__all__ = ["costs_of", "journaled", "noise_notes", "recorded"]
 
+#: Repeated items from which on equal answers are told.
+FEWEST_REPEATED = 5
 #: What a record says of its bank from the bank's report.
 KEPT = ("task", "category", "twins", "formats", "parts")
 
 
-def noise_notes(noise: DecodingNoise, identity: SubjectIdentity) -> list[str]:
+def journaled(item: Item, response: Response) -> dict[str, Any]:
+    """What the journal keeps of an answer."""
+    return {
+        "item": item.id,
+        "status": response.status.value,
+        "score": response.score,
+        "text": plain(response.text),
+        "detail": plain(response.detail),
+    }
+
+
+def noise_notes(noise: DecodingNoise, identity: SubjectIdentity, answers: Sequence[Administration]) -> list[str]:
     """What a reader of any verdict must know of the noise of decoding."""
     notes = [noise.sentence]
     if identity.decoding.get("temperature") == 0:
         notes.append("decoding is greedy, so that answers to an item can differ by device or batch noise only")
+        return notes
+    texts: dict[str, list[str]] = {}
+    for answer in answers:
+        if answer.score is not None:
+            texts.setdefault(answer.item, []).append(answer.text)
+    repeated = [given for given in texts.values() if len(given) > 1]
+    if len(repeated) >= FEWEST_REPEATED and all(len(set(given)) == 1 for given in repeated):
+        notes.append(
+            f"all answers to each of {len(repeated)} repeated items are the same: a model that samples would differ, "
+            "so check that it does not seed its generator before every answer"
+        )
     return notes
 
 

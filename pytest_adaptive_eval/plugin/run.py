@@ -161,6 +161,12 @@ class AdaptiveEval:
         self._verdicts: dict[str, list[tuple[str, Verdict, gate_rules.Judged]]] = {}
         #: Gates that took a metric.
         self._expected: set[str] = set()
+        #: Records of the gates that were judged, by node id.
+        self._gates: dict[str, list[GateRecord]] = {}
+        #: With what each gate ended, None where it passed: a gate is judged once.
+        self._ended: dict[str, BaseException | None] = {}
+        #: Node id of the test whose body runs now: reports made meanwhile are those of its subtests.
+        self._calling = ""
         #: Tests that have run, and are being torn down.
         self._over: set[str] = set()
 
@@ -221,24 +227,54 @@ class AdaptiveEval:
         return (yield)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """Hold the interview, then let pytest run its placeholder."""
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
+        """Hold the interview, then run its placeholder; questions, interviews and gates are run by pytest alone.
+
+        Plugins for flaky tests implement this hook to run a failed test again.
+        """
+        runner = self.config.pluginmanager.getplugin("runner")
         if isinstance(item, Question):
-            return
+            return runner.pytest_runtest_protocol(item, nextitem) if item.interview is not None else None
         if item in self.wants and self.worker:
             self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
         if isinstance(item, Interview | Study):
             item.administer()
             if item.result is not None and self.worker:
                 self.exchange.publish(item.nodeid, item.result.to_json())
+        ours = isinstance(item, Interview | Study) or item in self.wants
+        return runner.pytest_runtest_protocol(item, nextitem) if ours else None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
+        """Judge a gate once: where another plugin runs it again, it ends as it did the first time."""
+        if pyfuncitem.nodeid not in self._ended:
+            return None
+        if (fault := self._ended[pyfuncitem.nodeid]) is not None:
+            raise fault
+        return True
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
-        """Fail a gate that passed without asking whether its verdicts hold."""
+        """Fail a gate that passed without asking whether its verdicts hold, and remember how it ended."""
         __tracebackhide__ = True
         self._expected.discard(item.nodeid)
-        yield
-        __tracebackhide__ = False
+        self._calling = item.nodeid
+        try:
+            yield
+            __tracebackhide__ = False
+            self._check_asked(item)
+        except BaseException as error:
+            if item in self.wants or item.nodeid in self._verdicts:
+                self._ended.setdefault(item.nodeid, error)
+            raise
+        finally:
+            self._calling = ""
+        if item in self.wants or item.nodeid in self._verdicts:
+            self._ended.setdefault(item.nodeid, None)
+
+    def _check_asked(self, item: pytest.Item) -> None:
+        if item.nodeid in self._ended:
+            return
         if item.nodeid not in self._verdicts:
             if item.nodeid in self._expected:
                 pytest.fail("the test took a metric and asked for no verdict: call .at_least(...) of it", pytrace=False)
@@ -256,26 +292,44 @@ class AdaptiveEval:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach records to reports, for whoever keeps the account."""
         report = yield
-        if isinstance(item, Question):
+        error = call.excinfo.value if call.excinfo else None
+        of_subtest = item.nodeid == self._calling
+        if isinstance(item, Question) and of_subtest:
+            item.note_subtest(report, error)
+        elif isinstance(item, Question):
             if not report.passed:
-                item.note(report, call.excinfo.value if call.excinfo else None)
-            if item.interview is None or not report.passed:
-                setattr(report, ATTACHED, {"question_of": item.interview.nodeid if item.interview else ""})
-        elif report.when == "call" or (report.when == "setup" and not report.passed):
-            if isinstance(item, Interview) and item.record is not None:
-                # plain data where it travels between processes
-                setattr(report, ATTACHED, {"interview": item.record.to_json() if self.worker else item.record})
-            elif isinstance(item, Study) and item.record is not None:
-                setattr(report, ATTACHED, {"study": item.record.to_json() if self.worker else item.record})
-            elif item.nodeid in self._verdicts or (item in self.wants and not report.skipped):
-                # a gate that was skipped before it asked has no result, which the account tells
-                setattr(report, ATTACHED, {"gates": [gate.to_json() for gate in self._judged(item, report)]})
-        (self._over.add if report.when == "call" else self._over.discard)(item.nodeid)
+                item.note(report, error)
+            if report.when == "call":
+                item.contradict(report, error)
+        if attached := {} if of_subtest else self._attached(item, report):
+            # a plugin may turn a report that failed into one that passed
+            setattr(report, ATTACHED, {**attached, "failed": error is not None and not report.skipped})
+        if not of_subtest:
+            (self._over.add if report.when == "call" else self._over.discard)(item.nodeid)
         if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
         if isinstance(item, OURS) or item in self.wants:
             _guard(report)
         return report
+
+    def _attached(self, item: pytest.Item, report: pytest.TestReport) -> dict[str, Any]:
+        """What a report carries to whoever keeps the account."""
+        if isinstance(item, Question):
+            known = item.interview is None or not report.passed
+            return {"question_of": item.interview.nodeid if item.interview else ""} if known else {}
+        if report.when != "call" and (report.when != "setup" or report.passed):
+            return {}
+        if isinstance(item, Interview) and item.record is not None:
+            # plain data where it travels between processes
+            return {"interview": item.record.to_json() if self.worker else item.record}
+        if isinstance(item, Study) and item.record is not None:
+            return {"study": item.record.to_json() if self.worker else item.record}
+        if item.nodeid in self._gates or item.nodeid in self._verdicts or (item in self.wants and not report.skipped):
+            # a gate that was skipped before it asked has no result, which the account tells
+            if item.nodeid not in self._gates:
+                self._gates[item.nodeid] = self._judged(item, report)
+            return {"gates": [gate.to_json() for gate in self._gates[item.nodeid]]}
+        return {}
 
     def _judged(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
         """Records of a gate: one a verdict, and one more when it failed for another reason than its verdicts."""

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.core.record import StudyRecord, plain
 from pytest_adaptive_eval.core.study import StudyResult
 from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+from pytest_adaptive_eval.plugin.question import Once
 from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = ["Study"]
 LINES = 10
 
 
-class Study(pytest.Function):
+class Study(Once):
     """A study, and what it found."""
 
     evaluation: StudyPlan

@@ -280,41 +280,6 @@ def test_gates_come_after_their_interviews_only(lab: Any) -> None:
     assert lab.record["warnings"] == []
 
 
-def test_reruns_by_another_plugin(lab: Any) -> None:
-    """A plugin that runs a failed test again, as pytest-rerunfailures does."""
-    lab.bank(n=100)
-    lab.toy(
-        fault="if n in (3, 40): raise OSError('down')",
-        more="""
-        from _pytest.runner import runtestprotocol
-        def pytest_runtest_protocol(item, nextitem):
-            item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-            reports = runtestprotocol(item, nextitem=nextitem, log=False)
-            if any(report.failed for report in reports):
-                for report in reports:
-                    if report.failed:
-                        report.outcome = "rerun"
-                    item.ihook.pytest_runtest_logreport(report=report)
-                item._initrequest()
-                reports = runtestprotocol(item, nextitem=nextitem, log=False)
-            for report in reports:
-                item.ihook.pytest_runtest_logreport(report=report)
-            item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-            return True
-        def pytest_report_teststatus(report):
-            if report.outcome == "rerun":
-                return "rerun", "R", "RERUN"
-        """,
-    )
-    lab.tests()
-    result = lab.run("--junitxml=out.xml")
-    assert result.ret == 0
-    (interview,) = lab.record["interviews"]
-    assert interview["statuses"] == {"ok": 30}
-    assert len(lab.asked) == 31
-    assert (lab.path / "out.xml").read_text().count('name="status"') == 31
-
-
 @pytest.mark.parametrize("own", [None, "20"])
 def test_threads_of_numpy_start_asleep_and_no_setting_stays(
     project: Any, monkeypatch: pytest.MonkeyPatch, own: str | None

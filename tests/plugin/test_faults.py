@@ -170,13 +170,15 @@ def test_a_full_disk_ends_the_interview(project: Any) -> None:
         more="""
         from pytest_adaptive_eval.store import journal
         written = journal.write_all
-        @pytest.fixture(autouse=True)
-        def disk(monkeypatch):
+        @pytest.fixture(autouse=True, scope="module")
+        def disk():
             def full(fd, data):
                 if len((HERE / "asked.txt").read_text().split()) > 7:
                     raise OSError(28, "No space left on device")
                 written(fd, data)
-            monkeypatch.setattr(journal, "write_all", full)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(journal, "write_all", full)
+                yield
         """
     )
     result = project.run()
