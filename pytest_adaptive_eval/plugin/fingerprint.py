@@ -7,7 +7,6 @@ import functools
 import importlib
 import inspect
 import re
-import sysconfig
 import textwrap
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,15 +19,10 @@ from typing import Any
 
 import pytest
 
-import pytest_adaptive_eval
+from pytest_adaptive_eval.plugin.installed import is_installed
 
 __all__ = ["source_hash"]
 
-#: Where code lies that its version stands for.
-_OTHERS = (
-    *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")),
-    Path(pytest_adaptive_eval.__file__).resolve().parent,
-)
 #: Values that their representation tells.
 _PLAIN = (str, int, float, complex, bool, bytes, Decimal, Fraction, PurePath, Enum)
 
@@ -44,7 +38,7 @@ def source_hash(node: pytest.Function, root: Path, graders: Sequence[str], answe
     if not hasattr(node.obj, "adaptive_eval_where"):  # else from TOML: the package's own
         if not _source(node.obj):
             return ""
-        starts += [node.obj, *_fixtures(node, answers)]
+        starts += [node.obj, *(value for value in _fixtures(node, answers) if _of_the_user(value, str(root)))]
     if not starts:
         return ""
     found = "\0".join(_Reader(root).read(starts))
@@ -52,7 +46,7 @@ def source_hash(node: pytest.Function, root: Path, graders: Sequence[str], answe
 
 
 def _fixtures(node: pytest.Function, answers: str) -> list[object]:
-    """The functions of the user's fixtures that a test takes, and that those take."""
+    """The functions of the fixtures that a test takes, and that those take."""
     info = node._fixtureinfo  # no public name tells which fixture a test gets
     found: dict[str, Any] = {"item": None, answers: None}
     left = list(info.argnames)
@@ -61,7 +55,7 @@ def _fixtures(node: pytest.Function, answers: str) -> list[object]:
         if name not in found and (definitions := info.name2fixturedefs.get(name)):
             found[name] = definitions[-1].func
             left += definitions[-1].argnames
-    return [function for _, function in sorted(found.items()) if _of_the_user(function)]
+    return [function for _, function in sorted(found.items())]
 
 
 class _Reader:
@@ -86,11 +80,12 @@ class _Reader:
             code = self._left.pop()
             found.add(_source(code))
             if inspect.ismodule(code) or inspect.isclass(code):  # whose functions name what they use
-                own = (getattr(value, "__func__", value) for value in vars(code).values())
-                self._follow(value for value in own if _of_the_user(value))
+                # a copy: looking at a value may load a module, which adds names to the one that is read
+                own = [getattr(value, "__func__", value) for value in list(vars(code).values())]
+                self._follow(value for value in own if self._own(value))
                 continue
-            for name, value in _named(code):
-                if _of_the_user(value):
+            for name, value in _named(code, self._root):
+                if self._own(value):
                     self._follow([value])
                 else:
                     found.add(f"{name}={self._told(value)}".replace(self._root, ""))
@@ -109,7 +104,7 @@ class _Reader:
             return repr(value)
         if isinstance(value, re.Pattern):
             return f"{value.pattern!r} {value.flags}"
-        if _of_the_user(value):
+        if self._own(value):
             self._follow([value])
             return str(getattr(value, "__qualname__", ""))
         if isinstance(value, functools.partial):
@@ -118,15 +113,18 @@ class _Reader:
             return type(value).__qualname__
         self._seen[id(value)] = value
         if isinstance(value, Mapping):
-            return f"{{{', '.join(f'{self._told(k)}: {self._told(v)}' for k, v in value.items())}}}"
+            return f"{{{', '.join(f'{self._told(k)}: {self._told(v)}' for k, v in list(value.items()))}}}"
         if isinstance(value, list | tuple):
-            return f"[{', '.join(map(self._told, value))}]"
+            return f"[{', '.join(map(self._told, list(value)))}]"
         if isinstance(value, set | frozenset):
-            return f"{{{', '.join(sorted(map(self._told, value)))}}}"
-        if not _of_the_user(type(value)):
+            return f"{{{', '.join(sorted(map(self._told, list(value))))}}}"
+        if not self._own(type(value)):
             return type(value).__qualname__
         self._follow([type(value)])
         return f"{type(value).__qualname__} {self._told(getattr(value, '__dict__', None))}"
+
+    def _own(self, value: object) -> bool:
+        return _of_the_user(value, self._root)
 
 
 def _source(code: object) -> str:
@@ -139,7 +137,7 @@ def _source(code: object) -> str:
     return "".join(source.splitlines(keepends=True)[first:])
 
 
-def _named(code: Any) -> Iterator[tuple[str, Any]]:
+def _named(code: Any, root: str) -> Iterator[tuple[str, Any]]:
     """Names and values that a function looks up in its module, in functions around it, and in modules that it names."""
     function = inspect.unwrap(getattr(code, "__func__", code))
     own: types.CodeType | None = getattr(function, "__code__", None)
@@ -153,8 +151,8 @@ def _named(code: Any) -> Iterator[tuple[str, Any]]:
         yield name, known[name]
     for name in sorted(names & known.keys()):
         yield name, known[name]
-        if inspect.ismodule(known[name]) and _of_the_user(known[name]):
-            inner = vars(known[name])
+        if inspect.ismodule(known[name]) and _of_the_user(known[name], root):
+            inner = dict(vars(known[name]))
             yield from ((part, inner[part]) for part in sorted(names & inner.keys()))
 
 
@@ -166,12 +164,12 @@ def _names(code: types.CodeType | None) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def _of_the_user(value: object) -> bool:
+def _of_the_user(value: object, root: str) -> bool:
     """Whether it is code, and neither Python's, nor installed, nor this package's."""
     if not (inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)):
         return False
     try:
-        file = Path(inspect.getfile(value)).resolve()
+        file = inspect.getfile(value)
     except (OSError, TypeError):
         return False
-    return not any(file.is_relative_to(place) for place in _OTHERS)
+    return not is_installed(file, root)
