@@ -85,7 +85,7 @@ class Interview(Once):
     reruns = 0
     #: Random state that its questions share.
     generators: GeneratorStates
-    #: Keeps pytest-timeout from taking the whole interview for one test; not for the questions.
+    #: Keeps pytest-timeout from the placeholder, which tears the model down; not from the questions.
     untimed: pytest.Mark | None = None
 
     @property

@@ -128,6 +128,7 @@ def activate(config: pytest.Config) -> None:
     config.stash[STATE] = state
     register = config.pluginmanager.register
     register(state, "adaptive-eval-run")
+    register(_OwnProtocol(state), "adaptive-eval-protocol")
     register(Collection(state), "adaptive-eval-collection")
     register(fixtures, "adaptive-eval-fixtures")
     if not state.worker:
@@ -226,23 +227,21 @@ class AdaptiveEval:
         session.testscollected += sum(i.evaluation.questions for i in session.items if isinstance(i, Interview))
         return (yield)
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
-        """Hold the interview, then run its placeholder; questions, interviews and gates are run by pytest alone.
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Wait for other workers' results and hold the interview; then the placeholder or the gate is run.
 
-        Plugins for flaky tests implement this hook to run a failed test again.
+        This wrapper is registered after those of plugins that time tests (pytest-timeout, faulthandler), so that it is
+        outside them: neither waiting nor a whole interview is one test to them.  pytest's own wrapper, which records
+        warnings, is `tryfirst` and stays outside this one.
         """
-        runner = self.config.pluginmanager.getplugin("runner")
-        if isinstance(item, Question):
-            return runner.pytest_runtest_protocol(item, nextitem) if item.interview is not None else None
         if item in self.wants and self.worker:
             self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
         if isinstance(item, Interview | Study):
             item.administer()
             if item.result is not None and self.worker:
                 self.exchange.publish(item.nodeid, item.result.to_json())
-        ours = isinstance(item, Interview | Study) or item in self.wants
-        return runner.pytest_runtest_protocol(item, nextitem) if ours else None
+        return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
@@ -358,6 +357,26 @@ class AdaptiveEval:
         if isinstance(warning_message.message, Warning):
             args = warning_message.message.args
             warning_message.message.args = _guarded(_portable(args) if self.worker else args)
+
+
+class _OwnProtocol:
+    """Runs questions, interviews, studies and gates by pytest's own protocol.
+
+    Plugins for flaky tests implement the hook of the protocol to run a failed test again.
+    """
+
+    def __init__(self, state: AdaptiveEval) -> None:
+        self._state = state
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
+        """Run one of our items before any other plugin does."""
+        if isinstance(item, Question):
+            ours = item.interview is not None
+        else:
+            ours = isinstance(item, Interview | Study) or item in self._state.wants
+        runner = self._state.config.pluginmanager.getplugin("runner")
+        return runner.pytest_runtest_protocol(item, nextitem) if ours else None
 
 
 def _shown(model: str | None) -> str:
