@@ -28,6 +28,7 @@ from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.exchange import Planned
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, crash_line, is_placeholder, question
+from pytest_adaptive_eval.plugin.refusals import marker_fault
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.reports.text import guard
@@ -370,7 +371,11 @@ class Collection:
 
     def _check(self, item: pytest.Item) -> None:
         """Refuse what would quietly be no interview, or one whose outcome means something else."""
-        if item in self._marked or item.get_closest_marker(MARKER) is None:
+        if item.get_closest_marker(MARKER) is None:
+            return
+        if fault := marker_fault(item):
+            raise ConfigError(fault)
+        if item in self._marked:
             return
         if not isinstance(item, Interview | Question):
             if getattr(item, "function", None) in self._mistaken:

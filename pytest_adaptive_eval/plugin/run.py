@@ -28,6 +28,7 @@ from pytest_adaptive_eval.plugin.fixtures import STATE
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
+from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, guard
 
@@ -118,6 +119,7 @@ def activate(config: pytest.Config) -> None:
             "Python was started with -O or PYTHONOPTIMIZE and drops assertions, by which answers are judged right or "
             "wrong: run without"
         )
+    check_other_plugins(config)
     try:
         state = AdaptiveEval(config, settings := _settings_of(config))
         check_outputs(config, settings)
