@@ -432,10 +432,10 @@ class RunRecord(_Json):
     def warn(self) -> None:
         """Set `warnings`, once everything else is known."""
         self.warnings = []
-        if not self.promote:
-            return
         if left_out := self.extra.get("deselected"):
             self.warnings.append(f"{_DESELECTED}: {', '.join(map(str, left_out))}; {_ALL}")
+        if not self.promote:
+            return
         opinions = {name for study in self.studies if study.kind == "peers" for name in (study.name, study.nodeid)}
         passed = [gate for gate in self.gates if gate.verdict.get("outcome") == Outcome.PASS]
         if all(gate.interview in opinions for gate in passed):

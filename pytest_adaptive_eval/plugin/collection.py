@@ -258,6 +258,7 @@ class Collection:
                 self.mistake(error)
         if not self._mistakes:
             kept = set(items)
+            state.family += sum(self._denials(gate) for gate in gates if gate not in kept)
             items[:] = gate_rules.order(items, state.wants)
             self._not_deselected(set(items) - kept)
             ours = [i for i in items if isinstance(i, Interview | Study) or i in state.wants]
@@ -301,6 +302,23 @@ class Collection:
             for interview in self.state.wants[gate]:
                 if isinstance(interview, Interview):
                     interview.unplanned.append(gate.name)
+
+    def _denials(self, gate: pytest.Item) -> int:
+        """Return how many FAIL verdicts a deselected gate may give elsewhere, such as in another shard."""
+        try:
+            wanted = gate_rules.needed(gate, self.state.held)
+            if (conditions := gate_rules.literal_conditions(gate)) is None:
+                return len(wanted)
+            count = 0
+            for name, condition in conditions:
+                held = gate_rules.resolve(name, self.state.held)
+                if isinstance(held, Study) or isinstance(condition, StudyCondition):
+                    count += not condition.by_rank
+                else:
+                    count += condition.denials(held.evaluation.bank)
+            return count
+        except UsageError:  # a mistake that only a run of this gate needs to mend
+            return 1
 
     def _plan_study(self, condition: Condition | StudyCondition, study: gate_rules.Held) -> None:
         metrics = study.evaluation.metrics if isinstance(study, Study) else ()
