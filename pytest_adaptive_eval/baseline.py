@@ -17,7 +17,7 @@ from pytest_adaptive_eval.core.copies import copied_from
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
-from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError, Unscored
 from pytest_adaptive_eval.store.runs import read_run
 
 if TYPE_CHECKING:
@@ -260,7 +260,10 @@ def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFi
     scores = np.full(len(bank), np.nan)
     for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
         if completion.status is Status.OK:
-            scores[n] = item.grade(completion.text) if completion.score is None else completion.score
+            try:
+                scores[n] = item.grade(completion.text) if completion.score is None else completion.score
+            except Unscored as error:
+                raise BaselineError(f"{path}: an answer of the baseline cannot be graded: {error.detail}") from None
     if np.isnan(scores).all():
         raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
     source = {"hash": replay.identity.checkpoint[:16]}

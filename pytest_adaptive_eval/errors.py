@@ -104,10 +104,13 @@ class Unscored(AdaptiveEvalError):
         What happened, for the report.
     text : str
         The answer as far as there is one.
+    lasting : bool
+        Another run would end in the same way: the fault is kept with the answer, and the subject is not asked again.
     """
 
-    def __init__(self, status: str, detail: str = "", text: str = "") -> None:
+    def __init__(self, status: str, detail: str = "", text: str = "", *, lasting: bool = False) -> None:
         super().__init__(f"{status}: {detail}" if detail else status)
         self.status = status
         self.detail = detail
         self.text = text
+        self.lasting = lasting

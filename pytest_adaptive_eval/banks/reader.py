@@ -10,213 +10,29 @@ module.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import mmap
-import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
-from string import ascii_uppercase
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
 from pytest_adaptive_eval.core.bank import ItemBank, scale_id
-from pytest_adaptive_eval.core.checks import unique_keys
 from pytest_adaptive_eval.core.conformal import Conformal
-from pytest_adaptive_eval.core.item import (
-    EXPRESSION,
-    GRADERS,
-    MARKED,
-    Grader,
-    Item,
-    expected_number,
-    named_choice,
-    unmarked,
-)
+from pytest_adaptive_eval.core.item import Grader, Item
 from pytest_adaptive_eval.errors import BankError, EstimationError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.multimodal import FormatScale
 
-__all__ = ["ITEM_FIELDS", "SCHEMA_VERSION", "content_hash", "file_hash", "is_bank", "parse_item", "read_bank"]
+__all__ = ["SCHEMA_VERSION", "content_hash", "file_hash", "is_bank", "read_bank"]
 
 SCHEMA_VERSION = 1
-
-#: Fields of an item's JSON object and the type of each.
-ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
-    {
-        "id": str,
-        "prompt": str,
-        "answer": str,
-        "grader": str,
-        "images": list,
-        "choices": list,
-        "category": list,
-        "formats": list,
-        "messages": list,
-        "meta": dict,
-    }
-)
-
-_ID = re.compile(r"(?!.*::)[!-Z\\^-~]{1,120}")
-_IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
-_NO_TASKS: Mapping[str, Grader] = MappingProxyType({})
-_WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
-
-
-def parse_item(
-    text: bytes | str,
-    where: str,
-    root: str = "",
-    graders: Sequence[str] = (),
-    tasks: Mapping[str, Grader] = _NO_TASKS,
-) -> Item:
-    """One item from its JSON text.
-
-    Parameters
-    ----------
-    text : bytes or str
-    where : str
-        File and line, for errors.
-    root : str
-        Folder that image names are relative to.
-    graders : sequence of str
-        Modules whose functions may grade (``python:module:function``).
-    tasks : mapping
-        Task family to its grader, for items whose grader is ``task``; without theirs they can be read, not graded.
-
-    Raises
-    ------
-    BankError
-        Not JSON, a missing or unknown field, or a value of the wrong type.
-    """
-    try:
-        data = json.loads(text, object_pairs_hook=unique_keys)
-    except UnicodeDecodeError:
-        raise BankError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
-    if not isinstance(data, dict):
-        raise BankError(f"{where}: found {type(data).__name__}, expected a JSON object with id, prompt and answer")
-    if not data.keys() <= ITEM_FIELDS.keys():
-        raise BankError(
-            f"{where}: unknown field {min(data.keys() - ITEM_FIELDS.keys())!r}; known are {', '.join(ITEM_FIELDS)}. "
-            "Put your own fields under meta"
-        )
-    for name, value in data.items():
-        if isinstance(value, ITEM_FIELDS[name]):
-            continue
-        if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
-            data[name] = json.dumps(value)
-        elif name == "category" and isinstance(value, str):
-            data[name] = [value]
-        else:
-            raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
-    item_id = data.get("id", "")
-    if not _ID.fullmatch(item_id):
-        raise BankError(
-            f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable ASCII characters without spaces, "
-            "square brackets or two colons in a row are expected"
-        )
-    where = f"{where}: item {item_id!r}"
-    textless = data.get("meta", {}).get("textless") is True  # of a bank made from responses alone
-    if not (textless or data.get("prompt") or data.get("messages") or data.get("images")):
-        raise BankError(f"{where} asks nothing: give it a prompt, messages or images")
-    for name in ("images", "choices", "category", "formats"):
-        if name in data and not all(isinstance(value, str) for value in data[name]):
-            raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
-    for message in data.get("messages", []):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
-            raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
-        if not isinstance(message["content"], str | list):
-            raise BankError(f"{where}: the content {message['content']!r:.80} of a message, expected a text or parts")
-    for image in data.get("images", []):
-        path = PurePosixPath(image)
-        if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
-            raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")
-        if path.suffix.lower() not in _IMAGE_SUFFIXES:
-            raise BankError(f"{where}: image {image!r} is not one of {', '.join(sorted(_IMAGE_SUFFIXES))}")
-    grader = data.get("grader", "choice" if data.get("choices") else "exact")
-    custom = None
-    if grader.startswith("python:"):
-        custom = _python_grader(grader, where, graders)
-    elif grader == "task":
-        custom = tasks.get(item_id.partition("-")[0])
-    elif grader not in GRADERS:
-        raise BankError(
-            f"{where}: grader {grader!r} is not known; use {', '.join(GRADERS)}, task or python:module:function"
-        )
-    elif not (textless or data.get("answer")):
-        raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
-    prompt, meta = data.get("prompt", ""), data.get("meta", {})
-    cap = meta.get("max_tokens", 1)
-    if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
-        raise BankError(f"{where}: meta.max_tokens is {cap!r:.80}, expected a whole number of at least 1")
-    if EXPRESSION in meta and MARKED not in meta:
-        meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
-    item = Item(
-        id=item_id,
-        prompt=prompt,
-        answer=data.get("answer", ""),
-        grader=grader,
-        images=tuple(data.get("images", ())),
-        choices=tuple(data.get("choices", ())),
-        category=tuple(data.get("category", ())),
-        formats=tuple(data.get("formats", ())) or (("image+text",) if data.get("images") else ("text",)),
-        messages=tuple(MappingProxyType(m) for m in data.get("messages", ())),
-        meta=MappingProxyType(meta),
-        custom=custom,
-        root=root,
-    )
-    if not textless:
-        _check_answer(item, where)
-    return item
-
-
-def _check_answer(item: Item, where: str) -> None:
-    """Refuse an expected answer that the item's grader could find in no answer."""
-    if item.grader == "regex":
-        try:
-            re.compile(item.answer)
-        except re.error as error:
-            raise BankError(f"{where}: the answer {item.answer!r:.80} is no regular expression ({error})") from None
-    elif item.grader == "numeric":
-        try:
-            expected_number(item)
-        except BankError as error:
-            raise BankError(f"{where}: {str(error).removeprefix(f'item {item.id!r}: ')}") from None
-    elif item.grader == "choice":
-        plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
-        if item.answer not in plain and named_choice(item) is None:
-            known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
-            raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
-        if len(set(item.choices)) < len(item.choices) and (place := named_choice(item)) is not None:
-            right = item.choices[place]
-            if item.choices.count(right) > 1:
-                raise BankError(
-                    f"{where}: the right choice, {right!r:.80}, stands twice, and only one of the two would count as "
-                    "right: mend the choices"
-                )
-
-
-def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> Any:
-    parts = grader.split(":")
-    if len(parts) != 3:
-        raise BankError(f"{where}: grader {grader!r}, expected python:module:function")
-    _, module, function = parts
-    if module not in trusted:
-        raise BankError(
-            f"{where}: grader {grader!r} would run code from {module!r}, which is not trusted; if it is yours, add it "
-            f"to the ini setting adaptive_eval_graders"
-        )
-    try:
-        return getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise BankError(f"{where}: grader {grader!r} cannot be loaded: {error}") from None
 
 
 def _edited(path: Path, found: str) -> BankError:
@@ -288,7 +104,7 @@ class _Ids(Sequence[str]):
         return self._array
 
 
-def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[str, Grader] = _NO_TASKS) -> ItemBank:
+def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[str, Grader] = NO_TASKS) -> ItemBank:
     """A bank from ``NAME.bank/`` or from a JSONL file of items.
 
     Parameters

@@ -115,7 +115,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
 
 def _check_ids(responses: Responses) -> None:
     """Refuse ids that no bank can have, before the work is done."""
-    from pytest_adaptive_eval.banks.reader import parse_item
+    from pytest_adaptive_eval.banks.items import parse_item
 
     for name in responses.items:
         parse_item(json.dumps({"id": name, "meta": {"textless": True}}), responses.source)

@@ -132,7 +132,7 @@ class Item:
         tell a generated item, ``tolerance`` serves the numeric grader,
         ``answer_expression`` and ``marked_prompt`` make twins.
     custom : callable, optional
-        The resolved function of a ``python:`` or ``task`` grader.
+        The resolved function of a ``python:``, ``regex`` or ``task`` grader.
     root : str
         Folder that `images` are relative to; no part of the item's content.
     """
@@ -164,7 +164,14 @@ class Item:
         """Score of an answer, in [0, 1]."""
         text = str(text)[:GRADED_CHARACTERS]
         if self.custom is not None:
-            score = float(self.custom(self, text))
+            given = self.custom(self, text)
+            try:
+                score = float(given)
+            except (TypeError, ValueError, OverflowError):
+                raise BankError(
+                    f"item {self.id!r}: its grader {self.grader!r} gave {type(given).__name__}, expected a number in "
+                    "[0, 1]"
+                ) from None
         else:
             try:
                 grader = GRADERS[self.grader]
@@ -174,9 +181,14 @@ class Item:
                         f"item {self.id!r} is graded by its task family {self.task!r}, which is not known here; if it "
                         "is of a plugin, install or load that"
                     ) from None
+                if self.grader == "regex":
+                    raise BankError(
+                        f"item {self.id!r} is graded by a pattern and was not read from a bank: read the bank, or make "
+                        "the item with custom=pytest_adaptive_eval.grading.grade_pattern"
+                    ) from None
                 raise BankError(
                     f"item {self.id!r}: grader {self.grader!r} is not known; use one of "
-                    f"{', '.join(GRADERS)} or python:module:function from a trusted module"
+                    f"{', '.join(GRADERS)}, regex or python:module:function from a trusted module"
                 ) from None
             score = grader(self, text)
         if not 0.0 <= score <= 1.0:
@@ -248,10 +260,6 @@ def _exact(item: Item, text: str) -> float:
 def _contains(item: Item, text: str) -> float:
     wanted, given = _comparable(item, text)
     return float(wanted in given)
-
-
-def _regex(item: Item, text: str) -> float:
-    return float(re.search(item.answer, text) is not None)
 
 
 # a letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words
@@ -354,7 +362,7 @@ def _numeric(item: Item, text: str) -> float:
     return float(got is not None and abs(got - wanted) <= tolerance)
 
 
-#: The built-in graders by name.
+#: The graders that always end, by name.  Patterns have a time limit, see `pytest_adaptive_eval.grading`.
 GRADERS: Mapping[str, Grader] = MappingProxyType(
-    {"exact": _exact, "choice": _choice, "numeric": _numeric, "regex": _regex, "contains": _contains}
+    {"exact": _exact, "choice": _choice, "numeric": _numeric, "contains": _contains}
 )

@@ -1,19 +1,24 @@
-"""Running what may never end."""
+"""Call a function with a time limit."""
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import ctypes
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["within"]
+__all__ = ["Overdue", "within"]
 
 T = TypeVar("T")
 
 #: How long an overdue thread may take to notice that it is given up.
 GRACE_SECONDS = 1.0
+
+
+class Overdue(TimeoutError):
+    """The function did not return in time; a TimeoutError of its own is none of these."""
 
 
 class _GivenUp(BaseException):
@@ -24,21 +29,24 @@ def within(seconds: float, work: Callable[[], T], what: str) -> T:
     """Call `work` in a thread of its own and wait for it at most `seconds`.
 
     Signals are not used, so this works in any thread and beside plugins that
-    use them.  An overdue thread is interrupted at its next Python instruction;
+    use them.  Context variables are those of the caller.
+
+    An overdue thread is interrupted at its next Python instruction;
     one that hangs in native code stays behind as a daemon thread.
 
     Raises
     ------
-    TimeoutError
+    Overdue
         `work` did not end in time; `what` tells what it was.
     """
+    context = contextvars.copy_context()
     outcome: list[T] = []
     faults: list[BaseException] = []
 
     def run() -> None:
         with contextlib.suppress(_GivenUp):
             try:
-                outcome.append(work())
+                outcome.append(context.run(work))
             except BaseException as error:  # handed to the caller below, whatever it is
                 faults.append(error)
 
@@ -48,7 +56,7 @@ def within(seconds: float, work: Callable[[], T], what: str) -> T:
     if thread.is_alive():
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_GivenUp))
         thread.join(GRACE_SECONDS)
-        raise TimeoutError(f"{what} took longer than {seconds:g} s and was given up")
+        raise Overdue(f"{what} took longer than {seconds:g} s and was given up")
     if faults:
         raise faults[0]
     return outcome[0]

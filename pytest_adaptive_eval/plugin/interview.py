@@ -298,7 +298,8 @@ class Interview(Once):
     def _take(self, made: Question) -> Response:
         response = made.response or Response(Status.ERROR, detail=made.fault or "the test did not run")
         entry = cast(Administration, made.entry)
-        if self._journal is not None and not response.status.infrastructure and not entry.resumed:
+        kept = made.lasting or not response.status.infrastructure
+        if self._journal is not None and kept and not entry.resumed:
             try:
                 self._journal.append(self._key(made), journaled(made.asked.item, response))
             except JournalError as error:  # an answer that could not be kept does not count

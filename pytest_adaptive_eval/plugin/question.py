@@ -97,7 +97,11 @@ class AskedItem:
             )
             raise self.fault
         self.text, self.read, self.fault = str(text), True, None
-        self.graded = self.item.grade(self.text)
+        try:
+            self.graded = self.item.grade(self.text)
+        except Unscored as fault:
+            self.fault = fault
+            raise
         return self.graded
 
     def score(self, value: float) -> None:
@@ -157,6 +161,8 @@ class Question(Once):
     key = ""
     #: What a report said that did not pass.
     fault = ""
+    #: Whether a fault of its grading is kept for later runs, since it would not heal.
+    lasting = False
     #: Which of its phases have begun: each is run once.
     _begun: frozenset[str] = frozenset()
     #: With what the set-up or the test ended, unless it passed.
@@ -223,7 +229,10 @@ class Question(Once):
         entry = cast(Administration, self.entry)
         start = time.perf_counter()
         try:
-            self.response = interview.recall(self) or self._answer()
+            known = interview.recall(self)
+            self.response = known or self._answer()
+            if known is not None and known.status.infrastructure:  # kept, since it would not heal
+                raise Unscored(known.status.value, known.detail, known.text)
         finally:
             entry.seconds = time.perf_counter() - start
             self._properties()
@@ -299,7 +308,7 @@ class Question(Once):
             status = Status(fault.status)
             response = Response(status, None, fault.text or self.asked.text, fault.detail)
             if status.infrastructure:
-                self.response = response
+                self.response, self.lasting = response, fault.lasting
                 raise
             return response
         except pytest.skip.Exception as fault:

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core.item import GRADED_CHARACTERS, GRADERS, Item, Status
+from pytest_adaptive_eval.core.item import GRADED_CHARACTERS, Item, Status
 from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.grading import BUILT_IN
 
 __all__ = ["Judge", "Mark", "Picture", "Question", "Run", "Runner", "TaskFamily"]
 
@@ -217,7 +218,7 @@ class TaskFamily:
         text = str(text)[:GRADED_CHARACTERS]
         if question.judge is not None:
             return question.judge(text, self.runner)
-        score = GRADERS["exact" if self.grader == "task" else self.grader](item, text)
+        score = BUILT_IN["exact" if self.grader == "task" else self.grader](item, text)
         return Mark(score, "" if score == 1.0 else f"{question.answer} was expected")
 
     def grade(self, item: Item, text: str) -> float:

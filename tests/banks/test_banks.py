@@ -158,6 +158,18 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
         ({"id": "a", "prompt": "p"}, "has no answer"),
         ({"id": "a", "prompt": "p", "answer": "x", "grader": "fuzzy"}, "grader 'fuzzy' is not known"),
         ({"id": "a", "prompt": "p", "answer": "(", "grader": "regex"}, "no regular expression"),
+        (
+            {"id": "a", "prompt": "p", "answer": "(" * 9000 + ")" * 9000, "grader": "regex"},
+            r"no regular expression \(its groups are nested too deep",
+        ),
+        (
+            {"id": "a", "prompt": "p", "answer": "((x{1000}){1000}){1000}", "grader": "regex"},
+            r"no regular expression \(its repetitions stand for more than 100000 characters",
+        ),
+        (
+            {"id": "a", "prompt": "p", "answer": r"([a-z\n ]+[a-z\n ]+)+\d", "grader": "regex"},
+            r"does not end in time on a plain text",
+        ),
         ({"id": "a", "prompt": "p", "answer": "forty", "grader": "numeric"}, "'forty' holds no number"),
         (
             {"id": "a", "prompt": "p", "answer": "4", "grader": "numeric", "meta": {"tolerance": "abc"}},
@@ -192,6 +204,52 @@ def test_a_bad_line_is_named(tmp_path, line, message):
     assert str(path) in str(caught.value) or "gone.png" in str(caught.value)
     if "gone" not in str(line):
         assert ":3:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        *(
+            ({"answer": pattern, "grader": "regex"}, "matches the empty text")
+            for pattern in (".*", "right|", "^", "$", "a*", "(?:)", "x?", "(?s).*", "^[^,]*$", r"\s*42?\s*|", "(?=)")
+        ),
+        *(
+            ({"answer": pattern, "grader": "regex"}, "matches any text")
+            for pattern in (".", ".+", r"\S", r"\w", "[a-zA-Z]", r"[\s\S]+", "right|.+", r"\b", r"\D", "(?i)[k-z]")
+        ),
+        *(({"answer": marks, "grader": "contains"}, "nothing but punctuation") for marks in (".", "?!", " - ", "« »")),
+        ({"answer": "7", "grader": "numeric", "meta": {"tolerance": 700}}, "with meta.tolerance 700 accepts numbers"),
+        ({"answer": "0", "grader": "numeric", "meta": {"tolerance": 1e300}}, "accepts numbers of any size"),
+        ({"answer": "A", "choices": ["only"]}, "is the only choice"),
+    ],
+)
+def test_an_answer_that_accepts_any_text_is_refused_unless_it_is_meant(tmp_path, item, why):
+    item = {"id": "a", "prompt": "p", **item}
+    path = jsonl(tmp_path / "x.jsonl", {"id": "q", "prompt": "p", "answer": "x"}, "\n", item)
+    with pytest.raises(BankError, match=rf"x\.jsonl:3: item 'a': the answer .* {why}.*\"lenient\": true"):
+        read_bank(path)
+    jsonl(path, {**item, "meta": {**item.get("meta", {}), "lenient": True}})
+    assert read_bank(path).items[0].grade("A" if item["answer"] == "A" else "word 7 ?! . - « » 7") == 1
+    jsonl(path, {**item, "meta": {**item.get("meta", {}), "lenient": "yes"}})
+    with pytest.raises(BankError, match="lenient is 'yes', expected true or false"):
+        read_bank(path)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        *(
+            {"answer": pattern, "grader": "regex"}
+            for pattern in (r"\d", "^[A-Z]", r"[.!?]$", "(?i)paris", r"^\w+$", "^.{1,80}$", "[[(]", "a{e}", r"^(a+)+$")
+        ),
+        *({"answer": text, "grader": "contains"} for text in ("a", "∞", "+", "😀", "7.", "ж")),
+        {"answer": "-7", "grader": "numeric", "meta": {"tolerance": 70}},
+        {"answer": ".", "grader": "exact"},
+        {"answer": "A", "grader": "choice"},
+    ],
+)
+def test_an_answer_that_refuses_something_is_read(tmp_path, item):
+    assert len(read_bank(jsonl(tmp_path / "x.jsonl", {"id": "a", "prompt": "p", **item}))) == 1
 
 
 def test_a_key_that_stands_twice_is_told(tmp_path):

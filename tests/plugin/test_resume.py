@@ -10,6 +10,16 @@ from typing import Any
 
 import pytest
 
+WHOLE = """
+import pytest
+
+@pytest.mark.adaptive_eval(bank="toy.jsonl", budget=60, stop="budget")
+def test_toy(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+def test_gate(adaptive_eval):
+    assert adaptive_eval["toy"].accuracy.at_least(0.5)
+"""
 KEPT = "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
 INTERRUPT = "if len((HERE / 'asked.txt').read_text().split()) == 12: raise KeyboardInterrupt"
 
@@ -278,3 +288,41 @@ def test_an_assertion_of_the_model_is_no_wrong_answer(lab: Any) -> None:
     (interview,) = lab.record["interviews"]
     assert (interview["statuses"], interview["scored"]) == ({"error": 2}, 0)
     assert "an assertion of the model or the grader failed: HTTP 500" in interview["error"]
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)])
+def test_a_pattern_that_does_not_end_is_an_error_that_a_resumed_run_does_not_meet_again(
+    lab: Any, workers: tuple[str, ...]
+) -> None:
+    items = lab.items()
+    items[3] |= {"grader": "regex", "answer": "(x+x+)+y"}
+    (lab.path / "toy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    stuck = "if number == 3: return 'x' * 20_000\n"
+    lab.toy(fault=stuck + "if n == 50: pytest.exit('stop')")
+    lab.tests(WHOLE)
+    lab.spawn(*workers)
+    assert lab.asked.count("3") == 1
+    lab.toy(fault=stuck)
+    result = lab.spawn(*workers)
+    assert result.ret != 0  # an error is an error in the resumed run too
+    assert lab.asked.count("3") == 1
+    (interview,) = lab.record["interviews"]
+    (asked,) = [a for a in interview["administrations"] if a["item"] == "q3"]
+    assert (asked["status"], asked["score"], asked["resumed"]) == ("error", None, True)
+    assert "item 'q3': the search for its pattern '(x+x+)+y' did not end within 2 s" in asked["detail"]
+    assert interview["statuses"] == {"ok": 59, "error": 1}
+
+
+def test_a_grader_that_does_not_return_is_an_error_of_its_item(lab: Any) -> None:
+    items = lab.items()
+    items[3] |= {"grader": "python:mine:grade"}
+    (lab.path / "toy.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    lab.ini("adaptive_eval_graders = mine\n")
+    lab.tests("def grade(item, answer):\n    while True: pass\ngrade.timeout = 0.2\n", name="mine")
+    lab.toy()
+    lab.tests(WHOLE)
+    assert lab.spawn().ret != 0
+    (interview,) = lab.record["interviews"]
+    assert interview["statuses"] == {"ok": 59, "error": 1}
+    (asked,) = [a for a in interview["administrations"] if a["item"] == "q3"]
+    assert "item 'q3': its grader 'python:mine:grade' did not return within 0.2 s" in asked["detail"]

@@ -1,0 +1,239 @@
+"""Read one item of a bank from its JSON text, and refuse one that cannot be asked or graded."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from string import ascii_uppercase
+from types import MappingProxyType
+
+from pytest_adaptive_eval.core.checks import unique_keys
+from pytest_adaptive_eval.core.item import (
+    EXPRESSION,
+    MARKED,
+    Grader,
+    Item,
+    expected_number,
+    named_choice,
+    unmarked,
+)
+from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.grading import BUILT_IN, LimitedGrader, accepts_any_text, check_pattern
+
+__all__ = ["ITEM_FIELDS", "LENIENT", "NO_TASKS", "parse_item"]
+
+#: Fields of an item's JSON object and the type of each.
+ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
+    {
+        "id": str,
+        "prompt": str,
+        "answer": str,
+        "grader": str,
+        "images": list,
+        "choices": list,
+        "category": list,
+        "formats": list,
+        "messages": list,
+        "meta": dict,
+    }
+)
+
+#: The key of an item's ``meta`` by which it may have an answer that accepts nearly any text.
+LENIENT = "lenient"
+#: A tolerance of so many times the expected number, or of 1, accepts numbers of any size.
+_WIDE = 100
+
+_ID = re.compile(r"(?!.*::)[!-Z\\^-~]{1,120}")
+_IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
+#: Of a caller who cannot grade generated items.
+NO_TASKS: Mapping[str, Grader] = MappingProxyType({})
+_WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+
+
+def parse_item(
+    text: bytes | str,
+    where: str,
+    root: str = "",
+    graders: Sequence[str] = (),
+    tasks: Mapping[str, Grader] = NO_TASKS,
+) -> Item:
+    """One item from its JSON text.
+
+    Parameters
+    ----------
+    text : bytes or str
+    where : str
+        File and line, for errors.
+    root : str
+        Folder that image names are relative to.
+    graders : sequence of str
+        Modules whose functions may grade (``python:module:function``).
+    tasks : mapping
+        Task family to its grader, for items whose grader is ``task``; without theirs they can be read, not graded.
+
+    Raises
+    ------
+    BankError
+        Not JSON, a missing or unknown field, or a value of the wrong type.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=unique_keys)
+    except UnicodeDecodeError:
+        raise BankError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
+    if not isinstance(data, dict):
+        raise BankError(f"{where}: found {type(data).__name__}, expected a JSON object with id, prompt and answer")
+    if not data.keys() <= ITEM_FIELDS.keys():
+        raise BankError(
+            f"{where}: unknown field {min(data.keys() - ITEM_FIELDS.keys())!r}; known are {', '.join(ITEM_FIELDS)}. "
+            "Put your own fields under meta"
+        )
+    for name, value in data.items():
+        if isinstance(value, ITEM_FIELDS[name]):
+            continue
+        if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
+            data[name] = json.dumps(value)
+        elif name == "category" and isinstance(value, str):
+            data[name] = [value]
+        else:
+            raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
+    item_id = data.get("id", "")
+    if not _ID.fullmatch(item_id):
+        raise BankError(
+            f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable ASCII characters without spaces, "
+            "square brackets or two colons in a row are expected"
+        )
+    where = f"{where}: item {item_id!r}"
+    textless = data.get("meta", {}).get("textless") is True  # of a bank made from responses alone
+    if not (textless or data.get("prompt") or data.get("messages") or data.get("images")):
+        raise BankError(f"{where} asks nothing: give it a prompt, messages or images")
+    for name in ("images", "choices", "category", "formats"):
+        if name in data and not all(isinstance(value, str) for value in data[name]):
+            raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
+    for message in data.get("messages", []):
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
+            raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
+        if not isinstance(message["content"], str | list):
+            raise BankError(f"{where}: the content {message['content']!r:.80} of a message, expected a text or parts")
+    for image in data.get("images", []):
+        path = PurePosixPath(image)
+        if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
+            raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")
+        if path.suffix.lower() not in _IMAGE_SUFFIXES:
+            raise BankError(f"{where}: image {image!r} is not one of {', '.join(sorted(_IMAGE_SUFFIXES))}")
+    grader = data.get("grader", "choice" if data.get("choices") else "exact")
+    custom: Grader | None = None
+    if grader.startswith("python:"):
+        custom = _python_grader(grader, where, graders)
+    elif grader == "task":
+        custom = tasks.get(item_id.partition("-")[0])
+    elif grader not in BUILT_IN:
+        raise BankError(
+            f"{where}: grader {grader!r:.80} is not known; use {', '.join(BUILT_IN)}, task or python:module:function"
+        )
+    elif not (textless or data.get("answer")):
+        raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
+    elif grader == "regex":
+        custom = BUILT_IN[grader]
+    prompt, meta = data.get("prompt", ""), data.get("meta", {})
+    cap = meta.get("max_tokens", 1)
+    if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
+        raise BankError(f"{where}: meta.max_tokens is {cap!r:.80}, expected a whole number of at least 1")
+    if EXPRESSION in meta and MARKED not in meta:
+        meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
+    item = Item(
+        id=item_id,
+        prompt=prompt,
+        answer=data.get("answer", ""),
+        grader=grader,
+        images=tuple(data.get("images", ())),
+        choices=tuple(data.get("choices", ())),
+        category=tuple(data.get("category", ())),
+        formats=tuple(data.get("formats", ())) or (("image+text",) if data.get("images") else ("text",)),
+        messages=tuple(MappingProxyType(m) for m in data.get("messages", ())),
+        meta=MappingProxyType(meta),
+        custom=custom,
+        root=root,
+    )
+    if not textless:
+        _check_answer(item, where)
+        _check_strictness(item, where)
+    return item
+
+
+def _check_answer(item: Item, where: str) -> None:
+    """Refuse an expected answer that the item's grader could find in no answer."""
+    if item.grader == "regex":
+        if why := check_pattern(item.answer):
+            raise BankError(f"{where}: the answer {item.answer!r:.80} is no regular expression ({why})")
+    elif item.grader == "numeric":
+        try:
+            expected_number(item)
+        except BankError as error:
+            raise BankError(f"{where}: {str(error).removeprefix(f'item {item.id!r}: ')}") from None
+    elif item.grader == "choice":
+        plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
+        if item.answer not in plain and named_choice(item) is None:
+            known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
+            raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
+        if len(set(item.choices)) < len(item.choices) and (place := named_choice(item)) is not None:
+            right = item.choices[place]
+            if item.choices.count(right) > 1:
+                raise BankError(
+                    f"{where}: the right choice, {right!r:.80}, stands twice, and only one of the two would count as "
+                    "right: mend the choices"
+                )
+
+
+def _check_strictness(item: Item, where: str) -> None:
+    """Refuse an expected answer that tells no right answer from a wrong one, unless the item says that it means it."""
+    if (lenient := item.meta.get(LENIENT, False)) is True:
+        return
+    if lenient is not False:
+        raise BankError(f"{where}: meta.{LENIENT} is {lenient!r:.80}, expected true or false")
+    why = ""
+    if item.grader == "regex":
+        try:
+            why = accepts_any_text(item.answer)
+        except TimeoutError:
+            raise BankError(
+                f"{where}: the search for the pattern {item.answer!r:.80} does not end in time on a plain text; write "
+                "it without repetitions inside of repetitions"
+            ) from None
+    elif item.grader == "contains" and all(unicodedata.category(sign)[0] in "PZC" for sign in item.answer):
+        why = "holds nothing but punctuation"
+    elif item.grader == "numeric":
+        wanted, tolerance = expected_number(item)
+        if tolerance >= _WIDE and tolerance >= _WIDE * abs(wanted):
+            why = f"with meta.tolerance {tolerance:g} accepts numbers of any size"
+    elif item.grader == "choice" and len(item.choices) == 1:
+        why = "is the only choice"
+    if why:
+        raise BankError(
+            f"{where}: the answer {item.answer!r:.80} {why}, so that wrong answers would count as right: mend it, or "
+            f'say that it is meant with "meta": {{"{LENIENT}": true}}'
+        )
+
+
+def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> LimitedGrader:
+    parts = grader.split(":")
+    if len(parts) != 3:
+        raise BankError(f"{where}: grader {grader!r}, expected python:module:function")
+    _, module, function = parts
+    if module not in trusted:
+        raise BankError(
+            f"{where}: grader {grader!r} would run code from {module!r}, which is not trusted; if it is yours, add it "
+            f"to the ini setting adaptive_eval_graders"
+        )
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except Exception as error:  # whatever the user's module raises
+        raise BankError(f"{where}: grader {grader!r} cannot be loaded: {error}") from error
+    if not callable(found):
+        raise BankError(f"{where}: grader {grader!r} is {type(found).__name__}, expected a function")
+    return LimitedGrader(found)
