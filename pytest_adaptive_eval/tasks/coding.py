@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,6 +53,14 @@ def program_in(text: str) -> tuple[str, str]:
     return code, ""
 
 
+class _Shown(reprlib.Repr):
+    """Values of foreign code as a sentence shows them: short, and whole numbers of any size."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Return the digits, or the size where Python writes no digits."""
+        return f"a number of {x.bit_length()} bits" if x.bit_length() > 1000 else super().repr_int(x, level)
+
+
 def _same(a: Any, b: Any) -> bool:
     """Equal and of the same type: True is not 1."""
     return type(a) is type(b) and bool(a == b)
@@ -84,7 +93,7 @@ def by_calls(arguments: Sequence[Arguments], expected: Sequence[int]) -> Judge:
         for each, wanted, got in zip(arguments, expected, run.outputs, strict=True):
             if not _same(got, wanted):
                 call = f"{FUNCTION}({each[0]}, {each[1]})"
-                return Mark(0.0, f"{call} gave {shortened(repr(got))}, {wanted} was expected")
+                return Mark(0.0, f"{call} gave {shortened(_Shown().repr(got))}, {wanted} was expected")
         return Mark(1.0)
 
     return judge
