@@ -122,6 +122,10 @@ def parse_item(
             raise BankError(f"{where}: the content {message['content']!r:.80} of a message, expected a text or parts")
     for image in data.get("images", []):
         path = PurePosixPath(image)
+        if not image.isprintable():
+            raise BankError(
+                f"{where}: the image's name {image!r:.80} holds signs that cannot be printed; rename the file"
+            )
         if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
             raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")
         if path.suffix.lower() not in _IMAGE_SUFFIXES:

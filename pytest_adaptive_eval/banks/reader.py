@@ -9,9 +9,12 @@ module.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import mmap
+import os
+import stat
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA_VERSION", "content_hash", "file_hash", "is_bank", "read_bank"]
 
 SCHEMA_VERSION = 1
+
+#: Opens a pipe at once, which is refused then, instead of when somebody writes to it.
+_NOT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def _edited(path: Path, found: str) -> BankError:
@@ -126,10 +132,13 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
         The bank is missing, malformed, edited, or of a newer version.
     """
     path = Path(path)
-    if path.is_dir():
-        return _read_folder(path, (graders, tasks))
-    if path.is_file():
-        return _read_jsonl(path, (graders, tasks))
+    try:
+        if path.is_dir():
+            return _read_folder(path, (graders, tasks))
+        if path.is_file():
+            return _read_jsonl(path, (graders, tasks))
+    except OSError as error:
+        raise BankError(f"{path}: cannot be read: {error.strerror or error}; check the path and the rights") from error
     raise BankError(f"there is no bank at {path}: give a folder NAME.bank or a JSONL file of items")
 
 
@@ -280,7 +289,9 @@ def _read_columns(path: Path) -> dict[str, NDArray[Any]]:
 
 def file_hash(path: Path) -> str:
     """First 16 hex digits of the SHA-256 of a file, read in pieces."""
-    with path.open("rb") as file:
+    with os.fdopen(os.open(path, os.O_RDONLY | _NOT_WAITING), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
@@ -292,6 +303,6 @@ def content_hash(items: Iterable[Item]) -> str:
         for name, path in zip(item.images, item.image_paths, strict=True):
             try:
                 digest.update(file_hash(Path(path)).encode())
-            except OSError as error:
+            except (OSError, ValueError) as error:  # ValueError: a NUL in the name
                 raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
     return digest.hexdigest()[:16]

@@ -21,7 +21,9 @@ MAX_PIXELS = 20_000_000
 
 FORMATS = ("PNG", "JPEG", "WEBP")
 
-FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+FLAGS = os.O_RDONLY
+for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # a pipe put there meanwhile is not waited for
+    FLAGS |= getattr(os, _name, 0)
 
 
 def open_image(path: str, root: str) -> Image:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import numpy as np
@@ -250,6 +251,30 @@ def test_an_answer_that_accepts_any_text_is_refused_unless_it_is_meant(tmp_path,
 )
 def test_an_answer_that_refuses_something_is_read(tmp_path, item):
     assert len(read_bank(jsonl(tmp_path / "x.jsonl", {"id": "a", "prompt": "p", **item}))) == 1
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_an_image_that_is_no_regular_file_is_refused(tmp_path, kind):
+    image = tmp_path / "a.png"
+    match kind:
+        case "pipe":
+            os.mkfifo(image)
+        case "device":
+            image.symlink_to("/dev/zero")
+        case "folder":
+            image.mkdir()
+    path = jsonl(tmp_path / "x.jsonl", {"id": "a", "prompt": "p", "answer": "x", "images": ["a.png"]})
+    with pytest.raises(BankError, match="item 'a': its image 'a.png' cannot be read: "):
+        read_bank(path)
+
+
+@pytest.mark.parametrize("name", ["a\0b.png", "a\nb.png", "\ud800.png"])
+def test_an_image_whose_name_cannot_be_printed_is_refused(tmp_path, name):
+    path = jsonl(tmp_path / "x.jsonl", {"id": "a", "prompt": "p", "answer": "x", "images": [name]})
+    with pytest.raises(
+        BankError, match=r"x\.jsonl:1: item 'a': the image's name '.*' holds signs that cannot be printed"
+    ):
+        read_bank(path)
 
 
 def test_a_key_that_stands_twice_is_told(tmp_path):
