@@ -124,7 +124,7 @@ def parse_item(
         path = PurePosixPath(image)
         if not image.isprintable():
             raise BankError(
-                f"{where}: the image's name {image!r:.80} holds signs that cannot be printed; rename the file"
+                f"{where}: the image's name {image!r:.80} has signs that cannot be printed; rename the file"
             )
         if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
             raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")

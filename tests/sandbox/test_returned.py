@@ -10,8 +10,10 @@ from pytest_adaptive_eval.tasks.coding import by_calls
 
 #: Bodies of a function, and whether what it returns is the number 4.
 BODIES = (
-    "return 4", "return int('4')", "return 2 + 2",
-    ,
+    "return 4",
+    "return int('4')",
+    "return 2 + 2",
+    *(
         "return 7**9000",
         "return -7**9000",
         "return [7**9000]",
@@ -19,7 +21,7 @@ BODIES = (
         "return 10**4299",
         "return 1 << 10**6",
     ),
-    ,
+    *(
         "return 1 << 10**8",
         "return 4.0",
         "return True",
@@ -28,7 +30,7 @@ BODIES = (
         "return b'4'",
         "return float('nan')",
     ),
-    ,
+    *(
         "return float('inf')",
         "return -0.0",
         "return 4+0j",
@@ -37,7 +39,7 @@ BODIES = (
         "return len",
         "return int",
     ),
-    ,
+    *(
         "return object()",
         "return type",
         "return lambda: 4",
@@ -45,7 +47,7 @@ BODIES = (
         "return iter([4])",
         "return range(4)",
     ),
-    ,
+    *(
         "return (yield 4)",
         "return memoryview(b'4')",
         "return bytearray(b'4')",
