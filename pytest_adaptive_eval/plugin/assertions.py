@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["grades", "parsed", "tells"]
+__all__ = ["grades", "parsed", "scores", "tells"]
 
 Function = Callable[..., object]
 
@@ -36,6 +36,12 @@ def grades(function: Function) -> bool:
     It has to stand elsewhere than where ``and`` or ``or`` skip it.
     """
     return _grades(function, "item", set())
+
+
+@functools.lru_cache(maxsize=64)
+def scores(function: Function) -> bool:
+    """Whether a method ``score`` is named in a test, so that its score may be another than the item's grader gives."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "score" for node in ast.walk(_tree(function)))
 
 
 def _grades(function: Function, item: str, seen: set[Function]) -> bool:

@@ -25,7 +25,7 @@ from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE, SessionResult
+from pytest_adaptive_eval.core.gates import UNREADABLE_SHARE, SessionResult
 from pytest_adaptive_eval.core.item import Response, Status
 from pytest_adaptive_eval.core.judging import with_doubt
 from pytest_adaptive_eval.core.noise import item_score
@@ -41,7 +41,7 @@ from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.fixtures import check_scope, who_answers
 from pytest_adaptive_eval.plugin.question import Once, Question, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
-from pytest_adaptive_eval.plugin.recording import costs_of, journaled, noise_notes, recorded
+from pytest_adaptive_eval.plugin.recording import costs_of, journaled, noise_notes, recorded, too_many_errors
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ class Interview(Once):
         kept = made.lasting or not response.status.infrastructure
         if self._journal is not None and kept and not entry.resumed:
             try:
-                self._journal.append(self._key(made), journaled(made.asked.item, response))
+                self._journal.append(self._key(made), journaled(made.asked, response))
             except JournalError as error:  # an answer that could not be kept does not count
                 response = Response(Status.ERROR, None, response.text, str(error))
                 self.give_up(str(error), usage=True)
@@ -318,17 +318,8 @@ class Interview(Once):
         return response
 
     def _check_errors(self) -> None:
-        bad = sum(count for status, count in self._statuses.items() if Status(status).infrastructure)
-        latest = self._answers[-ERRORS_IN_A_ROW:]
-        if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
-            what = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
-        elif bad > ERROR_SHARE * self.evaluation.questions:
-            what = f"{bad} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
-        else:
-            return
-        last = next(entry for entry in reversed(self._answers) if Status(entry.status).infrastructure)
-        detail = " ".join(last.detail.split())[:200] or last.status
-        self.give_up(f"{what}; the last: {detail}", fault=StopReason.ERRORS)
+        if sentence := too_many_errors(self._answers, self.evaluation.questions):
+            self.give_up(sentence, fault=StopReason.ERRORS)
 
     def bind(self, funcargs: dict[str, Any]) -> None:
         """Learn who answers, once the first question's fixtures are set up, and open the journal."""
@@ -395,7 +386,7 @@ class Interview(Once):
         known = self._journal.get(self._key(made)) if self._journal else None
         if known is not None:
             cast(Administration, made.entry).resumed = True
-            return Response(Status(known["status"]), known["score"], known["text"], known["detail"])
+            return made.regraded(known, cast(Journal, self._journal).path)
         self._prefetch(made)
         return None
 

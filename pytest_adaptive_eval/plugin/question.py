@@ -9,16 +9,17 @@ import numbers
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from pytest_adaptive_eval.core.item import Item, Response, Status
 from pytest_adaptive_eval.core.record import Administration, plain
-from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, Unscored, UsageError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.models.base import Subject
-from pytest_adaptive_eval.plugin.assertions import grades, tells
+from pytest_adaptive_eval.plugin.assertions import grades, scores, tells
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
@@ -298,6 +299,38 @@ class Question(Once):
             "right from wrong: write item.score(item.grade(...)) to count the fraction, or a rule of your own, such as "
             "item.score(item.grade(...) >= 0.5)"
         )
+
+    def regraded(self, known: Mapping[str, Any], path: Path) -> Response:
+        """Return the answer that a journal keeps, after grading its text again where the item's own grader decides.
+
+        Raises
+        ------
+        JournalError
+            It is no answer, or its text gets another score than is kept with it.
+        """
+        item = self.asked.item
+        anew = "begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
+        try:
+            response = Response(Status(known["status"]), known["score"], str(known["text"]), str(known["detail"]))
+            kept = known.get("graded")
+        except (KeyError, TypeError, ValueError) as error:
+            raise JournalError(f"{path}: the answer to item {item.id!r} cannot be read ({error!r}): {anew}") from None
+        if response.status is not Status.OK or not getattr(item.custom, "deterministic", True):
+            return response
+        toml = hasattr(self.function, "adaptive_eval_where")
+        right = response.score == 1 and grades(self.function) and not scores(self.function)
+        by_item = right or (toml and bool(response.text))
+        if kept is None and not by_item:
+            return response  # the test judges in its own way
+        graded = item.grade(response.text)
+        if kept not in (None, graded) or (by_item and response.score != graded):
+            raise JournalError(
+                f"{path}: the answer to item {item.id!r} is kept with the score {response.score:g}, and its grader "
+                f"gives the kept text {graded:g}: the file was edited, or the grader changed. Restore the file, or "
+                f"{anew}; a grading function that may give one text two scores says so by its attribute "
+                "deterministic = False"
+            )
+        return response
 
     def _answer(self) -> Response:
         try:

@@ -10,14 +10,15 @@ from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.findings import findings
-from pytest_adaptive_eval.core.gates import SessionResult
-from pytest_adaptive_eval.core.item import Item, Response
+from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, SessionResult
+from pytest_adaptive_eval.core.item import Response, Status
 from pytest_adaptive_eval.core.noise import DecodingNoise
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, by_item, plain
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.plugin.account import relative
+from pytest_adaptive_eval.plugin.question import AskedItem
 
-__all__ = ["costs_of", "journaled", "noise_notes", "recorded"]
+__all__ = ["costs_of", "journaled", "noise_notes", "recorded", "too_many_errors"]
 
 #: Repeated items from which on equal answers are told.
 FEWEST_REPEATED = 5
@@ -25,14 +26,29 @@ FEWEST_REPEATED = 5
 KEPT = ("task", "category", "twins", "formats", "parts")
 
 
-def journaled(item: Item, response: Response) -> dict[str, Any]:
-    """What the journal keeps of an answer."""
+def too_many_errors(answers: Sequence[Administration], budget: int) -> str:
+    """Why answers that could not be had end the interview: too many in a row or of the budget; empty if they do not."""
+    bad = [entry for entry in answers if Status(entry.status).infrastructure]
+    latest = answers[-ERRORS_IN_A_ROW:]
+    if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
+        what = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
+    elif len(bad) > ERROR_SHARE * budget:
+        what = f"{len(bad)} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
+    else:
+        return ""
+    detail = " ".join(bad[-1].detail.split())[:200] or bad[-1].status
+    return f"{what}; the last: {detail}"
+
+
+def journaled(asked: AskedItem, response: Response) -> dict[str, Any]:
+    """What the journal keeps of an answer; `graded` is what the item's own grader gave it, where it was asked."""
     return {
-        "item": item.id,
+        "item": asked.item.id,
         "status": response.status.value,
         "score": response.score,
         "text": plain(response.text),
         "detail": plain(response.detail),
+        "graded": asked.graded,
     }
 
 

@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 import time
+import zlib
 from typing import Any
 
 import pytest
@@ -326,3 +327,24 @@ def test_a_grader_that_does_not_return_is_an_error_of_its_item(lab: Any) -> None
     assert interview["statuses"] == {"ok": 59, "error": 1}
     (asked,) = [a for a in interview["administrations"] if a["item"] == "q3"]
     assert "item 'q3': its grader 'python:mine:grade' did not return within 0.2 s" in asked["detail"]
+
+
+def test_a_score_that_the_kept_text_does_not_get_is_refused(lab: Any) -> None:
+    lab.bank()
+    lab.toy(tenths=3, fault="if n == 50: pytest.exit('stop')")
+    lab.tests(WHOLE)
+    lab.spawn()
+    (path,) = lab.journals
+    lines = []
+    for line in path.read_text().splitlines():
+        record = json.loads(line[9:])
+        record["data"]["score"] = 1.0
+        text = json.dumps(record, separators=(",", ":"))
+        lines.append(f"{zlib.crc32(text.encode()):08x} {text}\n")
+    path.write_text("".join(lines))
+    lab.toy(tenths=3)
+    result = lab.spawn()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (interview,) = lab.record["interviews"]
+    assert "is kept with the score 1, and its grader gives the kept text 0" in interview["error"]
+    assert lab.spawn("--adaptive-eval-fresh").ret == 1
