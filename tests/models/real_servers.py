@@ -70,7 +70,12 @@ class RealServer:
 
     def start(self, *, wait: bool = True) -> None:
         """Start the process and, with `wait`, return when it takes requests."""
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "HF_HUB_OFFLINE": "1",
+            "HF_HUB_CACHE": str(self.log.parent),
+        }
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment
@@ -98,7 +103,7 @@ class RealServer:
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
             try:
-                self.get("/v1/models")
+                self.get("/health")
             except (OSError, urllib.error.URLError):
                 time.sleep(0.1)
             else:
