@@ -148,6 +148,16 @@ class Subject(abc.ABC):
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """One completion an item, in order.  A fault of one item is a status, not an exception."""
 
+    def prepare(self, items: Sequence[Item]) -> None:  # noqa: ARG002 - most subjects take every question
+        """Look at the questions of an interview before the first is asked.
+
+        Raises
+        ------
+        ConfigError
+            The subject cannot answer questions of their kind.
+        """
+        return
+
     def prefetch(self, items: Sequence[Item], samples: Sequence[int] = ()) -> None:
         """Answer a batch in one call, so that `generate` and `score` find the answers ready.
 

@@ -16,6 +16,8 @@ from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
 from pytest_adaptive_eval.models.base import Completion, Subject, Usage, cap_and_sample
 from pytest_adaptive_eval.models.endpoint_chat import chat_of_item, chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.models.endpoint_open import Endpoint, connect
+from pytest_adaptive_eval.models.endpoint_pictures import check_pictures
+from pytest_adaptive_eval.models.endpoint_wire import Delivery
 
 __all__ = ["EndpointAgent", "EndpointSubject"]
 
@@ -43,6 +45,7 @@ class EndpointSubject(Subject):
         self._endpoint = endpoint
         self._max_tokens = max_tokens
         self._usage = endpoint.first
+        self._pictures_checked = False
 
     @classmethod
     def load(
@@ -61,6 +64,9 @@ class EndpointSubject(Subject):
         retries: int = 3,
         proxy: str | None = None,
         extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        accept_models: Sequence[str] = (),
     ) -> EndpointSubject:
         """Reach a server and see that its model answers.
 
@@ -97,6 +103,10 @@ class EndpointSubject(Subject):
             URL of a proxy; those of the environment are not used.
         extra : mapping, optional
             Further fields of each request, recorded with the answers; None leaves a field of ours out.
+        headers, query : mapping, optional
+            Headers and query fields of each request.  ``"$NAME"`` is the value of an environment variable.
+        accept_models : sequence of str
+            Names that replies may carry besides `model`.  A reply of any other model is an error.
 
         Raises
         ------
@@ -119,6 +129,9 @@ class EndpointSubject(Subject):
             retries=retries,
             proxy=proxy,
             extra=extra,
+            headers=headers,
+            query=query,
+            accept_models=accept_models,
         )
         return cls(endpoint, max_tokens)
 
@@ -127,9 +140,23 @@ class EndpointSubject(Subject):
         """What all calls cost so far, the one of `load` included."""
         return self._usage
 
+    def prepare(self, items: Sequence[Item]) -> None:
+        """See that the server shows pictures to its model, if any of the items has one.
+
+        Raises
+        ------
+        ConfigError
+            It refuses them, or nothing shows that the model sees them.
+        """
+        if not self._pictures_checked and any(item.images for item in items):
+            self._usage += check_pictures(self._endpoint, items)
+            self._pictures_checked = True
+
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """One completion an item, in order."""
-        replies = [read_reply(one) for one in self._endpoint.post([self._body(item) for item in items])]
+        self.prepare(items)
+        deliveries = self._endpoint.post([self._body(item) for item in items])
+        replies = [self._read(one, item) for one, item in zip(deliveries, items, strict=True)]
         self._usage = sum((reply.usage for reply in replies), self._usage)
         return [Completion(reply.text, reply.status, detail=reply.detail) for reply in replies]
 
@@ -137,6 +164,11 @@ class EndpointSubject(Subject):
         """End the connections."""
         super().close()
         self._endpoint.wire.close()
+
+    def _read(self, delivery: Delivery, item: Item) -> Reply:
+        if delivery.status is not Status.OK:
+            return read_reply(delivery)
+        return self._endpoint.read(delivery, cap_and_sample(item, self._max_tokens)[0])
 
     def _body(self, item: Item) -> bytes | Callable[[], bytes]:
         """The request for an item; pictures are read later, a few at a time, and faults are told later."""
@@ -191,13 +223,17 @@ class EndpointAgent:
         retries: int = 3,
         proxy: str | None = None,
         extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        accept_models: Sequence[str] = (),
         answers: MutableMapping[str, Any] | None = None,
     ) -> EndpointAgent:
         """Reach a server, see that its model answers, and whether it tells likelihoods.
 
         Parameters
         ----------
-        url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, proxy, extra
+        url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, proxy, extra, \
+        headers, query, accept_models
             As of `EndpointSubject.load`.
         answers : mutable mapping, optional
             Where replies are kept, and looked up before the server is asked.
@@ -221,6 +257,9 @@ class EndpointAgent:
             retries=retries,
             proxy=proxy,
             extra=extra,
+            headers=headers,
+            query=query,
+            accept_models=accept_models,
         )
         top, usage = _likelihoods(endpoint)
         return cls(replace(endpoint, first=endpoint.first + usage), {} if answers is None else answers, top)
@@ -301,10 +340,10 @@ class EndpointAgent:
     def _ask(self, chat: list[dict[str, Any]], max_tokens: int, form: Mapping[str, Any]) -> Reply:
         form = form if self._takes_schema else {}
         (delivery,) = self._endpoint.post([self._endpoint.body(chat, max_tokens, **form)])
-        reply = read_reply(delivery)
+        reply = self._endpoint.read(delivery, max_tokens)
         if form and delivery.code in _NOT_TAKEN and reply.status is Status.ERROR:
             (delivery,) = self._endpoint.post([self._endpoint.body(chat, max_tokens)])
-            bare = read_reply(delivery)
+            bare = self._endpoint.read(delivery, max_tokens)
             self._takes_schema = bare.status.infrastructure
             reply = replace(bare, usage=reply.usage + bare.usage)
         self._usage += reply.usage

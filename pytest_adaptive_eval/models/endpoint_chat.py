@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from PIL import Image
+
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.models.agent import Message, Reply
 from pytest_adaptive_eval.models.base import Usage
@@ -16,7 +18,7 @@ from pytest_adaptive_eval.models.images import open_image
 from pytest_adaptive_eval.models.prompting import Prompter
 from pytest_adaptive_eval.models.reasoning import split_reasoning
 
-__all__ = ["chat_of_item", "chat_of_messages", "first_token", "read_reply"]
+__all__ = ["chat_of_item", "chat_of_messages", "first_token", "picture_part", "read_reply"]
 
 #: Tokens that one reply may claim.
 MOST_TOKENS = 1 << 31
@@ -108,8 +110,13 @@ def first_token(delivery: Delivery) -> Mapping[str, float] | None:
 
 def _picture(name: str, root: str) -> dict[str, Any]:
     """Only decoded pixels leave: no metadata, and nothing that is not an image."""
+    return picture_part(open_image(name, root))
+
+
+def picture_part(image: Image.Image) -> dict[str, Any]:
+    """Write a picture as a part of a message's content."""
     stream = io.BytesIO()
-    open_image(name, root).save(stream, "PNG", compress_level=1)
+    image.save(stream, "PNG", compress_level=1)
     data = base64.b64encode(stream.getvalue()).decode("ascii")
     return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
 

@@ -15,8 +15,13 @@ from urllib.parse import urlsplit
 from pytest_adaptive_eval.core.checks import check_count, check_decoding
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
+from pytest_adaptive_eval.models.agent import Reply
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.endpoint_additions import read_additions
+from pytest_adaptive_eval.models.endpoint_bounds import Bounds, context_length
 from pytest_adaptive_eval.models.endpoint_chat import read_reply
+from pytest_adaptive_eval.models.endpoint_decoding import NEUTRAL, find_accepted_fields
+from pytest_adaptive_eval.models.endpoint_identity import Answerer, check_accept_models
 from pytest_adaptive_eval.models.endpoint_secrets import from_environment
 from pytest_adaptive_eval.models.endpoint_wire import Delivery, Wire, excerpt
 
@@ -39,6 +44,10 @@ class Endpoint:
     identity : SubjectIdentity
     model : str
         As the server names it.
+    answerer : Answerer
+        Checks which model each reply comes from.
+    bounds : Bounds
+        Checks whether a prompt or an answer was cut.
     settings : mapping
         Further fields of each request.
     temperature : float
@@ -50,6 +59,8 @@ class Endpoint:
     wire: Wire
     identity: SubjectIdentity
     model: str
+    answerer: Answerer
+    bounds: Bounds
     settings: Mapping[str, Any]
     temperature: float
     seed: int
@@ -62,8 +73,12 @@ class Endpoint:
         )
 
     def post(self, bodies: Sequence[bytes | Callable[[], bytes]]) -> list[Delivery]:
-        """Send chats."""
-        return self.wire.post(_CHAT, bodies)
+        """Send chats.  A reply of another model than the accepted ones is a delivery with status ``error``."""
+        return [self.answerer.check(delivery) for delivery in self.wire.post(_CHAT, bodies)]
+
+    def read(self, delivery: Delivery, max_tokens: int) -> Reply:
+        """Tell what a delivery says, given the cap on its tokens."""
+        return self.bounds.check(read_reply(delivery), max_tokens)
 
 
 def connect(
@@ -81,13 +96,18 @@ def connect(
     retries: int,
     proxy: str | None,
     extra: Mapping[str, Any] | None,
+    headers: Mapping[str, str] | None,
+    query: Mapping[str, str] | None,
+    accept_models: Sequence[str],
 ) -> Endpoint:
     """Check the settings, reach the server, and see one token of the model.
 
     Parameters
     ----------
-    url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, proxy, extra
+    url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, proxy, extra, headers, query
         As of `pytest_adaptive_eval.models.endpoint.EndpointSubject.load`.
+    accept_models
+        As there.
     decoding : mapping
         Settings to record besides these.
 
@@ -110,6 +130,9 @@ def connect(
     if wrong := sorted(_OURS & set(settings)):
         raise ConfigError(f"extra sets {', '.join(wrong)}, which is not left to it; remove it there")
     _check_proxy(proxy)
+    additions = read_additions(headers, query)
+    environment: dict[str, Any] = {}
+    answerer = Answerer(model, check_accept_models(accept_models), environment)
     wire = Wire(
         base,
         key=from_environment(key_env),
@@ -118,14 +141,23 @@ def connect(
         rate=rate,
         retries=retries,
         proxy=proxy,
+        additions=additions,
         seed=seed,
     )
+    neutral = {name: value for name, value in NEUTRAL.items() if name not in settings}
+    usage = Usage()
+
+    def probe(fields: Mapping[str, Any]) -> Delivery:
+        nonlocal usage
+        hello = [{"role": "user", "content": "Hi"}]
+        body = _body(model, hello, _decoding(1, temperature, seed, 0), {**fields, **settings})
+        (delivery,) = wire.post(_CHAT, [body])
+        usage += read_reply(delivery).usage
+        return answerer.check(delivery)
+
     try:
         told, listed = _told(wire, model, key_env)
-        (delivery,) = wire.post(
-            _CHAT,
-            [_body(model, [{"role": "user", "content": "Hi"}], _decoding(1, temperature, seed, 0), settings)],
-        )
+        accepted, delivery = find_accepted_fields(probe, neutral)
         reply = read_reply(delivery)
         if reply.status.infrastructure:
             raise ConfigError(_why(base, model, delivery, reply.detail, key_env, listed))
@@ -138,9 +170,25 @@ def connect(
             AdaptiveEvalWarning(f"{base} lists {names} and not {model}, and answers to that name all the same"),
             stacklevel=2,
         )
+    bounds = Bounds(context_length(told), reports_caps=reply.status is Status.TRUNCATED)
+    bounds.warn_if_blind(reply)
+    refused = [name for name in neutral if name not in accepted]
+    told_by = [base, model, told, revision, *([additions.written] if additions.written else [])]
+    environment |= {
+        "endpoint": base,
+        "weights": "not known: a server is taken at its word",
+        "seed heeded": "not known" if temperature else "not needed",
+        **({"revision": revision} if revision else {}),
+        **({"concurrency": concurrency} if concurrency > 1 else {}),
+        **additions.names,
+        **({"context": bounds.context} if bounds.context else {}),
+        # at temperature 0 these make the decoding what it is said to be; above 0 they belong to it, see below
+        **({} if temperature else {"decoding fields sent": dict(accepted)}),
+        **({"decoding fields refused": refused} if refused else {}),
+    }
     identity = SubjectIdentity(
         model,
-        hashlib.sha256(json.dumps([base, model, told, revision], sort_keys=True).encode()).hexdigest(),
+        hashlib.sha256(json.dumps(told_by, sort_keys=True).encode()).hexdigest(),
         {
             **decoding,
             "temperature": float(temperature),
@@ -148,16 +196,11 @@ def connect(
             "template": "chat",
             "images": "png",
             **({"extra": settings} if settings else {}),
+            **({"sent": dict(accepted)} if temperature else {}),
         },
-        {
-            "endpoint": base,
-            "weights": "not known: a server is taken at its word",
-            "seed heeded": "not known" if temperature else "not needed",
-            **({"revision": revision} if revision else {}),
-            **({"concurrency": concurrency} if concurrency > 1 else {}),
-        },
+        environment,
     )
-    return Endpoint(wire, identity, model, settings, float(temperature), seed, reply.usage)
+    return Endpoint(wire, identity, model, answerer, bounds, {**accepted, **settings}, float(temperature), seed, usage)
 
 
 def _base(url: str, model: str) -> str:
@@ -217,7 +260,17 @@ def _told(wire: Wire, model: str, key_env: str) -> tuple[Mapping[str, Any] | Non
 
 def _why(base: str, model: str, delivery: Delivery, detail: str, key_env: str, listed: Sequence[str]) -> str:
     """Say why a model cannot be used, and what to do."""
-    if delivery.code in (401, 403):
+    if "no connected db" in detail.lower():
+        do = (
+            "mend the key, the variable that key_env names: LiteLLM says this of every key but its master key where it "
+            "runs without a database"
+        )
+    elif delivery.code == 404 and model in listed:
+        do = (
+            "start the server again, or mend the path of the address: it lists this model and does not answer for it, "
+            "as MLX-LM does when its generating thread has died"
+        )
+    elif delivery.code in (401, 403):
         do = f"mend the key in {key_env!r}" if key_env else "name the environment variable of its key by key_env"
     elif not delivery.code:
         do = "start the server, or mend the address"

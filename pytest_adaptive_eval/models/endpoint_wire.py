@@ -13,7 +13,7 @@ import threading
 import weakref
 import zlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +21,7 @@ import httpcore2
 
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.models.endpoint_additions import Additions
 from pytest_adaptive_eval.models.endpoint_limits import FIRST, Breaker, Pace, Retries, retry_after
 from pytest_adaptive_eval.models.endpoint_network import Backend, Line, Stale
 from pytest_adaptive_eval.models.endpoint_secrets import Redactor, Secret
@@ -47,6 +48,7 @@ BREAK_AFTER, REST_SECONDS = 8, 5.0
 IDLE_SECONDS = 4.0
 #: Seconds that closing may take.
 CLOSE_SECONDS = 5.0
+NOTHING = Additions()
 
 MEANINGS: Mapping[int, str] = {
     400: "the request is malformed, or sets what this server does not know",
@@ -93,6 +95,9 @@ class Delivery:
         Of HTTP; 0 when there was no reply.
     seconds : float
         From the first try to the end, the waits between tries included.
+    headers : mapping
+        The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without secrets;
+        empty where the status is not ok.
     """
 
     status: Status
@@ -100,6 +105,7 @@ class Delivery:
     detail: str = ""
     code: int = 0
     seconds: float = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,8 @@ class Wire:
         Of one request.
     proxy : str, optional
         URL; those of the environment are not used.
+    additions : Additions
+        Headers and query of each request.
     seed : int
         Of the jitter between retries.
     max_bytes : int
@@ -157,6 +165,7 @@ class Wire:
         rate: float | None = None,
         retries: int = 3,
         proxy: str | None = None,
+        additions: Additions = NOTHING,
         seed: int = 0,
         max_bytes: int = MAX_BYTES,
         backoff: float = FIRST,
@@ -164,11 +173,13 @@ class Wire:
     ) -> None:
         self.url = url
         self._key, self._timeout, self._most = key, timeout, max_bytes
-        self._redactor = Redactor(key, proxy)
+        self._redactor = Redactor(key, proxy, additions.secrets)
+        self._query = f"?{additions.query}" if additions.query else ""
         self._headers: dict[bytes | str, bytes | str] = {
             "Host": urlsplit(url).netloc,
             "Accept-Encoding": "identity",
         }
+        self._headers.update(additions.headers)
         self._retries, self._pace = Retries(retries, seed, backoff), Pace(rate)
         self._breaker = Breaker(BREAK_AFTER, rest)
         self._slots = asyncio.Semaphore(concurrency)
@@ -268,10 +279,13 @@ class Wire:
                 headers["Authorization"] = f"Bearer {self._key.reveal()}"
             if content is not None:
                 headers |= {"Content-Type": "application/json", "Content-Length": str(len(content))}
-            async with self._pool.stream(method, self.url + path, headers=headers, content=content) as response:
+            async with self._pool.stream(
+                method, self.url + path + self._query, headers=headers, content=content
+            ) as response:
                 code = response.status
                 if code == 200:
-                    return _Try(Delivery(Status.OK, await self._object(response), code=code))
+                    data = await self._object(response)
+                    return _Try(Delivery(Status.OK, data, code=code, headers=self._own_headers(response)))
                 return await self._fault(response)
         except Stale:
             raise
@@ -358,6 +372,10 @@ class Wire:
         status = Status.TIMEOUT if code in TOO_SLOW else Status.ERROR
         wait = retry_after(_header(response, "retry-after"), datetime.datetime.now(datetime.UTC))
         return _Try(Delivery(status, {}, what, code), code in AGAIN, code in SERVER_FAULTS, wait)
+
+    def _own_headers(self, response: httpcore2.Response) -> dict[str, str]:
+        names = {name.decode("latin-1").lower() for name, _ in response.headers}
+        return {name: self._clean(_header(response, name)) for name in names if name.startswith(("x-", "cf-"))}
 
     def _clean(self, text: str) -> str:
         return self._redactor.clean(text)

@@ -330,6 +330,7 @@ class Interview(Once):
         self._spent = subject.usage if isinstance(subject, Subject) else Usage()
         if isinstance(subject, Subject):
             check_scope(self, name, self.evaluation.name)
+            subject.prepare(self.evaluation.bank.items)
             if self.evaluation.decodings and not subject.varies:
                 raise ConfigError(
                     f"{self.evaluation.name}: samples and repeat ask an item anew, and {name!r} has one recorded "

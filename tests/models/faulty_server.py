@@ -40,6 +40,11 @@ class Request:
         return content if isinstance(content, str) else content[-1].get("text", "")
 
     @property
+    def pictures(self) -> int:
+        content = self.body["messages"][-1]["content"]
+        return 0 if isinstance(content, str) else sum(part["type"] == "image_url" for part in content)
+
+    @property
     def key(self) -> str:
         return self.headers.get("authorization", "").removeprefix("Bearer ")
 
@@ -466,7 +471,8 @@ class FaultyServer:
             FAULTS[request.prompt.removeprefix(PROMPT)][1](connection, request)
         else:
             time.sleep(self.seconds)
-            send(connection, completion(f"echo {request.prompt}"))
+            usage = {"prompt_tokens": 7 + 64 * request.pictures, "completion_tokens": 5}
+            send(connection, completion(f"echo {request.prompt}", usage=usage))
 
 
 def read_request(connection: socket.socket) -> Request | None:

@@ -28,6 +28,7 @@ from pytest_adaptive_eval.models.agent import Agent, Message
 from pytest_adaptive_eval.models.base import Subject, Usage
 from pytest_adaptive_eval.models.endpoint import EndpointAgent, EndpointSubject
 from pytest_adaptive_eval.models.endpoint_chat import first_token, read_reply
+from pytest_adaptive_eval.models.endpoint_decoding import NEUTRAL
 from pytest_adaptive_eval.models.endpoint_wire import Delivery
 
 KEY = "sk-0123456789abcdef"
@@ -62,6 +63,7 @@ def test_a_prompt_is_a_greedy_chat(server: FaultyServer, subject: EndpointSubjec
         "stream": False,
         "max_tokens": 9,
         "temperature": 0.0,
+        **NEUTRAL,
     }
 
 
@@ -463,13 +465,13 @@ def test_an_agent_replies_once_for_each_question(rater: tuple[EndpointAgent, Fau
     agent, running = rater
     before, usage = len(running.chats), agent.usage
     chat = [Message("system", "be kind"), Message("user", "hello")]
-    first = agent.ask(chat, max_tokens=5)
-    again = agent.ask(chat, max_tokens=5)
+    first = agent.ask(chat, max_tokens=8)
+    again = agent.ask(chat, max_tokens=8)
     assert (first.text, first.status, again.text) == ("echo hello", Status.OK, "echo hello")
     assert (first.usage.calls, again.usage) == (1, Usage())
     assert agent.usage.calls == usage.calls + 1
     assert len(running.chats) == before + 1
-    assert agent.ask(chat, max_tokens=6).usage.calls == 1
+    assert agent.ask(chat, max_tokens=9).usage.calls == 1
     assert running.chats[-1].body["messages"][0] == {"role": "system", "content": "be kind"}
 
 

@@ -2,20 +2,77 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
-from real_servers import CHECKPOINT, RealServer
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+from real_servers import CHECKPOINT, LLAMA_CONTEXT, RealServer
 
 from pytest_adaptive_eval.banks import read_bank
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.models.endpoint_decoding import NEUTRAL
 
 BANK = Path(__file__).parents[2] / "fixtures" / "banks" / "text.bank"
 
 
-def test_llama_cpp_answers_as_the_local_checkpoint(llama_server: RealServer) -> None:
+@pytest.fixture(scope="module")
+def items() -> list[Item]:
+    return list(read_bank(BANK).items)[::6]
+
+
+@pytest.fixture(scope="module")
+def expected(items: list[Item]) -> list[str]:
+    """What the checkpoint answers in this process."""
     pytest.importorskip("torch", reason="the local checkpoint needs torch (extra hf)")
-    items = list(read_bank(BANK).items)[::6]
-    local, served = load_subject(str(CHECKPOINT)), load_subject(llama_server.spec)
-    assert [answer.text for answer in served.answer(items)] == [answer.text for answer in local.answer(items)]
-    served.close()
+    return [answer.text for answer in load_subject(str(CHECKPOINT)).answer(items)]
+
+
+def test_llama_cpp_answers_as_the_local_checkpoint(
+    llama_server: RealServer, items: list[Item], expected: list[str]
+) -> None:
+    subject = load_subject(llama_server.spec)
+    assert [answer.text for answer in subject.answer(items)] == expected
+    told = subject.identity.environment
+    assert (told["context"], told["system_fingerprint"], told["decoding fields sent"]) == (
+        LLAMA_CONTEXT,
+        ANY,
+        NEUTRAL,
+    )
+    assert "answered as" not in told
+
+
+def test_llama_cpp_refuses_pictures_before_the_first_question(llama_server: RealServer) -> None:
+    pictures = read_bank(BANK.parent / "vision.bank").items[:3]
+    with pytest.raises(ConfigError, match="gives no answer to a question with one"):
+        load_subject(llama_server.spec, retries=0).prepare(pictures)
+
+
+def test_a_generation_configs_repetition_penalty_changes_no_answer(
+    transformers_server: RealServer, items: list[Item], expected: list[str]
+) -> None:
+    accept = [f"{transformers_server.model}@main"]
+    with pytest.raises(ConfigError, match=re.escape(f'accept_models = ["{accept[0]}"]')):
+        load_subject(transformers_server.spec)
+    subject = load_subject(transformers_server.spec, accept_models=accept)
+    assert [answer.text for answer in subject.answer(items)] == expected
+    assert subject.identity.environment["decoding fields refused"] == [
+        "top_k",
+        "min_p",
+        "repetition_penalty",
+        "repeat_penalty",
+    ]
+    penalised = load_subject(transformers_server.spec, accept_models=accept, extra={"frequency_penalty": None})
+    assert [answer.text for answer in penalised.answer(items)] != expected
+
+
+def test_transformers_serve_drops_pictures_and_is_refused(transformers_server: RealServer) -> None:
+    pictures = read_bank(BANK.parent / "vision.bank").items[:6]
+    subject = load_subject(transformers_server.spec, accept_models=[f"{transformers_server.model}@main"])
+    with pytest.raises(ConfigError, match="the bank has pictures"):
+        subject.prepare(pictures)
