@@ -18,7 +18,9 @@ __all__ = ["Answerer", "check_accept_models"]
 #: Response headers in which gateways name the deployment that answered, in lower case.
 DEPLOYMENT_HEADERS = frozenset(
     {
+        "x-litellm-model-group",
         "x-litellm-model-id",
+        "x-litellm-model-name",
         "x-litellm-model-api-base",
         "x-litellm-version",
         "x-portkey-provider",

@@ -13,7 +13,9 @@ def completion(model: str, text: str, **more: Any) -> dict[str, Any]:
     """The reply of a model."""
     message = {"role": "assistant", "content": text}
     choices = [{"index": 0, "finish_reason": "stop", "message": message}]
-    return {"id": "x", "object": "chat.completion", "created": 1, "model": model, "choices": choices, **more}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1}
+    told = {"model": model, "choices": choices, "usage": usage, **more}
+    return {"id": "x", "object": "chat.completion", "created": 1, **told}
 
 
 def failure(message: str) -> dict[str, Any]:
