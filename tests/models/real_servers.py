@@ -2,7 +2,7 @@
 
 Both serve ``fixtures/checkpoints/text-late`` in float32, with a chat template that adds nothing to the prompt, so that
 their answers are those of the checkpoint in this process.  Each fixture skips where its package is not installed.
-``python tests/models/real_servers.py GGUF PORT`` runs llama.cpp until its input ends.
+``python tests/models/real_servers.py GGUF PORT REPEAT_PENALTY`` runs llama.cpp until its input ends.
 """
 
 from __future__ import annotations
@@ -128,11 +128,15 @@ def llama_server(gguf_file: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     """llama.cpp's server, running; a test that kills it starts it again."""
     if importlib.util.find_spec("xllamacpp") is None:
         pytest.skip("llama.cpp needs the package xllamacpp")
-    command = [sys.executable, __file__, str(gguf_file), "{port}"]
-    server = RealServer(command, "text-late", tmp_path_factory.mktemp("llama") / "log.txt")
+    server = llama_cpp(gguf_file, tmp_path_factory.mktemp("llama") / "log.txt")
     server.start()
     yield server
     server.kill()
+
+
+def llama_cpp(gguf_file: Path, log: Path, repeat_penalty: float = 1.0) -> RealServer:
+    """llama.cpp's server, not started, with a repetition penalty of its own."""
+    return RealServer([sys.executable, __file__, str(gguf_file), "{port}", str(repeat_penalty)], "text-late", log)
 
 
 @pytest.fixture(scope="session")
@@ -218,7 +222,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _run_llama(path: str, port: int) -> None:
+def _run_llama(path: str, port: int, repeat_penalty: float) -> None:
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -227,6 +231,7 @@ def _run_llama(path: str, port: int) -> None:
     params.hostnames, params.port = ["127.0.0.1"], port
     params.n_parallel, params.n_ctx = LLAMA_SLOTS, LLAMA_SLOTS * LLAMA_CONTEXT
     params.n_gpu_layers = 0
+    params.sampling.penalty_repeat = repeat_penalty
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
     sys.stdin.read()
@@ -234,4 +239,4 @@ def _run_llama(path: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    _run_llama(sys.argv[1], int(sys.argv[2]))
+    _run_llama(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from real_servers import CHECKPOINT, LLAMA_CONTEXT, RealServer
+from real_servers import CHECKPOINT, LLAMA_CONTEXT, RealServer, llama_cpp
 
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.core.item import Item
@@ -45,6 +45,20 @@ def test_llama_cpp_answers_as_the_local_checkpoint(
         NEUTRAL,
     )
     assert "answered as" not in told
+
+
+@pytest.mark.usefixtures("llama_server")  # skips where it cannot run
+def test_a_repetition_penalty_of_llama_cpp_changes_no_answer(
+    gguf_file: Path, items: list[Item], expected: list[str], tmp_path: Path
+) -> None:
+    server = llama_cpp(gguf_file, tmp_path / "log.txt", repeat_penalty=1.5)
+    server.start()
+    try:
+        assert [answer.text for answer in load_subject(server.spec).answer(items)] == expected
+        penalised = load_subject(server.spec, extra={"repeat_penalty": None})
+        assert [answer.text for answer in penalised.answer(items)] != expected
+    finally:
+        server.kill()
 
 
 def test_llama_cpp_refuses_pictures_before_the_first_question(llama_server: RealServer) -> None:
