@@ -150,7 +150,7 @@ def test_every_module_says_what_it_is_and_what_it_offers(path: Path) -> None:
     if path.name != "__init__.py" and path.relative_to(PACKAGE).as_posix() not in hooks:
         assert exported is not None, "no __all__"
         names = {n.value for n in exported.value.elts}
-        defined = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        defined = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
         assigned = {
             target.id
             for n in tree.body

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -158,7 +158,22 @@ class Subject(abc.ABC):
         """
         return
 
-    def prefetch(self, items: Sequence[Item], samples: Sequence[int] = ()) -> None:
+    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+        """Answer as `answer` does, and hand on each completion with its place among `items` as soon as it is there.
+
+        A subject whose answers come one by one overrides this.
+        """
+        completions = self.answer(items)
+        for place, completion in enumerate(completions):
+            arrived(place, completion)
+        return completions
+
+    def prefetch(
+        self,
+        items: Sequence[Item],
+        samples: Sequence[int] = (),
+        arrived: Callable[[int, Completion], object] | None = None,
+    ) -> None:
         """Answer a batch in one call, so that `generate` and `score` find the answers ready.
 
         Parameters
@@ -166,12 +181,26 @@ class Subject(abc.ABC):
         items : sequence of Item
         samples : sequence of int
             Which draw each is, see `sample`; the first when omitted.
+        arrived : callable, optional
+            Gets each new completion, with its place among `items`, as soon as it is there; may be called from
+            another thread, while this one waits.
         """
-        if samples:
-            items = [_drawn(item, sample) for item, sample in zip(items, samples, strict=True)]
-        if fresh := [item for item in items if item.id not in self._ready.get(_key(item), {})]:
-            for item, completion in zip(fresh, self.answer(fresh), strict=True):
-                self._ready.setdefault(_key(item), {})[item.id] = completion
+        drawn = [_drawn(item, sample) for item, sample in zip(items, samples, strict=True)] if samples else list(items)
+        fresh = [place for place, item in enumerate(drawn) if item.id not in self._ready.get(_key(item), {})]
+        if not fresh:
+            return
+        asked = [drawn[place] for place in fresh]
+        if arrived is None:
+            completions = self.answer(asked)
+        else:
+            completions = self.answer_each(asked, lambda n, completion: arrived(fresh[n], completion))
+        for item, completion in zip(asked, completions, strict=True):
+            self._ready.setdefault(_key(item), {})[item.id] = completion
+
+    def restore(self, item: Item, sample: int, completion: Completion) -> None:
+        """Have the completion of an earlier run ready, as `prefetch` does with new ones."""
+        item = _drawn(item, sample)
+        self._ready.setdefault(_key(item), {})[item.id] = completion
 
     def generate(self, prompt: Item | str, images: Sequence[str] = ()) -> str:
         """Give the answer to an item or to a bare prompt.

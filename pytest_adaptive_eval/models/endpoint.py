@@ -16,11 +16,13 @@ from pytest_adaptive_eval.models.agent import Message, Preference, Reply, added
 from pytest_adaptive_eval.models.base import Completion, Subject, Usage, cap_and_sample
 from pytest_adaptive_eval.models.endpoint_chat import chat_of_item, chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.models.endpoint_open import Endpoint, connect
+from pytest_adaptive_eval.models.endpoint_outcome import Delivery
 from pytest_adaptive_eval.models.endpoint_pictures import check_pictures
-from pytest_adaptive_eval.models.endpoint_wire import Delivery
 
 __all__ = ["EndpointAgent", "EndpointSubject"]
 
+#: Stands where no answer has arrived.
+_NONE = Completion("", Status.NOT_RUN)
 #: How many likely first tokens are asked for: what the protocol allows, and what cautious servers allow.
 _TOP = (20, 5)
 #: Two questions whose likely first words differ, for any model that reads them.
@@ -62,6 +64,7 @@ class EndpointSubject(Subject):
         concurrency: int = 16,
         rate: float | None = None,
         retries: int = 3,
+        start_timeout: float = 120.0,
         proxy: str | None = None,
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
@@ -92,13 +95,16 @@ class EndpointSubject(Subject):
             Of the sampling, as far as the server heeds it, and of the waits
             between retries.
         timeout : float
-            Seconds for an answer, all tries included.
+            Seconds for an answer, all tries and the time for which the request is held back included.
         concurrency : int
             Requests at once.
         rate : float, optional
             Requests begun per second.
         retries : int
-            Of one request, after a fault that may pass.
+            Of one request, after HTTP 500 or a broken connection while the server answers others.  A server that
+            answers none, or that requests come too fast for, is waited for instead, within `timeout`.
+        start_timeout : float
+            Seconds to wait at first for a server that refuses connections or is starting.
         proxy : str, optional
             URL of a proxy; those of the environment are not used.
         extra : mapping, optional
@@ -127,6 +133,7 @@ class EndpointSubject(Subject):
             concurrency=concurrency,
             rate=rate,
             retries=retries,
+            start_timeout=start_timeout,
             proxy=proxy,
             extra=extra,
             headers=headers,
@@ -154,11 +161,21 @@ class EndpointSubject(Subject):
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """One completion an item, in order."""
+        return self.answer_each(items, lambda *_: None)
+
+    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+        """Answer as `answer` does; `arrived` is called in the thread of the connections."""
         self.prepare(items)
-        deliveries = self._endpoint.post([self._body(item) for item in items])
-        replies = [self._read(one, item) for one, item in zip(deliveries, items, strict=True)]
-        self._usage = sum((reply.usage for reply in replies), self._usage)
-        return [Completion(reply.text, reply.status, detail=reply.detail) for reply in replies]
+        completions: list[Completion] = [_NONE] * len(items)
+
+        def take(place: int, delivery: Delivery) -> None:
+            reply = self._read(delivery, items[place])
+            self._usage += reply.usage
+            completions[place] = Completion(reply.text, reply.status, detail=reply.detail)
+            arrived(place, completions[place])
+
+        self._endpoint.post([self._body(item) for item in items], take)
+        return completions
 
     def close(self) -> None:
         """End the connections."""
@@ -221,6 +238,7 @@ class EndpointAgent:
         concurrency: int = 16,
         rate: float | None = None,
         retries: int = 3,
+        start_timeout: float = 120.0,
         proxy: str | None = None,
         extra: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
@@ -232,8 +250,8 @@ class EndpointAgent:
 
         Parameters
         ----------
-        url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, proxy, extra, \
-        headers, query, accept_models
+        url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, start_timeout, proxy, \
+        extra, headers, query, accept_models
             As of `EndpointSubject.load`.
         answers : mutable mapping, optional
             Where replies are kept, and looked up before the server is asked.
@@ -255,6 +273,7 @@ class EndpointAgent:
             concurrency=concurrency,
             rate=rate,
             retries=retries,
+            start_timeout=start_timeout,
             proxy=proxy,
             extra=extra,
             headers=headers,

@@ -13,7 +13,8 @@ from PIL import Image
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.models.agent import Message, Reply
 from pytest_adaptive_eval.models.base import Usage
-from pytest_adaptive_eval.models.endpoint_wire import Delivery, excerpt
+from pytest_adaptive_eval.models.endpoint_body import excerpt
+from pytest_adaptive_eval.models.endpoint_outcome import Delivery
 from pytest_adaptive_eval.models.images import open_image
 from pytest_adaptive_eval.models.prompting import Prompter
 from pytest_adaptive_eval.models.reasoning import split_reasoning

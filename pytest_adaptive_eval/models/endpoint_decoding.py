@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pytest_adaptive_eval.core.item import Status
-from pytest_adaptive_eval.models.endpoint_wire import Delivery
+from pytest_adaptive_eval.models.endpoint_outcome import Delivery
 
 __all__ = ["NEUTRAL", "find_accepted_fields"]
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
-from pytest_adaptive_eval.models.endpoint_wire import Delivery, excerpt
+from pytest_adaptive_eval.models.endpoint_body import excerpt
+from pytest_adaptive_eval.models.endpoint_outcome import Delivery
 
 __all__ = ["Answerer", "check_accept_models"]
 

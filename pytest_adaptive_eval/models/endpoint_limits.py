@@ -1,4 +1,4 @@
-"""When a server is asked again, how soon, and when it is left alone; pure, the time is handed in."""
+"""When requests to a server may begin; pure, the time is handed in."""
 
 from __future__ import annotations
 
@@ -6,108 +6,182 @@ import datetime
 import email.utils
 import math
 import random
+from collections import deque
 
-__all__ = ["Breaker", "Pace", "Retries", "retry_after"]
+__all__ = ["Backoff", "Circuit", "Pace", "retry_after"]
 
-#: Seconds before the first retry at most, doubled for each further one up to `LONGEST`.
+#: Seconds before the first retry of a request at most, doubled for each further one up to `LONGEST`.
 FIRST, LONGEST = 0.5, 8.0
+#: The most for a request that came too soon, which the shared pace delays as well, in seconds.
+LONGEST_PACED = 1.0
 
 
-class Retries:
-    """How often and how soon a request is repeated.
-
-    Repeating is limited twice: a request has so many retries of its own, and
-    all requests together have a budget, since a server that fails for all would
-    else get several times the load.
+class Backoff:
+    """Jittered exponential waits of single requests.
 
     Parameters
     ----------
-    most : int
-        Of one request.
     seed : int
         Of the jitter.
     first : float
         Seconds before the first retry at most.
     """
 
-    #: Retries that are there at the start, and what each request adds: one in five may be repeated.
-    START, SHARE, CAP = 10.0, 0.2, 50.0
-
-    def __init__(self, most: int, seed: int, first: float = FIRST) -> None:
-        self._most, self._first = most, first
+    def __init__(self, seed: int, first: float = FIRST) -> None:
+        self._first = first
         self._random = random.Random(seed)
-        self._budget = self.START
 
-    def begin(self) -> None:
-        """Note a new request."""
-        self._budget = min(self.CAP, self._budget + self.SHARE)
+    def seconds(self, done: int, longest: float = LONGEST) -> float:
+        """Return the wait after `done` failed tries, at most `longest`, in seconds.
 
-    def take(self, done: int) -> float | None:
-        """Seconds to wait before retry number `done` + 1, or None when there is none left.
-
-        Between half and all of an exponentially growing wait, so that requests
-        that failed together do not return together.
+        It lies between half and all of an exponentially growing limit, so that
+        requests that failed together do not return together.
         """
-        if done >= self._most or self._budget < 1.0:
-            return None
-        self._budget -= 1.0
-        return float(min(LONGEST, self._first * 2.0**done) * self._random.uniform(0.5, 1.0))
+        return float(min(longest, self._first * 2.0 ** min(done - 1, 16)) * self._random.uniform(0.5, 1.0))
 
 
 class Pace:
-    """Requests begin at most so many a second, evenly.
+    """Requests per second, shared by all requests: accelerating increase, multiplicative decrease.
+
+    There is no limit but the user's until the server refuses a request for coming too soon.
 
     Parameters
     ----------
     rate : float or None
-        Requests per second; None is without limit.
+        The most requests per second; None is without limit.
     """
 
+    #: Factor of a decrease, and of one from the third in a row without an accepted request between them.
+    CUT, DEEP_CUT, IN_A_ROW = 0.9, 0.5, 3
+    #: The first accepted request after a decrease raises the rate by this share of what it was before, and each
+    #: further one by `ACCELERATION` times as much as the one before it: 26 make up for `CUT`, 81 treble the rate.
+    INCREASE, ACCELERATION = 0.002, 1.05
+    #: Seconds over which the rate of requests is measured, at most and at least.
+    WINDOW, LEAST_WINDOW = 1.0, 0.1
+    #: Rates above this are no limit, in requests per second.
+    UNLIMITED = 1e4
+
     def __init__(self, rate: float | None) -> None:
-        self._step = 0.0 if rate is None else 1.0 / rate
-        self._next = -math.inf
+        self._most = math.inf if rate is None else rate
+        self._rate = self._most
+        self._step = 0.0
+        self._next = self._decreased = -math.inf
+        self._row = 0
+        self._begun: deque[float] = deque()
 
     def wait(self, now: float) -> float:
-        """Take the next place; gives the seconds until it comes."""
-        place = max(now, self._next)
-        self._next = place + self._step
-        return place - now
+        """Return the seconds until the next request may begin."""
+        return max(0.0, self._next - now)
+
+    def begin(self, now: float) -> None:
+        """Note that a request begins."""
+        self._next = now + 1.0 / self._rate
+        self._begun.append(now)
+        while self._begun[0] <= now - self.WINDOW:
+            self._begun.popleft()
+
+    def accept(self) -> None:
+        """Note that the server took a request."""
+        self._row = 0
+        if self._rate < self._most:
+            self._rate = min(self._most, self._rate + self._step)
+            self._step *= self.ACCELERATION
+            if self._rate > self.UNLIMITED:
+                self._rate, self._step = self._most, 0.0
+
+    def refuse(self, begun: float, now: float) -> bool:
+        """Note a request that came too soon.
+
+        Parameters
+        ----------
+        begun : float
+            When the request began.  Those from before the last decrease do not decrease the rate again.
+        now : float
+
+        Returns
+        -------
+        bool
+            Whether the server refused several in a row, so that it may take none for now.
+        """
+        if begun <= self._decreased:
+            return False
+        self._row += 1
+        shut = self._row >= self.IN_A_ROW
+        recent = [start for start in self._begun if start > now - self.WINDOW] or [now]
+        rate = min(self._rate, len(recent) / max(self.LEAST_WINDOW, now - recent[0]))
+        self._step = self.INCREASE * rate
+        self._rate = rate * (self.DEEP_CUT if shut else self.CUT)
+        self._next = max(self._next, now + 1.0 / self._rate)
+        self._decreased = now
+        return shut
 
 
-class Breaker:
-    """Leaves a server alone after a row of failures that are not the request's fault.
+class Circuit:
+    """Holds requests back while a server answers none; one at a time tries whether it is back.
 
     Parameters
     ----------
     after : int
-        Failures in a row.
-    rest : float
-        Seconds until one request may try again; the others follow when it succeeds.
+        Failures in a row that open it.
+    seed : int
+        Of the jitter.
+    first, longest : float
+        Seconds until the first trial at most, doubled for each further one up to `longest`.
     """
 
-    def __init__(self, after: int, rest: float) -> None:
-        self._after, self._rest = after, rest
-        self._row = 0
+    def __init__(self, after: int, seed: int, first: float = FIRST, longest: float = 2.0) -> None:
+        self._after = after
+        self._rests = random.Random(seed)
+        self._first, self._longest = first, longest
+        self._row = self._trials = 0
         self._until = -math.inf
+        #: When it opened; None while it is closed.
+        self.opened: float | None = None
+        #: What the latest failure was.
+        self.reason = ""
 
-    def closed(self, now: float) -> float:
-        """Seconds that the server is still left alone; 0 lets the caller try, and report by `note`."""
-        if self._row < self._after:
-            return 0.0
-        if now < self._until:
-            return self._until - now
-        self._until = now + self._rest  # for all others, until this one tells
-        return 0.0
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next request may begin."""
+        return 0.0 if self.opened is None else max(0.0, self._until - now)
 
-    def note(self, failed: bool, now: float) -> None:
-        """Tell how a try went."""
-        self._row = self._row + 1 if failed else 0
-        if self._row >= self._after:
-            self._until = now + self._rest
+    def begin(self, now: float) -> None:
+        """Note that a request begins; while the circuit is open, the others wait for its reply."""
+        if self.opened is not None:
+            self._rest(now, 0.0)
+
+    def succeed(self) -> None:
+        """Note a reply: the circuit closes."""
+        self._row = self._trials = 0
+        self.opened = None
+
+    def fail(self, now: float, reason: str, *, at_once: bool = False, wait: float = 0.0) -> None:
+        """Note a failure that may be the server's.
+
+        Parameters
+        ----------
+        now : float
+        reason : str
+        at_once : bool
+            Whether it tells by itself that the server takes no request.
+        wait : float
+            Seconds that the server asked for.
+        """
+        self._row += 1
+        self.reason = reason
+        if self.opened is None and (at_once or self._row >= self._after):
+            self.opened = now
+            self._rest(now, wait)
+        elif self.opened is not None:
+            self._until = max(self._until, now + wait)
+
+    def _rest(self, now: float, wait: float) -> None:
+        rest = min(self._longest, self._first * 2.0 ** min(self._trials, 16)) * self._rests.uniform(0.5, 1.0)
+        self._trials += 1
+        self._until = now + max(rest, wait)
 
 
 def retry_after(value: str, now: datetime.datetime) -> float:
-    """Seconds that a ``Retry-After`` header asks for, as a number or a date; 0 where it says nothing readable."""
+    """Return the seconds that a ``Retry-After`` header asks for, as a number or a date; 0 if it is neither."""
     try:
         seconds = float(value)
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import re
 import warnings
@@ -18,15 +19,19 @@ from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.models.agent import Reply
 from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.models.endpoint_additions import read_additions
+from pytest_adaptive_eval.models.endpoint_body import excerpt
 from pytest_adaptive_eval.models.endpoint_bounds import Bounds, context_length
 from pytest_adaptive_eval.models.endpoint_chat import read_reply
 from pytest_adaptive_eval.models.endpoint_decoding import NEUTRAL, find_accepted_fields
 from pytest_adaptive_eval.models.endpoint_identity import Answerer, check_accept_models
+from pytest_adaptive_eval.models.endpoint_outcome import Delivery
 from pytest_adaptive_eval.models.endpoint_secrets import from_environment
-from pytest_adaptive_eval.models.endpoint_wire import Delivery, Wire, excerpt
+from pytest_adaptive_eval.models.endpoint_wire import Wire
 
 __all__ = ["Endpoint", "connect"]
 
+#: What it warns of is shown on the terminal at once.
+_LOGGER = logging.getLogger("pytest_adaptive_eval")
 _CHAT = "/chat/completions"
 #: What a server says of a model that changes by itself.
 _PASSING = frozenset({"created", "permission", "status"})
@@ -72,9 +77,18 @@ class Endpoint:
             self.model, messages, {**_decoding(max_tokens, self.temperature, self.seed, sample), **more}, self.settings
         )
 
-    def post(self, bodies: Sequence[bytes | Callable[[], bytes]]) -> list[Delivery]:
-        """Send chats.  A reply of another model than the accepted ones is a delivery with status ``error``."""
-        return [self.answerer.check(delivery) for delivery in self.wire.post(_CHAT, bodies)]
+    def post(
+        self,
+        bodies: Sequence[bytes | Callable[[], bytes]],
+        arrived: Callable[[int, Delivery], object] | None = None,
+    ) -> list[Delivery]:
+        """Send chats.  A reply of another model than the accepted ones is a delivery with status ``error``.
+
+        `arrived` gets each delivery with its place as soon as it is there, in the thread of the connections.
+        """
+        if arrived is None:
+            return [self.answerer.check(delivery) for delivery in self.wire.post(_CHAT, bodies)]
+        return self.wire.post(_CHAT, bodies, lambda place, one: arrived(place, self.answerer.check(one)))
 
     def read(self, delivery: Delivery, max_tokens: int) -> Reply:
         """Tell what a delivery says, given the cap on its tokens."""
@@ -94,6 +108,7 @@ def connect(
     concurrency: int,
     rate: float | None,
     retries: int,
+    start_timeout: float,
     proxy: str | None,
     extra: Mapping[str, Any] | None,
     headers: Mapping[str, str] | None,
@@ -104,7 +119,8 @@ def connect(
 
     Parameters
     ----------
-    url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, proxy, extra, headers, query
+    url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, start_timeout, proxy, \
+    extra, headers, query
         As of `pytest_adaptive_eval.models.endpoint.EndpointSubject.load`.
     accept_models
         As there.
@@ -120,6 +136,8 @@ def connect(
     base = _base(url, model)
     check_count("concurrency", concurrency)
     check_count("retries", retries, least=0)
+    if not (isinstance(start_timeout, int | float) and 0.0 <= start_timeout < math.inf):
+        raise ConfigError(f"start_timeout is {start_timeout!r}, expected seconds, 0 or more")
     for name, number in (("timeout", timeout), ("rate", rate)):
         if number is not None and not (isinstance(number, int | float) and 0.0 < number < math.inf):
             raise ConfigError(f"{name} is {number!r}, expected a number above 0")
@@ -156,7 +174,7 @@ def connect(
         return answerer.check(delivery)
 
     try:
-        told, listed = _told(wire, model, key_env)
+        told, listed = _told(wire, model, key_env, start_timeout)
         accepted, delivery = find_accepted_fields(probe, neutral)
         reply = read_reply(delivery)
         if reply.status.infrastructure:
@@ -242,9 +260,9 @@ def _check_proxy(proxy: str | None) -> None:
         raise ConfigError("proxy is no URL of a proxy; expected http://HOST:PORT")  # not shown: it may hold a password
 
 
-def _told(wire: Wire, model: str, key_env: str) -> tuple[Mapping[str, Any] | None, list[str]]:
+def _told(wire: Wire, model: str, key_env: str, start_timeout: float) -> tuple[Mapping[str, Any] | None, list[str]]:
     """What the server says of a model, as far as it stays the same, and the names of those it lists."""
-    delivery = wire.get("/models")
+    delivery = wire.get("/models", start_timeout=start_timeout, tell=_LOGGER.warning)
     if delivery.code in (0, 401, 403) and delivery.status is not Status.OK:
         raise ConfigError(_why(wire.url, model, delivery, delivery.detail, key_env, []))
     entries = delivery.data.get("data")

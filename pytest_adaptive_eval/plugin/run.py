@@ -26,6 +26,7 @@ from pytest_adaptive_eval.plugin.entry import MISSING_BASELINE
 from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import STATE
 from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
@@ -128,6 +129,7 @@ def activate(config: pytest.Config) -> None:
     gc.freeze()  # all that is imported by now stays: looking through it for garbage would only take time
     config.add_cleanup(gc.unfreeze)
     config.stash[STATE] = state
+    show_log_warnings(config)
     register = config.pluginmanager.register
     register(state, "adaptive-eval-run")
     register(_OwnProtocol(state), "adaptive-eval-protocol")

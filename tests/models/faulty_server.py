@@ -404,6 +404,8 @@ class FaultyServer:
         Replies to ``/models``.
     seconds : float
         That a sound answer takes.
+    port : int
+        A free one when 0.
     """
 
     handle: Handler | None = None
@@ -426,8 +428,9 @@ class FaultyServer:
             daemon_threads = True
             block_on_close = False
             request_queue_size = 128
+            allow_reuse_address = True
 
-        self._server = Server(("127.0.0.1", 0), Connection)
+        self._server = Server(("127.0.0.1", self.port), Connection)
         self.port = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()

@@ -29,7 +29,7 @@ from pytest_adaptive_eval.models.base import Subject, Usage
 from pytest_adaptive_eval.models.endpoint import EndpointAgent, EndpointSubject
 from pytest_adaptive_eval.models.endpoint_chat import first_token, read_reply
 from pytest_adaptive_eval.models.endpoint_decoding import NEUTRAL
-from pytest_adaptive_eval.models.endpoint_wire import Delivery
+from pytest_adaptive_eval.models.endpoint_outcome import Delivery
 
 KEY = "sk-0123456789abcdef"
 
@@ -359,7 +359,7 @@ def test_a_server_that_is_not_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(ConfigError) as caught:
-        load_subject(f"http://127.0.0.1:{port}/v1#m", retries=0)
+        load_subject(f"http://127.0.0.1:{port}/v1#m", retries=0, start_timeout=0)
     assert str(caught.value) == (
         f"model 'm' at http://127.0.0.1:{port}/v1 gives no answers: ConnectError: 'Connection refused'; given up after "
         f"one try; expected an OpenAI-compatible server at http://127.0.0.1:{port}/v1/chat/completions: start the "

@@ -22,13 +22,13 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from faulty_server import completion, read_request, replies, says, send, serving
+from faulty_server import FaultyServer, completion, read_request, replies, says, send, serving
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.models.endpoint_limits import Breaker, Pace, Retries, retry_after
+from pytest_adaptive_eval.models.endpoint_limits import Backoff, Circuit, Pace, retry_after
 from pytest_adaptive_eval.models.endpoint_secrets import Redactor, Secret, from_environment
 from pytest_adaptive_eval.models.endpoint_wire import Wire
 
@@ -80,47 +80,106 @@ def test_retry_after_takes_any_text(value: str) -> None:
     assert retry_after(value, NOW) >= 0.0
 
 
-@given(st.integers(0, 10), st.integers(0, 100))
-def test_waits_grow_and_are_jittered_by_the_seed(most: int, seed: int) -> None:
-    one, two = Retries(most, seed), Retries(most, seed)
-    waits = [one.take(done) for done in range(most + 1)]
-    assert waits == [two.take(done) for done in range(most + 1)]
-    assert waits[-1] is None
-    for done, wait in enumerate(waits[:-1]):
-        assert wait is not None
-        assert min(8.0, 0.5 * 2**done) / 2 <= wait <= min(8.0, 0.5 * 2**done)
+@given(st.integers(1, 2000), st.integers(0, 100))
+def test_backoff_doubles_up_to_a_limit_and_is_jittered_by_the_seed(done: int, seed: int) -> None:
+    wait = Backoff(seed).seconds(done)
+    assert wait == Backoff(seed).seconds(done)
+    assert min(8.0, 0.5 * 2.0 ** min(done - 1, 9)) / 2 <= wait <= min(8.0, 0.5 * 2.0 ** min(done - 1, 9))
 
 
-def test_retries_have_a_budget_for_all_requests() -> None:
-    retries = Retries(3, 0)
-    given_out = 0
-    for _ in range(200):
-        retries.begin()
-        given_out += sum(retries.take(done) is not None for done in range(3))
-    assert given_out in (10 + 200 // 5 - 1, 10 + 200 // 5)  # a fifth is no binary fraction
+def spaced(pace: Pace, count: int, now: float) -> list[float]:
+    """Begin requests as soon as the pace allows and return their times."""
+    times = []
+    for _ in range(count):
+        now += pace.wait(now)
+        pace.begin(now)
+        times.append(now)
+    return times
 
 
 def test_a_pace_is_even() -> None:
+    assert spaced(Pace(10.0), 4, 100.0) == pytest.approx([100.0, 100.1, 100.2, 100.3])
+    assert spaced(Pace(None), 4, 100.0) == [100.0] * 4
+
+
+def test_a_pace_slows_on_refusals_and_speeds_up_again() -> None:
+    pace = Pace(None)
+    spaced(pace, 16, 0.0)
+    assert not pace.refuse(0.0, 0.01)
+    assert not pace.refuse(0.0, 0.02)  # it began before the pace had slowed
+    first, second = spaced(pace, 2, 0.1)
+    assert second - first == pytest.approx(1 / (0.9 * 160))
+    pace.accept()
+    slow = 0.0
+    for n, shut in enumerate([False, False, True, True]):  # none is accepted
+        first, second = spaced(pace, 2, 10.0 + n)
+        assert second - first > slow
+        slow = second - first
+        assert pace.refuse(second, second + 0.001) is shut
+    for _ in range(1000):
+        pace.accept()
+    assert spaced(pace, 2, 100.0) == [100.0, 100.0]
+
+
+def test_a_pace_never_exceeds_the_rate_of_the_user() -> None:
     pace = Pace(10.0)
-    assert [round(pace.wait(100.0), 6) for _ in range(4)] == [0.0, 0.1, 0.2, 0.3]
-    assert pace.wait(200.0) == 0.0
-    assert [Pace(None).wait(0.0) for _ in range(3)] == [0.0] * 3
+    spaced(pace, 3, 0.0)
+    pace.refuse(0.2, 0.3)
+    for _ in range(1000):
+        pace.accept()
+    first, second = spaced(pace, 2, 100.0)
+    assert second - first == pytest.approx(0.1)
 
 
-def test_a_breaker_lets_one_through_after_its_rest() -> None:
-    breaker = Breaker(after=3, rest=5.0)
-    for _ in range(2):
-        breaker.note(failed=True, now=0.0)
-    assert breaker.closed(0.0) == 0.0
-    breaker.note(failed=True, now=0.0)
-    assert breaker.closed(1.0) == 4.0
-    assert breaker.closed(5.0) == 0.0
-    assert breaker.closed(5.5) == 4.5  # the others wait for the one
-    breaker.note(failed=True, now=6.0)
-    assert breaker.closed(7.0) == 4.0
-    assert breaker.closed(11.0) == 0.0
-    breaker.note(failed=False, now=11.0)
-    assert breaker.closed(11.0) == breaker.closed(11.0) == 0.0
+def simulate_limit(limit: float, seconds: float) -> float:
+    """Accepted requests per second of a server that takes one each 1 / `limit` seconds, asked at a pace."""
+    pace, now, free, accepted = Pace(None), 0.0, 0.0, 0
+    while (now := now + max(pace.wait(now), 1e-3)) < seconds:
+        pace.begin(now)
+        if now >= free:
+            free, accepted = now + 1 / limit, accepted + 1
+            pace.accept()
+        else:
+            pace.refuse(now, now + 1e-4)
+    return accepted / seconds
+
+
+@pytest.mark.parametrize("limit", [1.0, 20.0])
+def test_a_pace_finds_the_limit_of_a_server(limit: float) -> None:
+    assert simulate_limit(limit, 100.0) >= 0.8 * limit
+
+
+def test_a_circuit_opens_after_failures_in_a_row() -> None:
+    circuit = Circuit(3, 0)
+    circuit.fail(0.0, "one")
+    circuit.fail(0.0, "two")
+    circuit.succeed()
+    circuit.fail(0.0, "one")
+    circuit.fail(0.0, "two")
+    assert (circuit.opened, circuit.wait(0.0)) == (None, 0.0)
+    circuit.fail(1.0, "three")
+    assert (circuit.opened, circuit.reason) == (1.0, "three")
+
+
+def test_an_open_circuit_lets_one_request_through_at_growing_intervals() -> None:
+    circuit = Circuit(8, 0, first=0.5, longest=2.0)
+    circuit.fail(0.0, "refused", at_once=True)
+    waits, now = [], 0.0
+    for _ in range(6):
+        waits.append(circuit.wait(now))
+        now += waits[-1]
+        assert circuit.wait(now) == 0.0
+        circuit.begin(now)
+        circuit.fail(now, "refused", at_once=True)
+    assert all(low <= wait <= 2 * low for low, wait in zip([0.25, 0.5, 1, 1, 1, 1], waits, strict=True))
+    circuit.succeed()
+    assert circuit.wait(now) == 0.0
+
+
+def test_a_circuit_stays_open_as_long_as_the_server_asks() -> None:
+    circuit = Circuit(8, 0)
+    circuit.fail(0.0, "too many requests", at_once=True, wait=7.0)
+    assert circuit.wait(0.0) == 7.0
 
 
 def test_what_may_pass_is_tried_again() -> None:
@@ -157,7 +216,7 @@ def test_no_waiting_beyond_the_deadline() -> None:
         (delivery,) = wire.post(CHAT, [body()])
         assert time.monotonic() - start < 1.0
         assert (delivery.status, delivery.code) == (Status.ERROR, 429)
-        assert "3.6e+03 s later, would end too late" in delivery.detail
+        assert "the server asks to wait 3.6e+03 s, longer than the timeout" in delivery.detail
         wire.close()
 
 
@@ -192,13 +251,112 @@ def test_a_rate_holds_for_first_tries_and_others() -> None:
         wire.close()
 
 
-def test_a_breaker_spares_the_server() -> None:
-    with serving(handle=replies({}, 500)) as server:
-        wire = Wire(server.url, concurrency=1, retries=0, rest=60.0)
-        details = [d.detail for d in wire.post(CHAT, [body() for _ in range(12)])]
-        assert len(server.chats) == 8
-        assert all("is left alone for" in detail for detail in details[8:])
+def test_a_fault_of_one_request_is_its_own_while_the_server_answers_others() -> None:
+    def handle(connection, request):
+        if request.prompt == "bad":
+            says(500)(connection, request)
+        else:
+            send(connection, completion())
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, retries=2, backoff=0.01, concurrency=4)
+        deliveries = wire.post(CHAT, [body("bad" if n % 2 else "good") for n in range(40)])
+        assert [d.status for d in deliveries] == [Status.OK, Status.ERROR] * 20
+        assert {d.detail.rpartition(" after ")[2] for d in deliveries[1::2]} <= {"3 tries", "4 tries"}
+        (delivery,) = wire.post(CHAT, [body("bad")])  # no other is under way: one that was answered is sent again
+        assert delivery.code == 500
+        assert [request.prompt for request in server.chats[-5:]] == ["bad", "bad", "bad", "good", "bad"]
         wire.close()
+
+
+def test_a_server_that_fails_for_all_is_waited_for() -> None:
+    failing_now = [False]
+
+    def handle(connection, request):
+        says(500)(connection, request) if failing_now[0] else send(connection, completion())
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, retries=1, backoff=0.01, timeout=20.0)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        failing_now[0] = True
+        timer = threading.Timer(0.5, failing_now.__setitem__, (0, False))
+        timer.start()
+        deliveries = wire.post(CHAT, [body(str(n)) for n in range(40)])
+        timer.join()
+        assert {d.status for d in deliveries} == {Status.OK}
+        wire.close()
+
+
+def test_requests_wait_for_a_server_that_went_away() -> None:
+    with serving() as server:
+        wire = Wire(server.url, timeout=20.0, retries=0)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+        port = server.port
+    back = FaultyServer(port=port)
+    timer = threading.Timer(0.5, back.__enter__)
+    timer.start()
+    deliveries = wire.post(CHAT, [body(str(n)) for n in range(100)])
+    timer.join()
+    back.__exit__()
+    assert {d.status for d in deliveries} == {Status.OK}
+    wire.close()
+
+
+def test_requests_held_back_by_a_dead_server_end_at_their_deadline_together() -> None:
+    with serving() as server:
+        wire = Wire(server.url, timeout=0.6, concurrency=2)
+        assert wire.post(CHAT, [body()])[0].status is Status.OK
+    start = time.monotonic()
+    deliveries = wire.post(CHAT, [body(str(n)) for n in range(40)])
+    assert time.monotonic() - start < 10.0  # 12 s if each pair of requests waited anew
+    assert {d.status for d in deliveries} == {Status.ERROR}
+    assert all("refused" in d.detail and "within 0.6 s" in d.detail for d in deliveries)
+    wire.close()
+
+
+@pytest.mark.parametrize("more", [{}, {"Retry_After": "0.2"}])
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_rate_limit_of_the_server_is_no_error(code: int, more: dict[str, str]) -> None:
+    taken = [0.0]
+
+    def handle(connection, request):
+        if time.monotonic() - taken[0] < 0.02:
+            says(code, **more)(connection, request)
+        else:
+            taken[0] = time.monotonic()
+            send(connection, completion())
+
+    with serving(handle=handle) as server:
+        wire = Wire(server.url, timeout=60.0, retries=0)
+        deliveries = wire.post(CHAT, [body(str(n)) for n in range(60)])
+        assert {d.status for d in deliveries} == {Status.OK}
+        wire.close()
+
+
+def test_a_server_that_starts_is_waited_for_and_that_is_told_once() -> None:
+    with serving() as server:
+        port, url = server.port, server.url
+    back = FaultyServer(port=port)
+    timer = threading.Timer(0.5, back.__enter__)
+    timer.start()
+    told: list[str] = []
+    wire = Wire(url)
+    assert wire.get("/models", start_timeout=30.0, tell=told.append).status is Status.OK
+    timer.join()
+    back.__exit__()
+    assert len(told) == 1
+    assert f"waiting up to 30 s for {url} to start: ConnectError: 'Connection refused'" in told[0]
+    wire.close()
+
+
+def test_a_dead_proxy_is_named_and_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    wire = Wire("http://model.invalid/v1", proxy=f"http://me:hunter2-hunter2@127.0.0.1:{port}", retries=0)
+    delivery = wire.get("/models", start_timeout=600.0)
+    assert f"the proxy 127.0.0.1:{port} (option proxy) does not give a connection" in delivery.detail
+    assert "hunter2" not in delivery.detail
+    wire.close()
 
 
 def test_a_loop_of_the_caller_is_not_in_the_way() -> None:

@@ -1,0 +1,130 @@
+"""Items in error when a server is killed and started again, or limits the rate of requests.
+
+``python benchmarks/endpoint_faults.py [--runs 3]`` needs ``pip install xllamacpp gguf`` and, for the rate limits, the
+program ``nginx``.  llama.cpp serves ``fixtures/checkpoints/text-late``; a subject asks it all items of the bank.
+
+* Kill: after a third of the answers the server is killed, and started again 0, 1 or 2 seconds later.
+* Limit: nginx passes on 20 requests per second and refuses the others by HTTP 429 or 503, with or without
+  ``Retry-After``.  The share is the rate of answers divided by 20.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "models"))
+
+from real_servers import RealServer, _free_port, write_gguf
+
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.models.endpoint import EndpointSubject
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+RATE = 20
+NGINX = """
+daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log crit;
+events {{ worker_connections 256; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  limit_req_zone $server_port zone=all:1m rate={rate}r/s; limit_req_status {code};
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{ limit_req zone=all; {error} proxy_pass http://127.0.0.1:{behind}; }}
+    location @refused {{ {header} return {code}; }}
+  }}
+}}
+"""
+
+
+def ask(server: RealServer, url: str, items: list[Item]) -> tuple[Counter[str], float, list[str]]:
+    """Ask all items at once and return their statuses, the seconds taken, and what was said of the errors."""
+    subject = EndpointSubject.load(url, server.model)
+    start = time.perf_counter()
+    completions = subject.answer(items)
+    seconds = time.perf_counter() - start
+    subject.close()
+    return Counter(c.status.value for c in completions), seconds, [c.detail for c in completions if "err" in c.status]
+
+
+def kill_and_start(server: RealServer, items: list[Item], pause: float, quiet: float) -> None:
+    """Ask while the server goes away for `pause` seconds, a third of the `quiet` seconds after the start."""
+    restarts: list[float] = []
+
+    def fault() -> None:
+        server.kill()
+        time.sleep(pause)
+        server.start(wait=False)
+        restarts.append(pause)
+
+    timer = threading.Timer(quiet / 3, fault)
+    timer.start()
+    statuses, seconds, details = ask(server, server.url, items)
+    timer.join()
+    print(f"away for {pause:g} s: {dict(statuses)} in {seconds:.1f} s {details[:1]}", flush=True)
+
+
+def limited(server: RealServer, items: list[Item], code: int, header: str) -> None:
+    """Ask through nginx."""
+    port = _free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "nginx.conf"
+        config.write_text(
+            NGINX.format(
+                folder=folder,
+                rate=RATE,
+                code=code,
+                port=port,
+                behind=server.port,
+                error=f"error_page {code} @refused;" if header else "",
+                header=f"add_header Retry-After {header} always;" if header else "",
+            )
+        )
+        nginx = subprocess.Popen([shutil.which("nginx") or "/usr/sbin/nginx", "-c", str(config), "-e", "stderr"])
+        try:
+            statuses, seconds, details = ask(server, f"http://127.0.0.1:{port}/v1", items)
+        finally:
+            nginx.terminate()
+            nginx.wait()
+    rate = statuses["ok"] / seconds
+    name = f"HTTP {code}" + (f" with Retry-After: {header}" if header else "")
+    print(f"{name}: {dict(statuses)}, {rate:.1f} answers/s, {rate / RATE:.2f} of the limit {details[:1]}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--limited", type=int, default=624, help="items asked under a rate limit")
+    options = parser.parse_args()
+    items = list(read_bank(FIXTURES / "banks" / "text.bank").items)
+    with tempfile.TemporaryDirectory() as folder:
+        gguf = Path(folder) / "text-late.gguf"
+        write_gguf(FIXTURES / "checkpoints" / "text-late", gguf)
+        command = [sys.executable, str(Path(sys.path[0]) / "real_servers.py"), str(gguf), "{port}", "1"]
+        server = RealServer(command, "text-late", Path(folder) / "log.txt")
+        server.start()
+        try:
+            statuses, quiet, _ = ask(server, server.url, items)
+            print(f"without a fault: {dict(statuses)} in {quiet:.1f} s", flush=True)
+            for pause in (0.0, 1.0, 2.0):
+                for _ in range(options.runs):
+                    kill_and_start(server, items, pause, quiet)
+            for code in (429, 503):
+                for header in ("", "1"):
+                    limited(server, items[: options.limited], code, header)
+        finally:
+            server.kill()
+
+
+if __name__ == "__main__":
+    main()
