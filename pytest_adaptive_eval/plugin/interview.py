@@ -37,6 +37,7 @@ from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.plugin.completions import prefetch
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.fixtures import check_scope, who_answers
 from pytest_adaptive_eval.plugin.question import Once, Question, question
@@ -394,9 +395,8 @@ class Interview(Once):
     def _prefetch(self, made: Question) -> None:
         """Have the whole batch answered in one call, when its first unanswered question comes."""
         if len(self._pending) > 1 and isinstance(self._subject, Subject):
-            rest, known = self._pending[self._pending.index(made) :], self._journal
-            asked = [q.asked for q in rest if known is None or known.get(self._key(q)) is None]
-            self._subject.prefetch([one.item for one in asked], [one.sample for one in asked])
+            rest = self._pending[self._pending.index(made) :]
+            prefetch(self._subject, rest, self._journal, self._key)
             self._pending = [made]
 
     def _finish(self, seconds: float) -> None:

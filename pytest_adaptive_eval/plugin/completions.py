@@ -1,0 +1,53 @@
+"""Completions of a batch in the journal: each is kept as it arrives, before any test grades it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.core.record import plain
+from pytest_adaptive_eval.models.base import Completion, Subject
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.question import Question
+    from pytest_adaptive_eval.store.journal import Journal
+
+__all__ = ["prefetch"]
+
+#: Suffix of the journal's keys of completions, and their fields.
+_SUFFIX = " completion"
+_FIELDS = ("text", "status", "score", "detail")
+
+
+def prefetch(
+    subject: Subject, questions: Sequence[Question], journal: Journal | None, key: Callable[[Question], str]
+) -> None:
+    """Have questions answered in one call, except those whose completion or response an earlier run kept.
+
+    Parameters
+    ----------
+    subject : Subject
+    questions : sequence of Question
+    journal : Journal or None
+        None where no answer may outlive the run.
+    key : callable
+        Gives the key of a question's response in the journal.
+    """
+    asked: list[Question] = []
+    for question in questions:
+        if journal is not None and journal.get(key(question)) is not None:
+            continue
+        known = journal.get(key(question) + _SUFFIX) if journal is not None else None
+        if known is None:
+            asked.append(question)
+        else:
+            completion = Completion(known["text"], Status(known["status"]), known["score"], known["detail"])
+            subject.restore(question.asked.item, question.asked.sample, completion)
+
+    def keep(place: int, completion: Completion) -> None:
+        if journal is not None and not completion.status.infrastructure:
+            fields = {name: plain(getattr(completion, name)) for name in _FIELDS}
+            journal.append(key(asked[place]) + _SUFFIX, {"item": asked[place].asked.item.id, **fields})
+
+    subject.prefetch([one.asked.item for one in asked], [one.asked.sample for one in asked], keep)
