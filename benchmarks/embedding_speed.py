@@ -64,9 +64,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     start = os.times()
-    from pytest_adaptive_eval.models.builds import allow_mixed_builds
-
-    allow_mixed_builds()
     import torch
 
     before = os.times()

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.metadata
+import importlib.util
 import inspect
 import json
 import warnings
@@ -19,18 +21,15 @@ from typing import Any, TypeVar
 
 import torch
 import transformers
+from packaging.requirements import Requirement
 
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
-from pytest_adaptive_eval.models.builds import allow_mixed_builds
 from pytest_adaptive_eval.models.checkpoint import CheckpointInfo
 from pytest_adaptive_eval.models.deadline import within
 
-__all__ = ["LOAD_SECONDS", "Loaded", "load_checkpoint", "pick_device"]
+__all__ = ["LOAD_SECONDS", "Loaded", "check_torchvision", "load_checkpoint", "pick_device"]
 
 T = TypeVar("T")
-
-# Images go through Pillow alone, and yet transformers imports torchvision wherever it finds it.
-allow_mixed_builds()
 
 #: The library's own type hints are partial.
 hf: Any = transformers
@@ -85,6 +84,37 @@ def pick_device(device: str) -> torch.device:
     return chosen
 
 
+def check_torchvision() -> None:
+    """Refuse a torchvision that cannot be imported; none at all is fine.
+
+    transformers and open_clip import torchvision wherever it is installed,
+    and report its failure as a missing class of their own.
+
+    Raises
+    ------
+    ConfigError
+        torchvision is installed and its import fails, mostly because torch is of another release or build.
+    """
+    if importlib.util.find_spec("torchvision") is None:
+        return
+    try:
+        importlib.import_module("torchvision")
+    except Exception as error:
+        found = importlib.metadata.version("torchvision")
+        requires = (Requirement(line) for line in importlib.metadata.requires("torchvision") or ())
+        fitting = next((line for line in requires if line.name == "torch"), Requirement("torch"))
+        if fitting.specifier.contains(torch.__version__, prereleases=True):
+            # CPU and CUDA builds have the same version numbers.
+            reason, pair = "of another build", f"--force-reinstall 'torch=={torch.__version__.partition('+')[0]}'"
+        else:
+            reason, pair = f"which needs {fitting}", f"'{fitting}'"
+        raise ConfigError(
+            f"torch {torch.__version__} is installed beside torchvision {found}, {reason}, so that torchvision "
+            f"cannot be imported ({_brief(error)}); install a pair from one package index: "
+            f"pip install {pair} 'torchvision=={found}', or, where only text is read: pip uninstall torchvision"
+        ) from error
+
+
 def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = "auto", writes: bool = True) -> Loaded:
     """Load an examined checkpoint.
 
@@ -106,8 +136,9 @@ def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = 
     CheckpointError
         The tokenizer, processor or weights do not load in full.
     ConfigError
-        The device or the type is not known here.
+        The device or the type is not known here, or torchvision does not fit torch.
     """
+    check_torchvision()  # transformers imports it for text models too
     if dtype != "auto" and dtype not in _DTYPES:
         raise ConfigError(f"dtype {dtype!r} is not known; use auto, {', '.join(_DTYPES)}")
     target = pick_device(device)

@@ -15,9 +15,6 @@ from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.item import Item
 
 torch: Any = pytest.importorskip("torch", reason="encoders need torch (extra clip)")
-from pytest_adaptive_eval.models.builds import allow_mixed_builds  # noqa: E402
-
-allow_mixed_builds()
 open_clip: Any = pytest.importorskip("open_clip", reason="the encoder is open_clip's (extra clip)")
 
 from pytest_adaptive_eval.interview.encoders.openclip import OpenClipEmbedder  # noqa: E402

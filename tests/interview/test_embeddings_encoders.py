@@ -18,9 +18,6 @@ from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError, CheckpointError, ConfigError
 
 torch: Any = pytest.importorskip("torch", reason="encoders need torch (extra clip)")
-from pytest_adaptive_eval.models.builds import allow_mixed_builds  # noqa: E402
-
-allow_mixed_builds()
 transformers: Any = pytest.importorskip("transformers", reason="encoders need transformers (extra clip)")
 pytest.importorskip("open_clip", reason="encoders need open_clip (extra clip)")
 Image: Any = pytest.importorskip("PIL.Image", reason="pictures need pillow (extra clip)")

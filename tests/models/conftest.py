@@ -12,11 +12,6 @@ from typing import Any
 import pytest
 from real_servers import gguf_file, llama_server, served_checkpoint, transformers_server  # noqa: F401 - fixtures
 
-from pytest_adaptive_eval.models.builds import allow_mixed_builds
-
-# Tests that import parts of transformers themselves do so before any model is loaded.
-allow_mixed_builds()
-
 SENTENCES = [
     "how many circles are there in the picture",
     "the answer is seven and the question was two plus five",

@@ -18,10 +18,9 @@ from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.interview.encoders.reading import missing, pictures_of, text_of, unit_rows
-from pytest_adaptive_eval.models.builds import allow_mixed_builds
 from pytest_adaptive_eval.models.checkpoint import CheckpointInfo, preflight_open_clip
 from pytest_adaptive_eval.models.deadline import within
-from pytest_adaptive_eval.models.loading import LOAD_SECONDS, pick_device
+from pytest_adaptive_eval.models.loading import LOAD_SECONDS, check_torchvision, pick_device
 from pytest_adaptive_eval.models.weights import open_clip_weights, read_object
 
 __all__ = ["CONFIG", "OpenClipEmbedder", "Part"]
@@ -103,12 +102,12 @@ class OpenClipEmbedder:
         CheckpointError
             The weights are not at hand, unsafe, incomplete or do not fit.
         ConfigError
-            open_clip is not installed, or a setting is not one of these.
+            open_clip is not installed, torchvision does not fit torch, or a setting is not one of these.
         """
         if part not in get_args(Part):
             raise ConfigError(f"embedding input {part!r} is not known; use {', '.join(get_args(Part))}")
         check_count("batch_size", batch_size)
-        allow_mixed_builds()
+        check_torchvision()
         try:
             import open_clip
         except ImportError as error:
