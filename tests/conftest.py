@@ -1,6 +1,7 @@
 """For all tests."""
 
 import os
+from collections.abc import Generator
 
 import pytest
 
@@ -24,3 +25,46 @@ LONG = ("test_examples.py", "test_panel_agents.py", "test_samples_checkpoint.py"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests first."""
     items.sort(key=lambda item: item.path.name not in LONG)
+
+
+#: What must not be skipped unseen in CI: a word of the reason, or of the file, by group.
+EXPECTED = {
+    "sandbox": ("no sandbox here", "tier"),
+    "browser": ("no chromium",),
+    "matrices": ("public response matrices", "ADAPTIVE_EVAL_DATA"),
+    "servers": ("llama.cpp", "transformers serve"),
+    "plugins": ("tests/beside/",),
+    "extras": ("(extra ", "No module named", "is not installed"),
+}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI, fail a skipped test of a group that the command does not declare absent in ADAPTIVE_EVAL_CI_WITHOUT."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("CI") == "true":
+        _expect(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a file that is skipped as a whole."""
+    report = yield
+    if report.skipped and os.environ.get("CI") == "true":
+        _expect(report)
+    return report
+
+
+def _expect(report: pytest.TestReport | pytest.CollectReport) -> None:
+    reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+    absent = os.environ.get("ADAPTIVE_EVAL_CI_WITHOUT", "").split(",")
+    for group, words in EXPECTED.items():
+        if any(word in reason or word in report.nodeid for word in words):
+            if group not in absent:
+                report.outcome = "failed"
+                report.longrepr = (
+                    f"{reason}\nTests of the group {group!r} must run in CI. Install what they need, or add {group!r} "
+                    "to ADAPTIVE_EVAL_CI_WITHOUT if this machine cannot run them."
+                )
+            return

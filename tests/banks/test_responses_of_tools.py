@@ -173,7 +173,7 @@ def header(model, task="arc", created="2026-05-06T07:08:09+00:00", **about):
 
 def log(path, about, entries, method=zipfile.ZIP_DEFLATED):
     path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w", method) as archive:
+    with inspectlog._zip_module().ZipFile(path, "w", method) as archive:
         archive.writestr("_journal/start.json", "{}")
         archive.writestr("samples/1_epoch_1.json", "{}")
         archive.writestr("summaries.json", json.dumps(entries))
@@ -185,7 +185,7 @@ def log(path, about, entries, method=zipfile.ZIP_DEFLATED):
 def zstandard():
     """The number of the method; the package, or a Python that has it."""
     if sys.version_info < (3, 14):
-        pytest.importorskip("zipfile_zstd", reason="zipfile-zstd is not installed")
+        pytest.importorskip("backports.zstd", reason="backports.zstd is not installed (extra inspect)")
     return 93
 
 
@@ -306,7 +306,7 @@ def test_members_that_claim_too_much_are_not_unpacked(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads zstandard by itself")
 def test_without_the_package_zstandard_is_an_instruction(tmp_path, zstandard, monkeypatch):
     path = log(tmp_path / "a.eval", header("m"), [summary(1)], zstandard)
-    monkeypatch.setitem(sys.modules, "zipfile_zstd", None)
+    monkeypatch.setitem(sys.modules, "backports.zstd.zipfile", None)
     message = refused(path)
     assert "pytest-adaptive-eval[inspect]" in message
     assert "inspect log dump a.eval > a.json" in message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import re
@@ -46,15 +47,22 @@ class _Log:
     """Where, item id, and value by scorer; no value when the sample has an error."""
 
 
-def _need_zstandard(path: Path) -> None:
+def _zip_module() -> Any:
+    """Return the module that reads zip archives: before Python 3.14 the backport, which also knows zstandard."""
     if sys.version_info < (3, 14):
         try:
-            import zipfile_zstd  # noqa: F401 -- teaches zipfile the method
+            return importlib.import_module("backports.zstd.zipfile")
         except ImportError:
-            raise ResponsesError(
-                f"{path}: compressed with zstandard, which Python reads from 3.14 on; install it with: pip install "
-                f"'pytest-adaptive-eval[inspect]', or dump the log: inspect log dump {path.name} > {path.stem}.json"
-            ) from None
+            pass
+    return zipfile
+
+
+def _need_zstandard(path: Path) -> None:
+    if sys.version_info < (3, 14) and _zip_module() is zipfile:
+        raise ResponsesError(
+            f"{path}: compressed with zstandard, which Python reads from 3.14 on; install it with: pip install "
+            f"'pytest-adaptive-eval[inspect]', or dump the log: inspect log dump {path.name} > {path.stem}.json"
+        )
 
 
 def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
@@ -98,9 +106,10 @@ def _read(path: Path) -> _Log:
 
 
 def _unpack(path: Path) -> tuple[Any, Any]:
+    module = _zip_module()
     try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+        archive = module.ZipFile(path)
+    except (module.BadZipFile, ValueError, NotImplementedError) as error:
         raise ResponsesError(f"{path}: not a zip archive, as logs of Inspect are ({error}); copy it anew") from None
     with archive:
         names = set(archive.namelist())
