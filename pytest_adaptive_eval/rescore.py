@@ -101,7 +101,8 @@ def rescore(
     passed = all(gate.holds for gate in verdicts) and not any(void)
     passed = passed and any(gate.outcome is Outcome.PASS for gate in verdicts)
     # what no answer is there to judge by, unless other gates are asked for
-    left = {} if gates else {name: record.extra[name] for name in ("missing", "deselected") if record.extra.get(name)}
+    carried = ("required",) if gates else ("missing", "deselected", "shard", "required")
+    left = {name: record.extra[name] for name in carried if record.extra.get(name)}
     made = RunRecord(
         run,
         now.astimezone(UTC).isoformat(timespec="milliseconds"),
@@ -112,6 +113,7 @@ def rescore(
         gates=verdicts,
         extra={"rescored_from": record.run, **left},
     )
+    made.fail_without_required()
     made.warn()
     return made
 

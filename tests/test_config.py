@@ -137,7 +137,7 @@ model = "replay:a.csv#m"
 def test_a_toml_file_gives_evaluations_gates_and_lines(tmp_path: Path) -> None:
     path = tmp_path / "adaptive-eval.toml"
     path.write_text(TOML)
-    first, second = read_toml(path)
+    first, second = read_toml(path).evaluations
     assert (first.spec.name, first.line, first.model) == ("good", 1, None)
     assert [(g.condition, g.line) for g in first.gates] == [
         (Condition("accuracy", "at_least", 0.5), 5),

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.cli.records import bank_paths, named_in, open_run, sho
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.config import TomlEval
     from pytest_adaptive_eval.core.bank import ItemBank
     from pytest_adaptive_eval.core.drift import Alarm, Series
     from pytest_adaptive_eval.core.record import RunRecord
@@ -123,7 +124,7 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
 
 def rescore_command(options: argparse.Namespace) -> int:
     """Judge a run's answers again; returns the exit code."""
-    from pytest_adaptive_eval.config import read_toml, recorded_banks
+    from pytest_adaptive_eval.config import recorded_banks
     from pytest_adaptive_eval.rescore import rescore
 
     writes = {"-o": options.output}
@@ -134,7 +135,7 @@ def rescore_command(options: argparse.Namespace) -> int:
     new = rescore(
         record,
         recorded_banks(record, folders, paths, options.graders, _refuse),
-        gates=read_toml(options.gates) if options.gates else (),
+        gates=_gates(options.gates) if options.gates else (),
         baseline=options.baseline,
         folders=folders,
         run=_new_id(now),
@@ -145,6 +146,15 @@ def rescore_command(options: argparse.Namespace) -> int:
     if missing := new.extra.get("missing"):
         screen.note(f"the run had no result from {', '.join(map(str, missing))}: no copy of it passes")
     return PASSED if new.exit_status == 0 else NOT_PASSED
+
+
+def _gates(path: Path) -> Sequence[TomlEval]:
+    """Return the evaluations of a TOML file, at least one."""
+    from pytest_adaptive_eval.config import read_toml
+
+    if not (evaluations := read_toml(path).evaluations):
+        raise ConfigError(f"{path}: no evaluation; write [[eval]] (in double brackets) with a bank and gates")
+    return evaluations
 
 
 def _refuse(error: Exception) -> None:

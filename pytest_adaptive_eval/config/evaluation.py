@@ -57,6 +57,8 @@ class Settings:
         Run code that a model wrote without a sandbox.
     model_options : mapping
         How the subject is loaded or reached.
+    required_gates : tuple of str
+        Node ids, or ends of them, of gates without whose results nothing is promoted.
     """
 
     root: Path
@@ -73,6 +75,7 @@ class Settings:
     html: Path | None = None
     unsafe_code: bool = False
     model_options: Mapping[str, Any] = field(default_factory=dict)
+    required_gates: tuple[str, ...] = ()
 
 
 #: The selector that is led by an interviewer.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec
 from pytest_adaptive_eval.config.study import STUDIES, StudySpec, study_gate
@@ -14,7 +14,7 @@ from pytest_adaptive_eval.core.conditions import KINDS, Condition
 from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["GateSpec", "TomlEval", "read_toml"]
+__all__ = ["GateSpec", "TomlEval", "TomlFile", "read_toml"]
 
 _NUMBER = (int, float)
 _TOML_KEYS = {**EVAL_KEYS, "kind": (str,), "model": (str,), "model_options": (dict,), "gate": (list,)}
@@ -73,8 +73,22 @@ def _lines(text: str) -> list[tuple[str, int]]:
     return found
 
 
-def read_toml(path: Path) -> list[TomlEval]:
-    """The evaluations of ``adaptive-eval.toml`` or ``*.eval.toml``.
+class TomlFile(NamedTuple):
+    """What a TOML file holds.
+
+    Parameters
+    ----------
+    evaluations : list of TomlEval
+    required : list of str
+        Names of gates without whose results nothing is promoted.
+    """
+
+    evaluations: list[TomlEval]
+    required: list[str]
+
+
+def read_toml(path: Path) -> TomlFile:
+    """Read ``adaptive-eval.toml`` or ``*.eval.toml``.
 
     Raises
     ------
@@ -88,9 +102,12 @@ def read_toml(path: Path) -> list[TomlEval]:
         data = tomllib.loads(text)
     except (OSError, ValueError) as error:  # of TOML, of UTF-8, or of a number with thousands of digits
         raise ConfigError(f"{path}: not readable as TOML: {error}") from None
-    if unknown := sorted(set(data) - {"eval"}):
+    if unknown := sorted(set(data) - {"eval", "run"}):
         raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")
+    required = _required(data["run"], path) if "run" in data else []
     tables = data.get("eval")
+    if tables is None and required:
+        return TomlFile([], required)
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise ConfigError(f"{path}: no evaluation; write [[eval]] (in double brackets) with a bank")
     heads = _lines(text)
@@ -124,7 +141,20 @@ def read_toml(path: Path) -> list[TomlEval]:
         if "model_options" in table and "model" not in table:
             raise ConfigError(f"{where}: model_options goes with a model, and there is none")
         out.append(TomlEval(spec, table.get("model"), gates, line, table.get("model_options", {})))
-    return out
+    return TomlFile(out, required)
+
+
+def _required(table: Any, path: Path) -> list[str]:
+    """Return the names of required gates in the table ``[run]``."""
+    example = 'write [run] and required = ["test_gate"]'
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: run is {table!r:.80}, expected one table: {example}")
+    if unknown := sorted(set(table) - {"required"}):
+        raise ConfigError(f"{path}: [run] has an unknown key {unknown[0]!r}, expected required: {example}")
+    names = table.get("required", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() for name in names):
+        raise ConfigError(f"{path}: [run] required is {names!r:.80}, expected a list of names of gates: {example}")
+    return names
 
 
 def _gate(data: Any, path: Path, line: int, spec: EvalSpec | StudySpec) -> GateSpec:

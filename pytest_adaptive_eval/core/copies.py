@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.core.record import ONLY_REQUIRED, RunRecord
 
 __all__ = ["copied_from", "merged", "sources_of"]
 
@@ -53,15 +53,35 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
         out.gates += [replace(gate, interview=renamed.get(gate.interview, gate.interview)) for gate in record.gates]
         out.seconds += record.seconds
         out.versions |= record.versions
-    statuses = [1 if record.exit_status is None else record.exit_status for record in records]
-    out.exit_status = max(statuses)
+    out.exit_status = max(map(_own_status, records))
     out.extra["merged"] = [record.run for record in records]
     judged = {gate.nodeid for gate in out.gates}
     left_out = dict.fromkeys(nodeid for record in records for nodeid in record.extra.get("deselected") or ())
     if left := [nodeid for nodeid in left_out if nodeid not in judged]:
         out.extra["deselected"] = left
+        if any(record.extra.get("shard") for record in records):
+            out.extra["shard"] = True
+    if required := _all_required(records):
+        out.extra["required"] = required
+    out.fail_without_required()
     out.warn()
     return out
+
+
+def _own_status(record: RunRecord) -> int:
+    """Return a run's exit status, and 0 where it failed only for required gates, which another run may have judged."""
+    if record.exit_status is None or (record.exit_status == 1 and record.extra.get(ONLY_REQUIRED) is True):
+        return int(record.exit_status is None)
+    return record.exit_status
+
+
+def _all_required(records: Sequence[RunRecord]) -> dict[str, list[str]]:
+    """Return the required gates of all records, each with the node ids that any of them found."""
+    found: dict[str, dict[str, None]] = {}
+    for record in records:
+        for name, nodeids in record.required.items():
+            found.setdefault(name, {}).update(dict.fromkeys(nodeids))
+    return {name: list(nodeids) for name, nodeids in found.items()}
 
 
 def _free(name: str, marks: Sequence[str], names: set[str]) -> str:

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
 
 __all__ = [
+    "ONLY_REQUIRED",
     "SCHEMA_VERSION",
     "Administration",
     "GateRecord",
@@ -44,8 +45,14 @@ _COLUMNS = {
     "up": "up",
 }
 #: Said where other gates were found than those that judged.
-_DESELECTED = "gates that were deselected did not judge this promotion"
+_DESELECTED = "gates that were deselected did not judge this run"
 _ALL = "run them too, without -k, -m, --lf or --deselect"
+#: The same of one shard of several.
+_SHARD = "gates of other shards did not judge this run"
+_MERGE = "merge the records of all shards with adaptive-eval merge, and promote on the merged record"
+_REQUIRED = "required gates gave no result, so that nothing is promoted"
+#: Key of a record's further fields: the run failed for nothing but required gates without a result.
+ONLY_REQUIRED = "only_required_gates_absent"
 #: Said where nothing but peers' opinion promotes.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
@@ -427,13 +434,40 @@ class RunRecord(_Json):
         """Whether the checkpoint may be promoted: the run passed, and every gate could judge."""
         outcomes = {gate.verdict.get("outcome") for gate in self.gates}
         refused = outcomes - {Outcome.PASS, Outcome.INCONCLUSIVE} or any(g.verdict.get("notice") for g in self.gates)
-        return self.exit_status == 0 and Outcome.PASS in outcomes and not refused
+        whole = not (self.left_to_shards or self.absent_required)
+        return self.exit_status == 0 and Outcome.PASS in outcomes and not refused and whole
+
+    @property
+    def required(self) -> dict[str, list[str]]:
+        """Node ids of the gates that the settings require, by their names there; none where no gate was found."""
+        given = self.extra.get("required")
+        named = given.items() if isinstance(given, Mapping) else ()
+        return {str(name): [*map(str, nodeids)] if isinstance(nodeids, list) else [] for name, nodeids in named}
+
+    @property
+    def absent_required(self) -> list[str]:
+        """Names of required gates that were not found, or lack the result of one of their parameters."""
+        judged = {gate.nodeid for gate in self.gates}
+        return [name for name, nodeids in self.required.items() if not nodeids or not judged.issuperset(nodeids)]
+
+    @property
+    def left_to_shards(self) -> bool:
+        """Whether this run is one shard and left gates to the others."""
+        return bool(self.extra.get("shard") and self.extra.get("deselected"))
+
+    def fail_without_required(self) -> None:
+        """Set the exit status of a run that passed but for required gates without a result."""
+        if self.exit_status == 0 and self.absent_required:
+            self.exit_status, self.extra[ONLY_REQUIRED] = 1, True
 
     def warn(self) -> None:
         """Set `warnings`, once everything else is known."""
         self.warnings = []
         if left_out := self.extra.get("deselected"):
-            self.warnings.append(f"{_DESELECTED}: {', '.join(map(str, left_out))}; {_ALL}")
+            what, todo = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
+            self.warnings.append(f"{what}: {', '.join(map(str, left_out))}; {todo}")
+        if absent := self.absent_required:
+            self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
         if not self.promote:
             return
         opinions = {name for study in self.studies if study.kind == "peers" for name in (study.name, study.nodeid)}

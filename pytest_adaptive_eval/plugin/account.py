@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.core.record import ONLY_REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.question import PROPERTY
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.exchange import Selection
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
 
 __all__ = ["ATTACHED", "Account", "relative"]
@@ -121,11 +122,16 @@ class Account:
     def _close(self, session: pytest.Session, exitstatus: int) -> None:
         planned = self.state.exchange.planned()
         status = int(getattr(session, "exitstatus", exitstatus))
-        nothing = not self._reported and status != 0  # a mistake, or collection failed
+        selection = self.state.exchange.selection()
+        # a mistake, or collection failed; where nothing but other tests was selected, required gates are missed
+        nothing = not self._reported and status not in ((0, 1, 5) if selection.required else (0,))
         none_ran = self.config.option.collectonly or self.config.getoption("setuponly", False)
-        if not planned and not none_ran and status == pytest.ExitCode.OK:
+        if required := dict(selection.required):
+            self.run.extra["required"] = required
+        absent = self.run.absent_required
+        if not planned and not none_ran and not absent and status == pytest.ExitCode.OK:
             self._found_nothing(session)
-        if nothing or not planned or none_ran:
+        if nothing or none_ran or not (planned or absent):
             self.state.exchange.close()
             return
         place = {entry.nodeid: n for n, entry in enumerate(planned)}
@@ -136,12 +142,16 @@ class Account:
                 skipped = " (skipped: leave out by -k or -m what is not to count)" if self._skipped & {*missing} else ""
                 self._complaints.append(f"no result from {', '.join(missing)}{skipped}")
             status = status or int(pytest.ExitCode.TESTS_FAILED)
-        if left_out := self.state.exchange.deselected():
-            self.run.extra["deselected"] = left_out
+        if selection.deselected:
+            self.run.extra["deselected"] = list(selection.deselected)
+        if selection.shard:
+            self.run.extra["shard"] = selection.shard
         if status == pytest.ExitCode.OK and (self._failed or session.testsfailed):  # such as by pytest.exit
             self._complaints.append("tests failed, so that the run does not end with the exit status 0 that was set")
             status = int(pytest.ExitCode.TESTS_FAILED)
-        sound = status == pytest.ExitCode.OK
+        if absent and status == pytest.ExitCode.NO_TESTS_COLLECTED:  # which would not tell what is wrong
+            status = int(pytest.ExitCode.OK)
+        sound = status == pytest.ExitCode.OK and not absent
         outcomes = [gate.verdict.get("outcome") for gate in self.run.gates]
         if any(gate.verdict.get("notice") for gate in self.run.gates) and Outcome.PASS not in outcomes:
             self._complaints.append("no gate gave PASS, and a gate without a baseline promotes nothing")
@@ -150,6 +160,8 @@ class Account:
             status = int(pytest.ExitCode.USAGE_ERROR)  # nothing was measured: there is something to mend first
         self.run.seconds = round(time.monotonic() - self._clock, 3)
         self.run.exit_status = status
+        self._fail_without_required(selection)
+        status, told = self.run.exit_status, len(self._complaints)
         self.run.interviews.sort(key=lambda interview: place.get(interview.nodeid, -1))
         self.run.studies.sort(key=lambda study: place.get(study.nodeid, -1))
         self.run.gates.sort(key=lambda gate: place.get(gate.nodeid, -1))
@@ -159,16 +171,30 @@ class Account:
             self._forget_answers()
         if self._complaints:
             status = status or int(pytest.ExitCode.TESTS_FAILED)
+        if len(self._complaints) > told and self.run.extra.pop(ONLY_REQUIRED, None):
+            self.run.exit_status = None  # it is written again, without what is no longer true
         session.exitstatus = status
         self._agree_on_exit()
         self._remember_failures()
         self.state.exchange.close()
 
+    def _fail_without_required(self, selection: Selection) -> None:
+        """Fail a run in which required gates gave no result, and name them."""
+        if not (absent := self.run.absent_required):
+            return
+        self.run.fail_without_required()
+        told = []
+        for name in absent:
+            near = selection.near.get(name)
+            found = "" if selection.required[name] else " (no gate of this name was collected)"
+            told.append(f"{name}{found}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        self._complaints.append(f"required gates gave no result, so that nothing is promoted: {', '.join(told)}")
+
     def _found_nothing(self, session: pytest.Session) -> None:
         """Do not let a run that was to evaluate, and held no evaluation, pass for one that did."""
         asked = "--adaptive-eval" in self.config.invocation_params.args
         options = self.config.option
-        chosen = options.keyword or options.markexpr or self.state.exchange.deselected() or self._replayed
+        chosen = options.keyword or options.markexpr or self.state.exchange.selection().deselected or self._replayed
         if not asked or chosen:
             return
         self._complaints.append(

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,11 @@ from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.account import relative
 from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
-from pytest_adaptive_eval.plugin.exchange import Planned
+from pytest_adaptive_eval.plugin.exchange import Planned, Selection
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, crash_line, is_placeholder, question
 from pytest_adaptive_eval.plugin.refusals import marker_fault
+from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.reports.text import guard
@@ -58,6 +59,10 @@ class Collection:
         self._banks: dict[Path, ItemBank] = {}
         #: Gates and studies, which got the marker here.
         self._marked: set[pytest.Item] = set()
+        #: Every gate that collection met, by node id, selected or not.
+        self._gates: dict[str, pytest.Item] = {}
+        #: Names of required gates.
+        self._required = list(state.settings.required_gates)
 
     def mistake(self, error: UsageError) -> None:
         """Keep an error of the user until collection has found all of them."""
@@ -68,7 +73,7 @@ class Collection:
         if not is_eval_file(file_path):
             return None
         file = EvalFile.from_parent(parent, path=file_path)
-        file.settings, file.mistake = self.state.settings, self.mistake
+        file.settings, file.mistake, file.require = self.state.settings, self.mistake, self._required.extend
         return file
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -111,10 +116,11 @@ class Collection:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pycollect_makeitem(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
-        """Make an interview of each placeholder, and questions of those named on the command line."""
+        """Make an interview of each placeholder, and questions of those named on the command line; notice gates."""
         made = yield
         if not isinstance(made, list):
             return made
+        self._notice(made)
         out: list[pytest.Item | pytest.Collector] = []
         for node in made:
             try:
@@ -131,6 +137,11 @@ class Collection:
                 self._mistaken.add(node.function)
                 out.append(node)  # or pytest would only say that a test named on the command line is not there
         return out
+
+    def _notice(self, nodes: Iterable[object]) -> None:
+        """Keep the gates among collected nodes, some of which a selection drops later."""
+        found = (node for node in nodes if isinstance(node, pytest.Item) and gate_rules.is_gate(node))
+        self._gates |= {gate.nodeid: gate for gate in found}
 
     def _study(self, node: pytest.Function, spec: StudySpec) -> Study:
         folders = (self.config.invocation_params.dir, self.config.rootpath)
@@ -243,7 +254,7 @@ class Collection:
             if (gate_rules.is_gate(item) or isinstance(item, Study)) and item.get_closest_marker(MARKER) is None:
                 item.add_marker(MARKER)
                 self._marked.add(item)
-        gates = [item for item in items if gate_rules.is_gate(item)]
+        self._notice(items)
         yield
         state = self.state
         # an evaluation that a gate names may be one of those with a mistake
@@ -258,12 +269,15 @@ class Collection:
                 self.mistake(error)
         if not self._mistakes:
             kept = set(items)
-            state.family += sum(self._denials(gate) for gate in gates if gate not in kept)
+            left_out = [gate for gate in self._gates.values() if gate not in kept]
+            state.family += sum(map(self._denials, left_out))
             items[:] = gate_rules.order(items, state.wants)
             self._not_deselected(set(items) - kept)
             ours = [i for i in items if isinstance(i, Interview | Study) or i in state.wants]
-            left_out = [item.nodeid for item in gates if item not in kept]
-            state.exchange.plan([self._planned(item) for item in ours], left_out)
+            try:
+                state.exchange.plan([self._planned(item) for item in ours], self._selection(left_out))
+            except UsageError as error:
+                self.mistake(error)
             if state.worker:  # whose output nobody sees
                 state.exchange.tell(self.pytest_report_collectionfinish(items))
             if state.exchange.planned() and not self.config.option.collectonly:
@@ -275,6 +289,16 @@ class Collection:
                     self.mistake(error)
         if self._mistakes:
             refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
+
+    def _selection(self, left_out: Iterable[pytest.Item]) -> Selection:
+        """Tell what the run leaves out, and which gates the settings require."""
+        functions = {
+            nodeid: f"{nodeid.removesuffix(gate.name)}{getattr(gate, 'originalname', None) or gate.name}"
+            for nodeid, gate in self._gates.items()
+        }
+        required = required_gates(self._required, functions)
+        near = {name: near_names(name, functions) for name, nodeids in required.items() if not nodeids}
+        return Selection([gate.nodeid for gate in left_out], required, near, shard_of(self.config))
 
     def _plan(self, gate: pytest.Item) -> None:
         """Let the interviews know what a gate will ask for."""

@@ -95,6 +95,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("adaptive_eval_dir", "folder of journal and records", default=None)
     parser.addini("adaptive_eval_graders", "modules whose functions may grade answers", type="args", default=[])
     parser.addini(
+        "adaptive_eval_required_gates",
+        "gates that fail the run where they give no result: node ids or ends of them, one a line",
+        type="linelist",
+        default=[],
+    )
+    parser.addini(
         "adaptive_eval_required",
         "fail a run that collects adaptive tests without --adaptive-eval",
         type="bool",

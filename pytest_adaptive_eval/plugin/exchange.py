@@ -13,11 +13,11 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Exchange", "Planned"]
+__all__ = ["Exchange", "Planned", "Selection"]
 
 #: Seconds between two looks for a result.
 PAUSE = 0.05
@@ -40,6 +40,27 @@ class Planned(NamedTuple):
     needs: Sequence[str] = ()
 
 
+class Selection(NamedTuple):
+    """What a run leaves out of all that was collected.
+
+    Parameters
+    ----------
+    deselected : sequence of str
+        Node ids of gates that were found and are not run.
+    required : mapping of str to list of str
+        Node ids of the gates that the settings require, by their names there; see `selection.required_gates`.
+    near : mapping of str to list of str
+        Similar names, for required gates that were not found.
+    shard : str
+        Options by which this run is one shard of several; else empty.
+    """
+
+    deselected: Sequence[str] = ()
+    required: Mapping[str, list[str]] = {}
+    near: Mapping[str, list[str]] = {}
+    shard: str = ""
+
+
 class Exchange:
     """A folder of results by node id, or nothing at all when everything is in one process.
 
@@ -53,7 +74,7 @@ class Exchange:
         self._folder = Path(folder) if folder else None
         self._made = False
         self._plan: list[Planned] = []
-        self._deselected: list[str] = []
+        self._selection: Selection | None = None
 
     def make(self) -> str:
         """Make the folder, on the controller."""
@@ -81,19 +102,19 @@ class Exchange:
         path = self._path(name)
         return json.loads(path.read_text()) if path is not None and path.exists() else None
 
-    def plan(self, planned: list[Planned], deselected: list[str]) -> None:
-        """Say which interviews and gates this run must account for, in their order, and which gates it will not ask."""
-        self._plan, self._deselected = planned, deselected
+    def plan(self, planned: list[Planned], selection: Selection) -> None:
+        """Say which interviews and gates this run must account for, in their order, and what it leaves out."""
+        self._plan, self._selection = planned, selection
         self._put("plan", planned)
-        self._put("deselected", deselected)
+        self._put("selection", selection)
 
     def planned(self) -> list[Planned]:
         """What `plan` said, here or on a worker."""
         return self._plan or [Planned(*entry) for entry in self._get("plan") or ()]
 
-    def deselected(self) -> list[str]:
-        """Gates that were found and are not asked, here or on a worker."""
-        return self._deselected or self._get("deselected") or []
+    def selection(self) -> Selection:
+        """What `plan` said is left out, here or on a worker."""
+        return self._selection or Selection(*self._get("selection") or ())
 
     def tell(self, lines: list[str]) -> None:
         """Say what the controller should print."""

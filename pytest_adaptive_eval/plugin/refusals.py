@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["check_other_plugins", "marker_fault"]
+__all__ = ["check_other_plugins", "marker_fault", "plugin_modules"]
 
 
 class _Refused(NamedTuple):
@@ -95,7 +95,7 @@ def check_other_plugins(config: pytest.Config) -> None:
     pytest.UsageError
         One of them is on.
     """
-    modules = _modules(config)
+    modules = plugin_modules(config)
     for refused in _REFUSED:
         if refused.module in modules and refused.active(getattr(config.option, refused.option, None)):
             raise pytest.UsageError(
@@ -113,7 +113,7 @@ def check_other_plugins(config: pytest.Config) -> None:
 def marker_fault(item: pytest.Item) -> str:
     """Return why another plugin's marker on an interview or a gate is refused; empty where none is."""
     found = [name for name in _MARKERS if item.get_closest_marker(name)]
-    modules: Sequence[str] = tuple(_modules(item.config)) if found else ()
+    modules: Sequence[str] = tuple(plugin_modules(item.config)) if found else ()
     for name in found:
         module, effect = _MARKERS[name]
         if module in modules:
@@ -130,8 +130,8 @@ def _testmon_selects(option: Any) -> bool:
     return on and not off
 
 
-def _modules(config: pytest.Config) -> set[str]:
-    """Top-level modules of the plugins that are loaded."""
+def plugin_modules(config: pytest.Config) -> set[str]:
+    """Return the top-level modules of the plugins that are loaded."""
     plugins = [plugin for _, plugin in config.pluginmanager.list_name_plugin() if plugin is not None]
     return {getattr(plugin, "__name__", type(plugin).__module__).partition(".")[0] for plugin in plugins}
 

@@ -95,6 +95,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         junit=path("junit"),
         graders=tuple(config.getini("adaptive_eval_graders")),
         model_options=_options(config.getini("adaptive_eval_model_options")),
+        required_gates=tuple(config.getini("adaptive_eval_required_gates")),
     )
 
 

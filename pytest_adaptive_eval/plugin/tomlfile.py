@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,8 @@ class EvalFile(pytest.Module):
     settings: Settings
     #: Takes errors of the user.
     mistake: Callable[[ConfigError], None]
+    #: Takes the names of required gates.
+    require: Callable[[Sequence[str]], None]
 
     def _getobj(self) -> types.ModuleType:
         module = types.ModuleType(self.path.stem.replace(".", "_"))
@@ -97,7 +99,8 @@ class EvalFile(pytest.Module):
         #: Line of each function, since they have no source.
         self.lines: dict[str, int] = {}
         try:
-            evaluations = read_toml(self.path)
+            evaluations, required = read_toml(self.path)
+            self.require(required)
             #: Whom gates compare with: their models stay what the file says.
             gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]
             self.compared = {

@@ -207,9 +207,12 @@ def why(record: RunRecord) -> str:
             (notices, "gate", "had nothing to compare with yet"),
             (ended, "interview", "gave no result"),
             (held, "study", "gave no result"),
+            (len(record.absent_required), "required gate", "gave no result"),
         )
         if n
     ]
+    if record.left_to_shards:
+        reasons.append("gates are left to other shards")
     if Outcome.PASS not in outcomes:
         reasons.append("no gate passed" if outcomes else "no gate judged the checkpoint")
     if record.exit_status is None:

@@ -1,0 +1,92 @@
+"""What a run leaves out: which required gates there are, and whether it is one shard of several."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import pytest
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.plugin.refusals import plugin_modules
+
+__all__ = ["near_names", "required_gates", "shard_of"]
+
+
+class _Sharding(NamedTuple):
+    """Options by which a plugin runs one of several parts of the tests.
+
+    Parameters
+    ----------
+    modules : tuple of str
+        Modules of plugins with these options; they count only where one is loaded.
+    shards, shard : str
+        Attributes of ``config.option``.
+    """
+
+    modules: tuple[str, ...]
+    shards: str
+    shard: str
+
+
+_SHARDINGS = (
+    _Sharding(("pytest_split",), "splits", "group"),
+    _Sharding(("pytest_shard",), "num_shards", "shard_id"),
+    _Sharding(("pytest_test_groups", "pytest_split_tests"), "test-group-count", "test-group"),
+)
+
+
+def shard_of(config: pytest.Config) -> str:
+    """Return the options that make this run one shard of several, such as ``--splits=2 --group=1``; else empty."""
+    loaded = plugin_modules(config)
+    for modules, *names in _SHARDINGS:
+        values = [getattr(config.option, name, None) for name in names]
+        if loaded.intersection(modules) and isinstance(values[0], int) and values[0] > 1:
+            flags = zip(names, values, strict=True)
+            return " ".join(f"--{name.replace('_', '-')}={value}" for name, value in flags)
+    return ""
+
+
+def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, list[str]]:
+    """Find the gates that the settings require.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Node ids, or ends of node ids that begin after ``/`` or ``::``.  A name without brackets means the gate with all
+        its parameters.
+    gates : mapping of str to str
+        Node id of each collected gate, with the node id of its function, which has no brackets.
+
+    Returns
+    -------
+    dict of str to list of str
+        Node ids of each name; none where no gate has the name.
+
+    Raises
+    ------
+    ConfigError
+        A name fits two functions.
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        matches = [nodeid for nodeid, function in gates.items() if _fits(name, nodeid) or _fits(name, function)]
+        functions = list(dict.fromkeys(gates[nodeid] for nodeid in matches))
+        if len(functions) > 1:
+            raise ConfigError(
+                f"the required gate {name!r} could mean {' or '.join(functions)}: write more of the node id of the one "
+                "that is meant"
+            )
+        found[name] = matches
+    return found
+
+
+def near_names(name: str, gates: Mapping[str, str]) -> list[str]:
+    """Return up to three names of collected gates that resemble `name`; see `required_gates`."""
+    known = {node.rpartition(cut)[2] for nodeids in gates.items() for node in nodeids for cut in ("::", "/")}
+    return difflib.get_close_matches(name, sorted(known), 3)
+
+
+def _fits(name: str, nodeid: str) -> bool:
+    return nodeid == name or nodeid.endswith((f"/{name}", f"::{name}"))
