@@ -117,6 +117,7 @@ def adaptive_eval(request: pytest.FixtureRequest) -> Results:
     """Results of the interviews of this run, by the name of the evaluation, its bank, or a node id."""
     state = request.config.stash[STATE]
     node = request.node
+    state.check_place(node)
     return Results(
         state.lookup,
         lambda interview, verdict: state.note(node, interview, verdict),

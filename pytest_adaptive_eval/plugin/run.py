@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import warnings
 from collections.abc import Generator
 from dataclasses import replace
@@ -175,6 +176,12 @@ class AdaptiveEval:
         self._calling = ""
         #: Tests that have run, and are being torn down.
         self._over: set[str] = set()
+        #: Process and thread of the collection, the only ones in which interviews and gates are run.
+        self._place = (os.getpid(), threading.get_ident())
+        #: Node ids of the interviews, studies and gates that have begun.
+        self._begun: set[str] = set()
+        #: Why an interview, a study or a gate that another plugin runs is refused.
+        self._refused: dict[str, str] = {}
 
     @property
     def held(self) -> list[gate_rules.Held]:
@@ -240,13 +247,48 @@ class AdaptiveEval:
         outside them: neither waiting nor a whole interview is one test to them.  pytest's own wrapper, which records
         warnings, is `tryfirst` and stays outside this one.
         """
-        if item in self.wants and self.worker:
-            self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
-        if isinstance(item, Interview | Study):
-            item.administer()
-            if item.result is not None and self.worker:
-                self.exchange.publish(item.nodeid, item.result.to_json())
+        if not (isinstance(item, Interview | Study) or item in self.wants):
+            return (yield)
+        if item.nodeid in self._begun:
+            self._refused[item.nodeid] = "for a second time"
+        self._begun.add(item.nodeid)
+        if not self._refusal(item):
+            if item in self.wants and self.worker:
+                self.exchange.wait([i.nodeid for i in self.wants[item] if i.result is None])
+            if isinstance(item, Interview | Study):
+                item.administer()
+                if item.result is not None and self.worker:
+                    self.exchange.publish(item.nodeid, item.result.to_json())
         return (yield)
+
+    def _refusal(self, item: pytest.Item) -> str:
+        """Return why a test may not run now: another plugin repeats it, or runs it elsewhere; empty if it may."""
+        pid, thread = self._place
+        elsewhere = "process" if os.getpid() != pid else "thread" if threading.get_ident() != thread else ""
+        how = f"in another {elsewhere}" if elsewhere else self._refused.get(item.nodeid, "")
+        if not how:
+            return ""
+        return (
+            f"{item.nodeid}: another plugin runs this test {how}; interviews and gates are run once, in the process "
+            "and thread that collected them: leave that plugin out of a run with --adaptive-eval"
+        )
+
+    def check_place(self, item: pytest.Item) -> None:
+        """Refuse to run a question, an interview or a gate a second time, or in another process or thread.
+
+        Raises
+        ------
+        ConfigError
+            Another plugin does that.
+        """
+        if refusal := self._refusal(item):
+            raise ConfigError(refusal)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Fail what `check_place` refuses."""
+        if isinstance(item, OURS) or item in self.wants:
+            self.check_place(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
