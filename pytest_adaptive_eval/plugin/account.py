@@ -194,7 +194,7 @@ class Account:
         """Do not let a run that was to evaluate, and held no evaluation, pass for one that did."""
         asked = "--adaptive-eval" in self.config.invocation_params.args
         options = self.config.option
-        chosen = options.keyword or options.markexpr or self.state.exchange.selection().deselected or self._replayed
+        chosen = options.keyword or options.markexpr or self.state.exchange.selection().chosen or self._replayed
         if not asked or chosen:
             return
         self._complaints.append(

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -255,6 +255,7 @@ class Collection:
                 item.add_marker(MARKER)
                 self._marked.add(item)
         self._notice(items)
+        collected = {item.nodeid for item in items}
         yield
         state = self.state
         # an evaluation that a gate names may be one of those with a mistake
@@ -268,14 +269,14 @@ class Collection:
             except UsageError as error:
                 self.mistake(error)
         if not self._mistakes:
-            kept = set(items)
-            left_out = [gate for gate in self._gates.values() if gate not in kept]
+            kept, run = set(items), {item.nodeid for item in items}
+            left_out = [gate for nodeid, gate in self._gates.items() if nodeid not in run]
             state.family += sum(map(self._denials, left_out))
             items[:] = gate_rules.order(items, state.wants)
             self._not_deselected(set(items) - kept)
             ours = [i for i in items if isinstance(i, Interview | Study) or i in state.wants]
             try:
-                state.exchange.plan([self._planned(item) for item in ours], self._selection(left_out))
+                state.exchange.plan([self._planned(item) for item in ours], self._selection(left_out, collected))
             except UsageError as error:
                 self.mistake(error)
             if state.worker:  # whose output nobody sees
@@ -290,7 +291,7 @@ class Collection:
         if self._mistakes:
             refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
 
-    def _selection(self, left_out: Iterable[pytest.Item]) -> Selection:
+    def _selection(self, left_out: Sequence[pytest.Item], collected: set[str]) -> Selection:
         """Tell what the run leaves out, and which gates the settings require."""
         functions = {
             nodeid: f"{nodeid.removesuffix(gate.name)}{getattr(gate, 'originalname', None) or gate.name}"
@@ -298,7 +299,8 @@ class Collection:
         }
         required = required_gates(self._required, functions)
         near = {name: near_names(name, functions) for name, nodeids in required.items() if not nodeids}
-        return Selection([gate.nodeid for gate in left_out], required, near, shard_of(self.config))
+        nodeids = [gate.nodeid for gate in left_out]
+        return Selection(nodeids, not collected.isdisjoint(nodeids), required, near, shard_of(self.config))
 
     def _plan(self, gate: pytest.Item) -> None:
         """Let the interviews know what a gate will ask for."""

@@ -47,6 +47,9 @@ class Selection(NamedTuple):
     ----------
     deselected : sequence of str
         Node ids of gates that were found and are not run.
+    chosen : bool
+        Whether they are among the collected items, so that such as ``-k`` left them out.  Not so where a node id on the
+        command line did.
     required : mapping of str to list of str
         Node ids of the gates that the settings require, by their names there; see `selection.required_gates`.
     near : mapping of str to list of str
@@ -56,6 +59,7 @@ class Selection(NamedTuple):
     """
 
     deselected: Sequence[str] = ()
+    chosen: bool = False
     required: Mapping[str, list[str]] = {}
     near: Mapping[str, list[str]] = {}
     shard: str = ""

@@ -125,3 +125,10 @@ def test_shard_options_of_a_plugin_that_leaves_no_gate_out_change_nothing(sharde
     assert sharded.run("-p", "pytest_split", "--splits=1", "--group=1").ret == 0
     assert "shard" not in sharded.record
     assert RunRecord.from_json(sharded.record).promote
+
+
+def test_node_id_of_a_plain_test_is_no_choice_to_run_no_evaluation(project: Any) -> None:
+    """A misspelt command must not pass for an evaluation."""
+    project.tests(GATES.format(hard=0.5).replace("elsewhere", "toy") + "\ndef test_plain():\n    pass\n")
+    assert project.run("test_it.py::test_plain").ret == pytest.ExitCode.USAGE_ERROR
+    assert project.run("-k", "test_plain").ret == 0
