@@ -189,7 +189,7 @@ def test_bad_input_is_told_with_its_place(run):
 
 
 def test_a_device_that_is_none(run, matrix):
-    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("torch", reason="fits by VI need torch (extra hf)")
     code, _, err = run("calibrate", matrix, "--device", "abacus")
     assert code == 4
     assert "--device abacus cannot be used" in err

@@ -177,7 +177,7 @@ def test_a_bank_folder_holds_the_items_and_its_subjects(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["text", "vision", "cross"])
 def test_a_bank_is_what_the_recipe_makes_of_the_responses(kind: str) -> None:
-    recipe = pytest.importorskip("fixtures.recipe.calibrated", reason="the recipe needs torch")
+    recipe = pytest.importorskip("fixtures.recipe.calibrated", reason="the recipe needs torch (extra hf)")
     bank = read_bank(FIXTURES / "banks" / f"{kind}.bank")
     responses = matched(read_responses(FIXTURES / "responses" / f"{kind}.csv.gz"), list(bank.items), lambda note: None)
     fit = Recipe("2pl")(responses.scores)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="multimodal fits need torch")
+torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
 import pytest_adaptive_eval.calibration.format_contenders as contenders  # noqa: E402
 import pytest_adaptive_eval.calibration.refine as refining  # noqa: E402

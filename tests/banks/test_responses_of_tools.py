@@ -329,7 +329,7 @@ def judged(path, *entries, columns=()):
     columns = [*COLUMNS, *columns]
     cells = [columns, *([entry.get(name) for name in columns] for entry in entries)]
     if path.suffix == ".xlsx":
-        openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+        openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl (extra xlsx)")
         book = openpyxl.Workbook()
         for line in cells:
             book.active.append(line)
@@ -458,7 +458,7 @@ def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     assert "pytest-adaptive-eval[xlsx]" in refused(path)
     monkeypatch.undo()
-    pytest.importorskip("openpyxl", reason="openpyxl is not installed")
+    pytest.importorskip("openpyxl", reason="needs openpyxl (extra xlsx)")
     assert "not a readable workbook" in refused(path)
     judged(path, *(row(i, 1) for i in range(50)))
     monkeypatch.setattr(vlmevalkit, "LIMIT", 1000)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="multimodal fits need torch")
+torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
 import pytest_adaptive_eval.calibration.format_contenders as module  # noqa: E402
 from pytest_adaptive_eval.calibration.format_backtest import format_backtest, separation, signed_rank  # noqa: E402

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="multimodal fits need torch")
+torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal, roc_auc  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_marginal import _Marginal, standing  # noqa: E402

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="multimodal fits need torch")
+torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
 import pytest_adaptive_eval.calibration.refine as module  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, Training, fit_multimodal  # noqa: E402

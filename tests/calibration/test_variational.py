@@ -367,7 +367,7 @@ def test_the_same_responses_give_the_same_fit_and_stay_as_they_are():
 
 @pytest.mark.parametrize(("model", "dimensions"), [("1pl", 1), ("2pl", 1), ("3pl", 1), ("mirt", 3)])
 def test_torch_gives_what_numpy_gives(model, dimensions):
-    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("torch", reason="fits by VI need torch (extra hf)")
     for share in (1.0, 0.7):
         scores = holes(two_dimensional(60, 25, 16)[1], share)[0]
         one = fit_map(scores, model=model, dimensions=dimensions, limit=30)

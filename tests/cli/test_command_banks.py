@@ -142,7 +142,7 @@ def test_a_margin_that_leaves_no_room(command, arguments, message):
 )
 def test_what_does_not_apply_and_what_is_read_are_told(command, matrix, arguments, message):
     if "--formats" in arguments or "--filter" in arguments:
-        pytest.importorskip("torch", reason="fits of M2 and M3 need torch")
+        pytest.importorskip("torch", reason="fits of M2 and M3 need torch (extra hf)")
     tidy()
     Path("l.csv").symlink_to("f.csv")
     bank()
@@ -168,7 +168,7 @@ def test_a_backtest_tells_how_much_of_the_truth_is_there(command, matrix):
 
 
 def test_families_and_a_limit_of_a_fit_in_formats(command, monkeypatch):
-    pytest.importorskip("torch", reason="fits of M2 and M3 need torch")
+    pytest.importorskip("torch", reason="fits of M2 and M3 need torch (extra hf)")
     from functools import partial
 
     from pytest_adaptive_eval.calibration import scale

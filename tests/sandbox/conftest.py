@@ -28,7 +28,7 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     """Either tier, where it holds."""
     got = opened(request.param)
     if isinstance(got, str):
-        pytest.skip(got)
+        pytest.skip(f"no sandbox here: {got}")
     return got
 
 
@@ -37,5 +37,5 @@ def best() -> Sandbox:
     """The best tier that holds."""
     got = opened("auto")
     if isinstance(got, str):
-        pytest.skip(got)
+        pytest.skip(f"no sandbox here: {got}")
     return got
