@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.config.kept import KeptTexts
 from pytest_adaptive_eval.core.checks import check_keys
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.interview.autojudger import AutoJudger
 from pytest_adaptive_eval.interview.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interview.interviewer import Candidate, Choice
@@ -178,7 +179,8 @@ class _Agent:
     def name(self) -> str:
         """The model with a hash of it, and how it chooses."""
         if not self._name:
-            self._open()
+            with contextlib.suppress(AdaptiveEvalError):  # the first task reports why it cannot be loaded
+                self._open()
         return self._name
 
     def categorise(self, items: Sequence[Item], known: Sequence[str]) -> list[tuple[str, ...]]:

@@ -1,0 +1,18 @@
+"""An interviewer whose model cannot be loaded is named by its path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_adaptive_eval.config.interviewing import _Agent
+from pytest_adaptive_eval.config.kept import KeptTexts
+from pytest_adaptive_eval.errors import ConfigError
+
+
+def test_agent_that_cannot_be_loaded_has_a_name_and_still_reports_the_error(tmp_path: Path) -> None:
+    agent = _Agent("no/such/folder", None, {}, {}, tmp_path, KeptTexts(tmp_path / "decisions", False))
+    assert agent.name == "no/such/folder"
+    with pytest.raises(ConfigError, match="no/such/folder"):
+        agent.categorise([], [])
