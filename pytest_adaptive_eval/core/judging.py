@@ -72,6 +72,8 @@ def judge(result: SessionResult, condition: Condition) -> Verdict:
         return replace(verdict, notes=(fault, *result.notes))
     if not result.asked:
         return replace(verdict, notes=("no question was asked", *result.notes))
+    if not result.scored:
+        return replace(verdict, notes=("no answer has a score", *result.notes))
     if condition.name in result.absent:
         stated = f"no baseline yet for {condition.quantity} {condition.requirement}"
         notes = (result.absent[condition.name], *result.notes)

@@ -53,9 +53,13 @@ _MERGE = "merge the records of all shards with adaptive-eval merge, and promote 
 _REQUIRED = "required gates gave no result, so that nothing is promoted"
 #: Key of a record's further fields: the run failed for nothing but required gates without a result.
 ONLY_REQUIRED = "only_required_gates_absent"
+#: Said of a run that was to judge nothing.
+_NO_GATE = "no gate: nothing was judged"
 #: Said where nothing but peers' opinion promotes.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
+#: Fields of a category without a score.
+_NO_FIGURES: dict[str, Any] = {"accuracy": None, "standard_error": None}
 _ATOMS = frozenset((type(None), int, bool))
 
 
@@ -195,7 +199,7 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
 
 @dataclass(slots=True)
 class InterviewRecord(_Json):
-    """One subject and one bank.
+    """One subject and one bank.  Without a score it has no figures: they are None, in categories too.
 
     Parameters
     ----------
@@ -276,6 +280,18 @@ class InterviewRecord(_Json):
     notes: list[str] = field(default_factory=list)
     administrations: list[Administration] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Drop figures that rest on no score: they would be the prior's, and earlier versions recorded them."""
+        if self.scored == 0:
+            self.theta = self.standard_error = None
+            self.accuracy = self.accuracy_model = self.accuracy_conformal = self.accuracy_error = None
+            self.levels = None
+        if isinstance(self.categories, list):  # a damaged record is refused later, by what it holds
+            self.categories = [
+                {**row, **_NO_FIGURES} if isinstance(row, Mapping) and row.get("scored") == 0 else row
+                for row in self.categories
+            ]
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -281,7 +281,7 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
         facts.append(("Decoding noise", told, "standard error that it gives the accuracy; the interval allows for it"))
     facts.append(("Asked", words.share(interview), f"no score: {missing}" if missing else "each has a score"))
     facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
-    return [(name, clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts if value != "-"]
+    return [(name, clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts]
 
 
 def _made(interview: InterviewRecord) -> list[tuple[str, str]]:
