@@ -96,7 +96,7 @@ def test_imports_follow_the_arrows(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
 def test_files_stay_small(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 500
+    assert len(path.read_text().splitlines()) <= 600
 
 
 def loaded_by(module: str) -> set[str]:

@@ -479,6 +479,8 @@ class RunRecord(_Json):
     def warn(self) -> None:
         """Set `warnings`, once everything else is known."""
         self.warnings = []
+        if not self.gates and not self.extra.get("missing"):
+            self.warnings.append(_NO_GATE)
         if left_out := self.extra.get("deselected"):
             what, todo = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
             self.warnings.append(f"{what}: {', '.join(map(str, left_out))}; {todo}")

@@ -78,9 +78,8 @@ def summary_lines(
         lines += [*([()] if lines else []), *_studies(record.studies, width)]
     if record.gates:
         lines += [*([()] if lines else []), *verdict_lines(record, width, brief=True)]
-    for warning in record.warnings:
-        text = wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: ")
-        lines += [*([()] if lines else []), *(((line, _MARKUP[Outcome.INCONCLUSIVE]),) for line in text)]
+    for warning in _warnings(record, width):
+        lines += [*([()] if lines else []), *warning]
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
     files = [wrap(clean_terminal(str(path)), width, "  ", f"{name}: ") for name, path in (written or {}).items()]
     for block in (notes, files):
@@ -90,14 +89,14 @@ def summary_lines(
 
 
 def verdict_lines(record: RunRecord, width: int, *, brief: bool = False) -> list[Line]:
-    """One verdict a gate, for ``-q`` and for the summary.
+    """One verdict a gate, for the summary, or for ``-q`` with the warnings.
 
     Parameters
     ----------
     record : RunRecord
     width : int
     brief : bool
-        Leave out what the summary's notes say already.
+        Leave out what the rest of the summary says already: its notes and warnings.
     """
     told = words.standing_notes(record) if brief else []
     name_it = len(record.interviews) + len(record.studies) > 1
@@ -110,7 +109,15 @@ def verdict_lines(record: RunRecord, width: int, *, brief: bool = False) -> list
         first, *more = wrap(text, width, " " * (head + 2), outcome.value.ljust(head + 2))
         lines.append(((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)))
         lines += (((line, _PLAIN),) for line in more)
+    if not brief:
+        lines += [line for warning in _warnings(record, width) for line in warning]
     return lines
+
+
+def _warnings(record: RunRecord, width: int) -> list[list[Line]]:
+    """What whoever promotes must know, each as its lines."""
+    wrapped = [wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: ") for warning in record.warnings]
+    return [[((line, _MARKUP[Outcome.INCONCLUSIVE]),) for line in lines] for lines in wrapped]
 
 
 def _claim(gate: GateRecord, told: Sequence[str]) -> str:
