@@ -273,7 +273,7 @@ def test_gates_come_after_their_interviews_only(lab: Any) -> None:
     assert result.ret == 0
     assert [i["name"] for i in lab.record["interviews"]] == ["one"]
     (warning,) = lab.record["warnings"]
-    assert warning.startswith("gates that were deselected did not judge this promotion: ")
+    assert warning.startswith("gates that were deselected did not judge this run: ")
     assert ": test_it.py::test_computed, test_it.py::test_two_gate; " in warning
     assert "WARNING: gates that were deselected" in result.stdout.str()
     assert lab.run().ret == 0
