@@ -271,6 +271,32 @@ esac
 
 
 @pytest.mark.parametrize(
+    ("hook", "recorded"),
+    [("pytest_runtest_logreport(report)", False), ("pytest_unconfigure()", True)],
+    ids=["before the record", "after the record"],
+)
+def test_a_process_that_ends_itself_with_status_0_does_not_pass(runner: Runner, hook: str, recorded: bool) -> None:
+    ending = f"import os, pytest\n@pytest.hookimpl(trylast=True)\ndef {hook}:\n    os._exit(0)\n"
+    (runner.workspace / "conftest.py").write_text(ending)
+    (runner.workspace / "adaptive-eval.toml").write_text(TOML.replace("0.4", "0.9"))
+    ended = runner.action(model="replay:regressed.jsonl", baseline=str(runner.temp / "none.json"), arguments="-q -x")
+    assert ended.failed
+    assert ended.outputs["promote"] == "false"
+    assert bool(ended.outputs["record"]) is recorded
+
+
+def test_every_snippet_of_the_documentation_tests_for_the_record() -> None:
+    blocks = re.findall(r"```\w+\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+    runs = [block for block in blocks if "pytest --adaptive-eval" in block]
+    assert len(runs) == 4
+    for block in runs:
+        before, _, after = block.partition("pytest --adaptive-eval")
+        assert "rm -f record.json" in before, block
+        assert "--adaptive-eval-record=record.json" in after, block
+        assert "test -s record.json" in after, block
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", []),
