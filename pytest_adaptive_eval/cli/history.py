@@ -79,7 +79,7 @@ def compare_command(options: argparse.Namespace) -> int:
 def drift_command(options: argparse.Namespace) -> int:
     """Watch past runs; returns the exit code."""
     from pytest_adaptive_eval.core.drift import monitor
-    from pytest_adaptive_eval.reports.history import drift_lines
+    from pytest_adaptive_eval.reports.history import drift_lines, drift_message
 
     if not 10 <= options.average_run_length < math.inf:
         raise ConfigError(f"--average-run-length {options.average_run_length:g}: expected a number of at least 10")
@@ -105,7 +105,8 @@ def drift_command(options: argparse.Namespace) -> int:
     news = [alarm for alarm in alarms if alarm.series.points[alarm.at].run in newest]
     if options.json:
         rows = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
-        save(options.json, {"series": [asdict(one) for one in series], "alarms": rows})
+        watched = [{**asdict(one), "learning": one.learning} for one in series]
+        save(options.json, {"series": watched, "alarms": rows, "message": "" if alarms else drift_message(series)})
     try:
         if news and url:
             from pytest_adaptive_eval.alerts import payload, send

@@ -102,6 +102,17 @@ class Series:
     category: str
     points: tuple[Point, ...]
 
+    @property
+    def learning(self) -> str:
+        """How far the level is learned, such as ``6 of 10 runs: cannot alarm yet``; empty once a run can alarm."""
+        runs = len(self.points)
+        return f"{runs} of {BASELINE} runs: cannot alarm yet" if runs <= BASELINE else ""
+
+    @property
+    def quantity(self) -> str:
+        """What is followed, such as ``accuracy of text in maths``."""
+        return f"{self.metric} of {self.evaluation}" + (f" in {self.category}" if self.category else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
@@ -335,9 +346,8 @@ class _Watch:
         before, _, runs = self._mean(range(self.since))
         after, _, new = self._mean(range(self.since, self.now + 1), every=True)
         digits = 3 if one.metric == "accuracy" else 2
-        what = f"{one.metric} of {one.evaluation}" + (f" in {one.category}" if one.category else "")
         sentence = (
-            f"{what} fell from {number(before, digits)} ({counted(runs, 'run')}) to {number(after, digits)} "
+            f"{one.quantity} fell from {number(before, digits)} ({counted(runs, 'run')}) to {number(after, digits)} "
             f"({counted(new, 'run')}, since {first.started[:10]}"
             + (f" with {first.subject}" if first.subject else "")
             + f"): without a change, one such alarm is expected in {_grouped(average_run_length)} runs"

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.text import clean_terminal, columns, wrap
 
-__all__ = ["aligned", "comparison_lines", "drift_lines", "envelope_lines", "history_lines"]
+__all__ = ["aligned", "comparison_lines", "drift_lines", "drift_message", "envelope_lines", "history_lines"]
 
 _NAME = 40
 _HEADS = ("started", "run", "subject", "evaluation", "ability", "accuracy", "asked", "gates")
@@ -157,6 +157,19 @@ def drift_lines(series: Sequence[Series], alarms: Sequence[Alarm], newest: Itera
         point = alarm.series.points[alarm.at]
         head = "ALARM" if point.run in news else f"alarm at {point.started[:10]}"
         lines += wrap(clean_terminal(f"{head}: {alarm.sentence}"), width, "  ", "")
+    learning: dict[str, list[str]] = {}
+    for one in series:
+        if one.learning:
+            learning.setdefault(one.learning, []).append(one.quantity)
+    for state, quantities in learning.items():
+        lines += wrap(clean_terminal(f"{state}: {', '.join(quantities)}"), width, "  ", "")
     if not alarms:
-        lines.append("no alarm")
+        lines.append(drift_message(series))
     return lines
+
+
+def drift_message(series: Sequence[Series]) -> str:
+    """Return what a watch without an alarm found: that there is none, or that there could be none."""
+    if series and all(one.learning for one in series):
+        return "no run could alarm: every series still learns its level"
+    return "no alarm"

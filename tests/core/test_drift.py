@@ -145,6 +145,15 @@ def test_a_category_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("runs", "state"),
+    [(6, "6 of 10 runs: cannot alarm yet"), (10, "10 of 10 runs: cannot alarm yet"), (11, "")],
+)
+def test_a_series_says_that_it_still_learns_its_level(runs: int, state: str) -> None:
+    points = tuple(Point(f"r{n:02}", f"2031-05-{n + 1:02}", "s", "c", 0.9, 0.02) for n in range(runs))
+    assert Series("text", "b", "h", "s", "accuracy", "", points).learning == state
+
+
 def test_the_runs_that_set_the_level_never_alarm() -> None:
     assert not monitor([series([0.0] * 5 + [-50.0] * 5)])
     assert not monitor([series([])])

@@ -484,7 +484,16 @@ def test_report_of_no_run_is_an_error_and_promotes_nothing(project: Project, mon
 def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.answers("good", 0.9)
     project.answers("bad", 0.3, seed=1)
-    for seed in range(11):
+    for seed in range(6):
+        assert project.run("good", f"--adaptive-eval-seed={seed}") == 0
+    code, out, _ = project.command("drift", "--json", "d.json")
+    assert code == 0
+    assert "6 of 10 runs: cannot alarm yet: " in out
+    assert out.splitlines()[-1] == "no run could alarm: every series still learns its level"
+    found = json.loads((project.path / "d.json").read_text())
+    assert {one["learning"] for one in found["series"]} == {"6 of 10 runs: cannot alarm yet"}
+    assert found["message"] == out.splitlines()[-1]
+    for seed in range(6, 11):
         assert project.run("good", f"--adaptive-eval-seed={seed}") == 0
     code, out, _ = project.command("drift", "--json", "d.json")
     assert code == 0
