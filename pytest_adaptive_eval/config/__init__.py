@@ -1,7 +1,7 @@
 """Settings, and the assembly of an evaluation from them: one place for plugin and command line."""
 
 from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec, Evaluation, Settings, bank_notes
-from pytest_adaptive_eval.config.sources import CodeRunner, TaskGraders, load_model, recorded_banks
+from pytest_adaptive_eval.config.sources import CodeRunner, TaskGraders, check_model, load_model, recorded_banks
 from pytest_adaptive_eval.config.study import Around, StudyPlan, StudySpec
 from pytest_adaptive_eval.config.toml import GateSpec, TomlEval, read_toml
 
@@ -18,6 +18,7 @@ __all__ = [
     "TaskGraders",
     "TomlEval",
     "bank_notes",
+    "check_model",
     "load_model",
     "read_toml",
     "recorded_banks",

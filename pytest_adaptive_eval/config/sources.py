@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.sandbox import Run, Sandbox
     from pytest_adaptive_eval.tasks import TaskFamily
 
-__all__ = ["CodeRunner", "TaskGraders", "load_model", "recorded_banks"]
+__all__ = ["CodeRunner", "TaskGraders", "check_model", "load_model", "recorded_banks"]
 
 
 class CodeRunner:
@@ -108,6 +108,34 @@ def load_model(
     if "cache" in options:
         raise ConfigError(f"model {spec!r} has no option cache here: hashes of its files are kept in {cache}")
     return load_subject(found, cache=cache, **options)
+
+
+def check_model(
+    spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
+) -> Subject | None:
+    """Look at the model that a text names, before anything is asked; parameters as of `load_model`.
+
+    Returns
+    -------
+    Subject or None
+        The loaded subject; None for a checkpoint folder, of which only the files are examined: loading its weights in
+        each process that collects would fill a GPU.
+
+    Raises
+    ------
+    ConfigError, CheckpointError
+        As `load_model`.
+    """
+    from pytest_adaptive_eval.models import ENDPOINT, REPLAY, need_checkpoint_packages
+
+    folder = next((f / spec for f in folders if (f / spec).exists()), Path(spec)).expanduser()
+    if spec.startswith((REPLAY, *ENDPOINT)) or not spec or not folder.is_dir():
+        return load_model(spec, folders, cache, options)
+    need_checkpoint_packages(spec)
+    from pytest_adaptive_eval.models.checkpoint import preflight
+
+    preflight(folder, cache=cache)
+    return None
 
 
 def _families() -> Mapping[str, TaskFamily]:

@@ -6,6 +6,7 @@ their own modules, so that asking for recorded answers imports no torch.
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentit
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.agent import Agent
 
-__all__ = ["Completion", "Subject", "SubjectIdentity", "load_agent", "load_subject"]
+__all__ = ["Completion", "Subject", "SubjectIdentity", "load_agent", "load_subject", "need_checkpoint_packages"]
 
 Made = TypeVar("Made")
 
@@ -106,6 +107,20 @@ def load_agent(spec: str, **options: Any) -> Agent:
         f"agent {spec!r} is not known; expected an existing checkpoint folder (nothing is downloaded) or "
         "http://HOST:PORT/v1#MODEL"
     )
+
+
+def need_checkpoint_packages(spec: str) -> None:
+    """Check that what loads a checkpoint folder is installed, without importing it.
+
+    Raises
+    ------
+    ConfigError
+        A package is missing.
+    """
+    for package in ("torch", "transformers"):
+        if importlib.util.find_spec(package) is None:
+            error = ImportError(f"No module named {package!r}")
+            raise _missing(spec, "a checkpoint folder", "hf", error)
 
 
 def _missing(spec: str, what: str, extra: str, error: ImportError) -> ConfigError:

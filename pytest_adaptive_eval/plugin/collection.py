@@ -282,10 +282,13 @@ class Collection:
             if state.worker:  # whose output nobody sees
                 state.exchange.tell(self.pytest_report_collectionfinish(items))
             if state.exchange.planned() and not self.config.option.collectonly:
+                interviews = [item for item in items if isinstance(item, Interview)]
                 try:
-                    for interview in (i for i in items if isinstance(i, Interview)):
+                    for interview in interviews:
                         _ = interview.evaluation.bank.items[0]  # checks the hash of all texts, before any call
                     probe(state.folder)
+                    if not self.config.getoption("setuponly", False):
+                        fixtures.check_models(self.config, interviews)
                 except UsageError as error:
                     self.mistake(error)
         if self._mistakes:

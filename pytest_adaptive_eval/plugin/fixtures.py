@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ __all__ = [
     "NO_MODEL",
     "STATE",
     "adaptive_eval",
+    "check_models",
     "check_scope",
     "may_read_flags",
     "model",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 STATE: pytest.StashKey[AdaptiveEval] = pytest.StashKey()
+#: Subjects that were loaded to look at them, until an interview takes them.
+_CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
 
 #: Fixture scopes that outlive a question.
 WIDE_SCOPES = ("session", "package", "module", "class")
@@ -40,12 +43,49 @@ NO_MODEL = (
 
 def subject(config: pytest.Config, spec: str, base: Path, options: Mapping[str, Any]) -> Iterator[Any]:
     """Body of a model fixture: the subject that `spec` names, closed at the end."""
-    made = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
+    made = config.stash.setdefault(_CHECKED, {}).pop(_key(spec, base, options), None)
+    if made is None:
+        made = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
     if made is None:
         folder = config.stash[STATE].folder
         made = assembly.load_model(spec, (config.invocation_params.dir, base), folder / "cache", options)
     yield made
     getattr(made, "close", lambda: None)()
+
+
+def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, str]:
+    return spec, base, repr(sorted(options.items()))
+
+
+def check_models(config: pytest.Config, interviews: Iterable[pytest.Function]) -> None:
+    """Look at each model that a setting or a TOML file names for these interviews, before anything is asked.
+
+    A subject that was loaded for it is what `subject` gives first.  A fixture `model` of the user's own, and what a
+    plugin makes of a name, cannot be looked at before they run.
+
+    Raises
+    ------
+    ConfigError, CheckpointError
+        A model cannot be used.
+    """
+    if config.hook.pytest_adaptive_eval_subject.get_hookimpls():
+        return
+    settings, checked = config.stash[STATE].settings, config.stash.setdefault(_CHECKED, {})
+    named: dict[tuple[str, Path, str], Mapping[str, Any]] = {}
+    for interview in interviews:
+        for name in interview._fixtureinfo.names_closure:
+            function: Any = next((one.func for one in interview._fixtureinfo.name2fixturedefs.get(name, ())[-1:]), None)
+            spec, base, options = getattr(function, "adaptive_eval_model", (None, config.rootpath, {}))
+            if function is model_function:
+                spec, options = settings.model, settings.model_options
+            if spec is not None:
+                named[_key(spec, base, options)] = options
+    cache = config.stash[STATE].folder / "cache"
+    for key, options in named.items():
+        made = assembly.check_model(key[0], (config.invocation_params.dir, key[1]), cache, options)
+        if made is not None:
+            checked[key] = made
+            config.add_cleanup(getattr(made, "close", lambda: None))
 
 
 def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:

@@ -77,11 +77,11 @@ def _gates(evaluation: str) -> types.FunctionType:
 
 
 def _model(spec: str, base: Path, name: str, options: Mapping[str, Any]) -> Any:
-    @pytest.fixture(scope="module", name=name)
     def model(request: pytest.FixtureRequest) -> Any:
         yield from subject(request.config, spec, base, options)
 
-    return model
+    model.adaptive_eval_model = spec, base, options  # type: ignore[attr-defined]  # read before anything is asked
+    return pytest.fixture(scope="module", name=name)(model)
 
 
 class EvalFile(pytest.Module):

@@ -42,11 +42,40 @@ def test_a_wrong_checkpoint_is_a_usage_error(project: Any) -> None:
     result.stdout.no_fnmatch_line("*raise CheckpointError*")
 
 
-def test_a_wrong_folder_on_the_command_line(project: Any) -> None:
+@pytest.mark.parametrize("spec", ["nowhere", "replay:nowhere.csv#a", "http://127.0.0.1:9/v1#a", "empty"])
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["one process", "two workers"])
+def test_a_model_that_is_not_there_is_one_usage_error_before_any_question(
+    project: Any, spec: str, workers: tuple[str, ...]
+) -> None:
     (project.path / "conftest.py").unlink()
-    result = project.run("--adaptive-eval-model=nowhere")
+    (project.path / "empty").mkdir()
+    project.bank("other")
+    project.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("other.jsonl", budget=30)
+        def test_other(item, model):
+            assert item.grade(model.generate(item.prompt))
+        """,
+        "test_other",
+    )
+    result = project.spawn(f"--adaptive-eval-model={spec}", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "nowhere" in project.record["interviews"][0]["error"]
+    assert project.records == []
+    told = [line for line in (*result.outlines, *result.errlines) if "ERROR" in line]
+    assert len(told) == 1, told
+    assert {"http": "127.0.0.1:9", "empt": "config.json"}.get(spec[:4], "nowhere") in told[0]
+
+
+def test_a_model_in_a_toml_file_that_is_not_there_is_a_usage_error(project: Any) -> None:
+    for name in ("conftest.py", "test_it.py"):
+        (project.path / name).unlink()
+    (project.path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "toy.jsonl"\nmodel = "nowhere"\n')
+    result = project.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert project.records == []
+    assert project.run("--collect-only").ret == 0
+    assert project.run("--setup-plan").ret == 0
 
 
 @pytest.mark.parametrize("reads", [False, True])
