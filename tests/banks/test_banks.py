@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.core.item import Item
@@ -100,12 +99,13 @@ def test_a_plain_file_is_an_uncalibrated_bank_of_the_same_content(tmp_path):
 
 
 def test_images_travel_with_the_bank_and_count_as_content(tmp_path):
-    Image.new("L", (4, 4), 0).save(tmp_path / "a.png")
+    image = pytest.importorskip("PIL.Image", reason="images need pillow (extra hf)")
+    image.new("L", (4, 4), 0).save(tmp_path / "a.png")
     item = Item(id="i", prompt="?", answer="x", images=("a.png",), root=str(tmp_path), formats=("image+text", "text"))
     bank = write_bank(tmp_path / "i.bank", [item], discrimination=[1.0], intercept=[0.0])
     assert bank.items[0].image_paths == (str(tmp_path / "i.bank" / "a.png"),)
     assert bank.items[0].in_format("text").images == ()
-    Image.new("L", (4, 4), 9).save(tmp_path / "a.png")
+    image.new("L", (4, 4), 9).save(tmp_path / "a.png")
     other = write_bank(tmp_path / "j.bank", [item], discrimination=[1.0], intercept=[0.0])
     assert other.content_hash != bank.content_hash
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest.importorskip("transformers", reason="prompts of checkpoints need transformers (extra hf)")
+
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.models.base import Completion, Usage
 from pytest_adaptive_eval.models.generation import Generated, Prompt, answered
