@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
+pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
+
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.network.declare import read_network
 from pytest_adaptive_eval.network.hold import hold_network
