@@ -79,7 +79,9 @@ def test_a_fault_is_a_status(
     with warnings.catch_warnings(record=True, action="always") as warned, pytest.raises(Unscored) as caught:
         subject.complete(Item("a", PROMPT + fault))
     assert time.monotonic() - start < DEADLINES["timeout"] + 2  # none of the others has to wait for its deadline
-    assert caught.value.status == FAULTS[fault][0], caught.value.detail
+    # A passing fault is tried again until the deadline, which on a busy machine may fall into the last try.
+    accepted = {FAULTS[fault][0], *(["timeout"] if fault.startswith(PASSING) else [])}
+    assert caught.value.status in accepted, caught.value.detail
     assert caught.value.detail
     assert caught.value.detail.isprintable()
     assert len(caught.value.detail) < 700
