@@ -193,7 +193,10 @@ class _Agent:
 
     def account(self) -> Mapping[str, Any]:
         """See `Interviewer`."""
-        return self._open().account()
+        try:
+            return self._open().account()
+        except AdaptiveEvalError:  # the first task reports why it cannot be loaded; nothing was spent
+            return {}
 
     def close(self) -> None:
         """Give back what the model holds."""

@@ -14,5 +14,6 @@ from pytest_adaptive_eval.errors import ConfigError
 def test_agent_that_cannot_be_loaded_has_a_name_and_still_reports_the_error(tmp_path: Path) -> None:
     agent = _Agent("no/such/folder", None, {}, {}, tmp_path, KeptTexts(tmp_path / "decisions", False))
     assert agent.name == "no/such/folder"
+    assert agent.account() == {}
     with pytest.raises(ConfigError, match="no/such/folder"):
         agent.categorise([], [])
