@@ -13,22 +13,22 @@ class Plugin:
 
     Parameters
     ----------
-    distribution : str
-        Name on the package index.
+    distributions : str
+        Names on the package index: the plugin, and what it cannot be loaded without.
     switches : str
         Command line, without the plugin's loading.
     together : bool
         Whether it is loaded with all others; False where it needs a run of its own, such as for another output.
     """
 
-    distribution: str
+    distributions: str
     switches: str = ""
     together: bool = True
 
     @property
     def id(self) -> str:
         """Name of the test."""
-        return " ".join(filter(None, (self.distribution, self.switches)))
+        return " ".join(filter(None, (self.distributions, self.switches)))
 
 
 #: The run is equal to the run without, or a usage error.
@@ -40,10 +40,10 @@ PLUGINS = [
     Plugin("flaky", "--force-flaky --max-runs=5", together=False),
     Plugin("hypothesis", "--hypothesis-seed=1"),
     Plugin("inline-snapshot", together=False),
-    Plugin("nbmake", "--nbmake"),
+    Plugin("nbmake", "--nbmake", together=False),
     Plugin("nbval", "--nbval"),
     Plugin("pyfakefs"),
-    Plugin("pytest-aiohttp"),
+    Plugin("pytest-aiohttp pytest-asyncio"),
     Plugin("pytest-antilru", together=False),
     Plugin("pytest-assume"),
     Plugin("pytest-asyncio"),
@@ -51,22 +51,17 @@ PLUGINS = [
     Plugin("pytest-atomic", together=False),
     Plugin("pytest-base-url", "--base-url=http://127.0.0.1:1"),
     Plugin("pytest-bdd"),
-    Plugin("pytest-beartype-tests", together=False),
     Plugin("pytest-benchmark", "--benchmark-disable"),
-    Plugin("pytest-cases"),
     Plugin("pytest-check"),
     Plugin("pytest-clarity", together=False),
     Plugin("pytest-cov", "--cov=. --cov-report="),
-    Plugin("pytest-csv", "--csv=out.csv"),
     Plugin("pytest-custom-exit-code"),
     Plugin("pytest-custom-report", together=False),
     Plugin("pytest-datadir"),
     Plugin("pytest-dependency"),
-    Plugin("pytest-depends", together=False),
     Plugin("pytest-describe"),
-    Plugin("pytest-doctestplus", "--doctest-plus"),
-    Plugin("pytest-dotenv"),
-    Plugin("pytest-drop-dup-tests", "--drop-duplicated-tests", together=False),
+    Plugin("pytest-doctestplus", "--doctest-plus", together=False),
+    Plugin("pytest-dotenv", together=False),
     Plugin("pytest-durations", together=False),
     Plugin("pytest-dynamicrerun", together=False),
     Plugin("pytest-emoji", "--emoji", together=False),
@@ -78,8 +73,8 @@ PLUGINS = [
     Plugin("pytest-forked", "--forked", together=False),
     Plugin("pytest-freezer"),
     Plugin("pytest-github-actions-annotate-failures"),
-    Plugin("pytest-harvest", together=False),
-    Plugin("pytest-html", "--html=out.html"),
+    Plugin("pytest-harvest pytest-xdist", together=False),
+    Plugin("pytest-html pytest-metadata", "--html=out.html"),
     Plugin("pytest-httpserver"),
     Plugin("pytest-httpx"),
     Plugin("pytest-icdiff"),
@@ -87,7 +82,6 @@ PLUGINS = [
     Plugin("pytest-json-ctrf", "--ctrf=out-ctrf.json"),
     Plugin("pytest-json-report", "--json-report"),
     Plugin("pytest-lazy-fixtures"),
-    Plugin("pytest-lf-skip", "--lf-skip", together=False),
     Plugin("pytest-loop", "--loop=1", together=False),
     Plugin("pytest-md-report", "--md-report"),
     Plugin("pytest-memray", "--memray", together=False),
@@ -97,7 +91,7 @@ PLUGINS = [
     Plugin("pytest-order"),
     Plugin("pytest-pretty", together=False),
     Plugin("pytest-print"),
-    Plugin("pytest-progress", "--show-progress", together=False),
+    Plugin("pytest-progress pytest-xdist", "--show-progress", together=False),
     Plugin("pytest-race"),
     Plugin("pytest-random-order", "--random-order", together=False),
     Plugin("pytest-randomly"),
@@ -119,9 +113,8 @@ PLUGINS = [
     Plugin("pytest-socket", "--disable-socket --allow-unix-socket"),
     Plugin("pytest-spec", "--spec", together=False),
     Plugin("pytest-subprocess"),
-    Plugin("pytest-sugar", "-p no:terminalreporter_never", together=False),
+    Plugin("pytest-sugar", together=False),
     Plugin("pytest-suite-timeout"),
-    Plugin("pytest-tap", "--tap-stream", together=False),
     Plugin("pytest-testdox", "--testdox", together=False),
     Plugin("pytest-testmon", "--testmon", together=False),
     Plugin("pytest-threadleak", "--threadleak", together=False),
@@ -130,7 +123,7 @@ PLUGINS = [
     Plugin("pytest-tldr", together=False),
     Plugin("pytest-trio"),
     Plugin("pytest-variables"),
-    Plugin("pytest-xdist-worker-stats", "-n0", together=False),
+    Plugin("pytest-xdist-worker-stats pytest-xdist", "-n0", together=False),
     Plugin("pytest-xprocess"),
     Plugin("respx"),
     Plugin("syrupy"),
@@ -152,7 +145,7 @@ COMBINATIONS = [
         "pytest-rerunfailures pytest-timeout": ["--reruns=3 --timeout=20 -n2"],
         "pytest-rerunfailures pytest-cov": ["--reruns=3 --cov=. --cov-report="],
         "pytest-rerunfailures pytest-randomly": ["--reruns=5 --randomly-seed=1"],
-        "pytest-retry pytest-html": ["--retries=5 --html=a.html"],
+        "pytest-retry pytest-html pytest-metadata": ["--retries=5 --html=a.html"],
         "pytest-dynamicrerun": ["--dynamic-rerun-attempts=5"],
         "pytest-rerun-all": ["--rerun-iter=2"],
         "pytest-smart-rerun": ["", "--smart-rerun=3"],
@@ -206,18 +199,15 @@ COMBINATIONS = [
         ("allure-pytest pytest-reportlog", "--alluredir=a --report-log=b.log -n2"),
         ("pytest-asyncio anyio", "--asyncio-mode=auto -n2"),
         ("pytest-socket pytest-timeout", "--disable-socket --allow-unix-socket --timeout=20"),
-        ("pytest-lf-skip", "-n2"),
         ("pytest-replay", "--replay-record-dir=replay -n2"),
-        ("pytest-depends pytest-order", ""),
+        ("pytest-dependency pytest-order", ""),
         ("pytest-atomic pytest-instafail", "--instafail"),
         ("pytest-find-dependencies", "--find-dependencies"),
         ("pytest-repeated", ""),
         ("pytest-probability", ""),
         ("pytest-soft-assert pytest-verifier", ""),
         ("pytest-runtime-xfail pytest-skip-markers", ""),
-        ("pytest-integration", ""),
         ("pytest-uncollect-if", ""),
-        ("pytest-deltatest", "--delta"),
         ("pytest-impacted", ""),
         ("pytest-flakefighters", ""),
         ("pytest-monitor", "--no-monitor"),

@@ -30,7 +30,8 @@ def _check_same_or_refused(seen: Observed, expected: Observed) -> None:
 def test_the_undisturbed_project_has_each_outcome(undisturbed: Callable[[str], Observed]) -> None:
     outcomes = {model: [verdict[2] for verdict in undisturbed(model).verdicts] for model in ("sound", "weak")}
     assert outcomes["sound"] == ["PASS"] * 4
-    assert sorted(set(outcomes["weak"])) == ["FAIL", "INCONCLUSIVE", "PASS"] or "FAIL" in outcomes["weak"]
+    assert "PASS" in outcomes["weak"]
+    assert outcomes["weak"].count("PASS") < 4
     assert (undisturbed("sound").exit_code, undisturbed("weak").exit_code) == (0, 1)
     assert undisturbed("sound").promote
     assert not undisturbed("sound").faults()
@@ -45,8 +46,9 @@ def test_workers(tmp_path: Path, undisturbed: Callable[[str], Observed], model: 
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.id)
 def test_one_plugin(tmp_path: Path, undisturbed: Callable[[str], Observed], plugin: Plugin) -> None:
-    _need(plugin.distribution)
-    seen = observe(write_project(tmp_path, "weak"), [plugin.distribution], plugin.switches.split())
+    names = plugin.distributions.split()
+    _need(*names)
+    seen = observe(write_project(tmp_path, "weak"), names, plugin.switches.split())
     _check_same_or_refused(seen, undisturbed("weak"))
 
 
@@ -55,7 +57,7 @@ def test_one_plugin(tmp_path: Path, undisturbed: Callable[[str], Observed], plug
 def test_all_that_work_together(
     tmp_path: Path, undisturbed: Callable[[str], Observed], model: str, workers: str
 ) -> None:
-    names = [plugin.distribution for plugin in TOGETHER]
+    names = " ".join(plugin.distributions for plugin in TOGETHER).split()
     _need(*names)
     switches = " ".join([plugin.switches for plugin in TOGETHER] + [workers]).split()
     _check_same_or_refused(observe(write_project(tmp_path, model), names, switches), undisturbed(model))
