@@ -109,7 +109,7 @@ PLUGINS = [
     Plugin("pytest-rich", "--rich", together=False),
     Plugin("pytest-run-parallel", "--parallel-threads=2", together=False),
     Plugin("pytest-skip-slow", together=False),
-    Plugin("pytest-snapshot"),
+    Plugin("pytest-snapshot", together=False),
     Plugin("pytest-socket", "--disable-socket --allow-unix-socket"),
     Plugin("pytest-spec", "--spec", together=False),
     Plugin("pytest-subprocess"),

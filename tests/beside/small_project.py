@@ -27,6 +27,8 @@ MODELS = {
     "sound": 'return "right" if draw < 0.9 else "wrong"',
     "weak": 'return "right" if draw < (0.9 if prompt.startswith("sums") else 0.1) else "wrong"',
     "unreadable": 'return "right" if draw < 0.35 else "no answer in here"',
+    "wrong": 'return "wrong"',
+    "slow": 'import time; time.sleep(0.3); return "right"',
     "dead": 'raise ConnectionError("the server is down")',
     # uses Python's own generator, as a sampling model does that draws without a seed
     "coin": 'import random; return "right" if random.random() < 0.5 else "wrong"',
@@ -196,7 +198,13 @@ class Observed:
         return found
 
 
-def run_pytest(path: Path, distributions: Iterable[str] = (), switches: Iterable[str] = ()) -> tuple[int, str]:
+def run_pytest(
+    path: Path,
+    distributions: Iterable[str] = (),
+    switches: Iterable[str] = (),
+    active: bool = True,
+    **environ: str,
+) -> tuple[int, str]:
     """Run pytest in a process of its own, with the plugins of `distributions` and none besides.
 
     Returns
@@ -210,9 +218,9 @@ def run_pytest(path: Path, distributions: Iterable[str] = (), switches: Iterable
     plugins = [word for name in dict.fromkeys(loaded) for word in ("-p", name)]
     hidden = ("CI", "GITHUB_", "PYTEST_", "TEAMCITY_")  # other plugins read them, and this run's own must not matter
     environment = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
-    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1"}
+    environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1", **environ}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *plugins, "--adaptive-eval", "--junitxml=junit.xml", *switches],
+        [sys.executable, "-m", "pytest", *plugins, *["--adaptive-eval"][:active], "--junitxml=junit.xml", *switches],
         cwd=path,
         env=environment,
         stdout=subprocess.PIPE,
@@ -226,9 +234,11 @@ def run_pytest(path: Path, distributions: Iterable[str] = (), switches: Iterable
     return done.returncode, done.stdout
 
 
-def observe(path: Path, distributions: Iterable[str] = (), switches: Iterable[str] = ()) -> Observed:
+def observe(
+    path: Path, distributions: Iterable[str] = (), switches: Iterable[str] = (), **environ: str
+) -> Observed:
     """Run the project in `path` and return what it did."""
-    exit_code, output = run_pytest(path, tuple(distributions), tuple(switches))
+    exit_code, output = run_pytest(path, tuple(distributions), tuple(switches), **environ)
     runs = sorted((path / ".adaptive-eval" / "runs").glob("*.json"))
     record = read_run(runs[-1]) if runs else None
     data = json.loads(runs[-1].read_text()) if runs else {"interviews": [], "gates": []}

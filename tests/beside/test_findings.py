@@ -1,0 +1,244 @@
+"""Faults that other plugins once caused, by their numbers in the order of harm."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from small_project import CONFTEST, MODELS, TESTS, missing, observe, run_pytest, write_project
+
+USAGE_ERROR = 4
+
+RERUNS = [
+    ("pytest-rerunfailures", "--reruns=20"),
+    ("pytest-retry", "--retries=20"),
+    ("flaky", "--force-flaky --max-runs=20"),
+]
+
+
+def need(*distributions: str) -> None:
+    if absent := missing(distributions):
+        pytest.skip(f"not installed: {', '.join(absent)} (dependency group beside)")
+
+
+@pytest.mark.parametrize(("plugin", "switches"), RERUNS)
+@pytest.mark.parametrize("model", ["unreadable", "dead"])
+def test_01_an_unreadable_model_is_not_asked_until_it_can_be_read(
+    tmp_path: Path, model: str, plugin: str, switches: str
+) -> None:
+    need(plugin)
+    seen = observe(write_project(tmp_path, model), [plugin], switches.split())
+    assert seen.exit_code in (1, USAGE_ERROR), seen.output
+    assert not seen.faults(), seen.output
+    assert "PASS" not in [verdict[2] for verdict in seen.verdicts]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_02_a_coin_is_not_the_same_at_each_question_where_tests_are_seeded(tmp_path: Path, seed: int) -> None:
+    seeding = f"\n\n@pytest.hookimpl(trylast=True)\ndef pytest_runtest_setup():\n    import random; random.seed({seed})\n"
+    seeding += f"\n\ndef pytest_runtest_call():\n    import random; random.seed({seed})\n"
+    conftest = CONFTEST.format(answer=MODELS["coin"]) + seeding
+    seen = observe(write_project(tmp_path, files={"conftest.py": conftest}))
+    for interview in ("sums", "words"):
+        assert {entry[-1] for entry in seen.administrations if entry[0] == interview} == {0.0, 1.0}, seen.output
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_02_a_coin_beside_pytest_randomly(tmp_path: Path, seed: int) -> None:
+    need("pytest-randomly")
+    seen = observe(write_project(tmp_path, "coin"), ["pytest-randomly"], [f"--randomly-seed={seed}"])
+    for interview in ("sums", "words"):
+        assert {entry[-1] for entry in seen.administrations if entry[0] == interview} == {0.0, 1.0}, seen.output
+
+
+def test_03_testmon_is_refused(tmp_path: Path) -> None:
+    need("pytest-testmon")
+    seen = observe(write_project(tmp_path), ["pytest-testmon"], ["--testmon"])
+    assert seen.exit_code == USAGE_ERROR, seen.output
+    assert not seen.calls
+    assert "testmon" in seen.output
+
+
+def test_03_a_required_gate_that_is_left_out_promotes_nothing(tmp_path: Path) -> None:
+    path = write_project(tmp_path, ini="adaptive_eval_required_gates = test_both_gate\n")
+    seen = observe(path, (), ["-k", "sums"])
+    assert seen.exit_code != 0, seen.output
+    assert not seen.promote
+    assert "test_both_gate" in seen.output
+
+
+def test_03_gates_that_are_left_out_are_named(tmp_path: Path) -> None:
+    seen = observe(write_project(tmp_path), (), ["-k", "sums"])
+    assert "test_both_gate" in seen.output
+
+
+@pytest.mark.parametrize(("plugin", "switches"), RERUNS)
+def test_04_a_gate_that_failed_once_fails_the_run(tmp_path: Path, plugin: str, switches: str) -> None:
+    need(plugin)
+    gate = """
+
+TRIES = []
+
+def test_changing_gate(adaptive_eval):
+    TRIES.append(None)
+    assert adaptive_eval["sums"].accuracy.at_least(0.99 if len(TRIES) == 1 else 0.1)
+"""
+    seen = observe(write_project(tmp_path, files={"test_small.py": TESTS + gate}), [plugin], switches.split())
+    assert seen.exit_code in (1, USAGE_ERROR), seen.output
+    assert not seen.promote
+    assert not seen.faults(), seen.output
+
+
+@pytest.mark.parametrize(
+    ("plugin", "fixture", "statement"),
+    [
+        ("", "subtests", "with subtests.test(): assert item.grade(answer)"),
+        ("pytest-check", "check", "check.is_true(item.grade(answer))"),
+        ("pytest-check", "check", "with check: assert item.grade(answer)"),
+        ("pytest-assume", "request", "pytest.assume(item.grade(answer))"),
+    ],
+)
+def test_05_a_soft_assertion_that_fails_is_no_right_answer(
+    tmp_path: Path, plugin: str, fixture: str, statement: str
+) -> None:
+    need(*filter(None, [plugin]))
+    tests = TESTS.replace("assert item.grade(answer)", statement).replace("(item, model)", f"(item, model, {fixture})")
+    seen = observe(write_project(tmp_path, "wrong", files={"test_small.py": tests}), filter(None, [plugin]))
+    assert seen.administrations, seen.output
+    assert 1.0 not in [entry[-1] for entry in seen.administrations if entry[0] == "sums"], seen.output
+    assert ("test_sums_gate", "PASS") not in [(verdict[0], verdict[2]) for verdict in seen.verdicts]
+    assert seen.exit_code == 1, seen.output
+
+
+@pytest.mark.parametrize("method", ["signal", "thread"])
+def test_06_a_gate_that_waits_is_not_timed(tmp_path: Path, method: str) -> None:
+    need("pytest-timeout", "pytest-xdist")
+    switches = ["-n2", "--timeout=2", f"--timeout-method={method}"]
+    seen = observe(write_project(tmp_path, "slow"), ["pytest-timeout"], switches)
+    assert seen.exit_code == 0, seen.output
+    assert [verdict[2] for verdict in seen.verdicts] == ["PASS"] * 4
+    assert not seen.faults()
+
+
+def test_07_a_library_on_the_path_is_not_the_users_code(tmp_path: Path) -> None:
+    target = tmp_path / "libraries"
+    (target / "somelib-1.0.dist-info").mkdir(parents=True)
+    (target / "somelib-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: somelib\nVersion: 1.0\n")
+    (target / "somelib-1.0.dist-info" / "RECORD").write_text("somelib.py,,\n")
+    (target / "somelib.py").write_text("def same(value):\n    return value\n")
+    tests = TESTS.replace("import pytest\n", "import pytest\nimport somelib\n", 1)
+    tests = tests.replace("assert item.grade(answer)", "assert item.grade(somelib.same(answer))")
+    path = write_project(tmp_path / "project", files={"test_small.py": tests})
+    first = observe(path, (), (), PYTHONPATH=str(target))
+    (target / "somelib.py").write_text("def same(value):  # a comment\n    return value\n")
+    again = observe(path, (), (), PYTHONPATH=str(target))
+    assert first.exit_code == again.exit_code == 0, again.output
+    assert first.calls.total() == again.calls.total() == 28, "all was asked again after a change in a library"
+
+
+def test_08_a_gate_may_use_subtests(tmp_path: Path) -> None:
+    gate = """
+
+def test_parts_gate(adaptive_eval, subtests):
+    for least in (0.1, 0.2):
+        with subtests.test(least=least):
+            assert adaptive_eval["sums"].accuracy.at_least(least)
+"""
+    seen = observe(write_project(tmp_path, files={"test_small.py": TESTS + gate}))
+    assert seen.exit_code == 0, seen.output
+    assert [verdict[2] for verdict in seen.verdicts] == ["PASS"] * 6
+
+
+FOUND_LATE = {
+    "getfixturevalue": (
+        (),
+        'def test_late_gate(request):\n    results = request.getfixturevalue("adaptive_eval")\n'
+        '    assert results["words"].accuracy.at_least(0.2)\n',
+    ),
+    "bdd": (
+        ("pytest-bdd",),
+        "from pytest_bdd import given, scenario, then\n\n\n"
+        '@scenario("gate.feature", "Words")\ndef test_late_gate():\n    pass\n\n\n'
+        '@given("the interviews")\ndef _():\n    pass\n\n\n'
+        '@then("words are good enough")\ndef _(adaptive_eval):\n'
+        '    assert adaptive_eval["words"].accuracy.at_least(0.2)\n',
+    ),
+    "lazy": (
+        ("pytest-lazy-fixtures",),
+        "import pytest\nfrom pytest_lazy_fixtures import lf\n\n\n"
+        '@pytest.mark.parametrize("results", [lf("adaptive_eval")])\ndef test_late_gate(results):\n'
+        '    assert results["words"].accuracy.at_least(0.2)\n',
+    ),
+}
+
+
+@pytest.mark.parametrize("way", FOUND_LATE)
+@pytest.mark.parametrize("switches", ["", "-n2", None], ids=["alone", "workers", "plain"])
+def test_09_gates_that_take_the_fixture_late(tmp_path: Path, way: str, switches: str | None) -> None:
+    plugins, tests = FOUND_LATE[way]
+    need(*plugins)
+    feature = "Feature: gates\n  Scenario: Words\n    Given the interviews\n    Then words are good enough\n"
+    path = write_project(tmp_path, files={"test_late.py": tests, "gate.feature": feature})
+    if switches is None:
+        exit_code, output = run_pytest(path, plugins, (), active=False)
+        assert exit_code == 0, output
+        assert "error" not in output.lower(), output
+        return
+    seen = observe(path, plugins, switches.split())
+    assert seen.exit_code == 0, seen.output
+    assert [verdict[2] for verdict in seen.verdicts] == ["PASS"] * 5, seen.output
+
+
+@pytest.mark.parametrize(("plugin", "switches"), [*RERUNS, ("pytest-run-parallel", "--parallel-threads=3")])
+def test_10_void_interviews_and_gates_stand_once(tmp_path: Path, plugin: str, switches: str) -> None:
+    need(plugin)
+    seen = observe(write_project(tmp_path, "dead"), [plugin], switches.split())
+    assert not seen.faults(), seen.output
+    assert len(seen.cases) == len(set(seen.cases))
+    assert not re.search(r"\[ *-\d+%\]", seen.output), seen.output
+
+
+def test_11_what_editors_read_of_items(tmp_path: Path) -> None:
+    """VS Code's runner splits the node id of each item that has a `callspec` at ".py"."""
+    hook = "\n\ndef pytest_collection_finish(session):\n    for item in session.items:\n"
+    hook += '        if hasattr(item, "callspec"):\n            _, _ = item.nodeid.rsplit("[", 1)[0].split(".py")\n'
+    path = write_project(tmp_path, files={"conftest.py": CONFTEST.format(answer=MODELS["sound"]) + hook})
+    exit_code, output = run_pytest(path, (), ["--collect-only", "-q"])
+    assert exit_code == 0, output
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_12_forked_tests_are_refused(tmp_path: Path, workers: str) -> None:
+    need("pytest-forked")
+    seen = observe(write_project(tmp_path), ["pytest-forked"], ["--forked", workers])
+    assert seen.exit_code == USAGE_ERROR, seen.output
+    assert not seen.calls
+
+
+@pytest.mark.parametrize(
+    ("plugin", "switches"),
+    [
+        *(("pytest-split", f"--splits=3 --group={group}") for group in (1, 2, 3)),
+        *(("pytest-shard", f"--num-shards=3 --shard-id={shard}") for shard in (0, 1, 2)),
+    ],
+)
+def test_13_a_shard_promotes_nothing_by_itself(tmp_path: Path, plugin: str, switches: str) -> None:
+    need(plugin)
+    seen = observe(write_project(tmp_path), [plugin], switches.split())
+    assert not seen.promote, seen.output
+    assert seen.exit_code or seen.verdicts, seen.output
+    assert "shard" in seen.output, seen.output
+
+
+def test_14_progress_numbers_stay_below_the_total(tmp_path: Path) -> None:
+    need("pytest-sugar", "pytest-progress", "pytest-xdist", "teamcity-messages")
+    sugar = observe(write_project(tmp_path / "sugar"), ["pytest-sugar"], ["--force-sugar"])
+    percents = [int(number) for number in re.findall(r"(\d+)%[^\w\]]*(?:\x1b|█|▉|▊|▋|▌|▍|▎|▏| |$)", sugar.output)]
+    assert all(number <= 100 for number in percents), sugar.output
+    progress = observe(write_project(tmp_path / "p"), ["pytest-progress", "pytest-xdist"], ["--show-progress"])
+    pairs = re.findall(r"(\d+) of (\d+) completed", progress.output)
+    assert all(int(done) <= int(total) for done, total in pairs), progress.output
+    team = observe(write_project(tmp_path / "t"), ["teamcity-messages"], ["--teamcity"])
+    count = sum(int(number) for number in re.findall(r"testCount count='(\d+)'", team.output))
+    assert count >= team.output.count("[testStarted "), team.output
