@@ -257,7 +257,7 @@ def test_a_run_that_leaves_no_record_promotes_nothing(runner: Runner) -> None:
     assert commands(job.logs["Interview and judge"])[-1].name == commands(job.log)[0].data
     assert (job.outputs["promote"], job.outputs["verdict"]) == ("false", "ERROR")
     assert (job.outputs["record"], job.outputs["report"]) == ("", "")
-    assert told(job) == [("error", "adaptive evaluation")]
+    assert set(told(job)) == {("error", "adaptive evaluation")}
     assert len(job.uploads) == 1
     assert "Not to be promoted" in job.summary
 

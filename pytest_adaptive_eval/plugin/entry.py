@@ -207,6 +207,13 @@ class _Inactive:
         self.required = bool(config.getini("adaptive_eval_required"))
         self.files: list[str] = []
 
+    @pytest.fixture
+    def adaptive_eval(self) -> None:
+        """Skip a gate that asks for the results while it runs, such as by a step of pytest-bdd."""
+        if self.required:
+            pytest.fail("needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command")
+        pytest.skip("needs --adaptive-eval")
+
     def pytest_collect_file(self, file_path: Path) -> None:
         """Notice TOML evaluations."""
         if is_eval_file(file_path):

@@ -274,7 +274,7 @@ class Question(Once):
                 said = " ".join(str(error).split())[:200]
                 raise Unscored(Status.ERROR.value, f"an assertion of the model or the grader failed: {said}") from error
         graded = asked.graded
-        if asked.given is not None:
+        if asked.given is not None or self._subtest is not None:  # a failed subtest tells that the answer is wrong
             return
         if asked.fault is not None:
             raise asked.fault  # which the test caught

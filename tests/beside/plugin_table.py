@@ -139,7 +139,12 @@ TOGETHER = [plugin for plugin in PLUGINS if plugin.together]
 COMBINATIONS = [
     (model, tuple(plugins.split()), switches)
     for plugins, rows in {
-        "pytest-rerunfailures": ["--reruns=20", "--reruns=2 -x", "--reruns=3 --only-rerun=ValueError", "--reruns=3 -n2"],
+        "pytest-rerunfailures": [
+            "--reruns=20",
+            "--reruns=2 -x",
+            "--reruns=3 --only-rerun=ValueError",
+            "--reruns=3 -n2",
+        ],
         "pytest-retry": ["--retries=20", "--retries=3 -n2"],
         "flaky": ["--force-flaky --max-runs=20", "--force-flaky --max-runs=4 --min-passes=2"],
         "pytest-rerunfailures pytest-timeout": ["--reruns=3 --timeout=20 -n2"],
@@ -172,7 +177,6 @@ COMBINATIONS = [
         ("pytest-run-parallel", "--parallel-threads=3 --iterations=2"),
         ("pytest-asyncio-concurrent", ""),
         ("pytest-custom-exit-code", "--suppress-tests-failed-exit-code"),
-        ("pytest-custom-exit-code", "--suppress-no-test-exit-code -k nothing"),
         ("pytest-ignore-test-results", "--ignore-result-files=*.txt"),
         ("pytest-ignore-flaky", ""),
         ("pytest-xflaky", "--xflaky-collect"),
@@ -202,7 +206,6 @@ COMBINATIONS = [
         ("pytest-replay", "--replay-record-dir=replay -n2"),
         ("pytest-dependency pytest-order", ""),
         ("pytest-atomic pytest-instafail", "--instafail"),
-        ("pytest-find-dependencies", "--find-dependencies"),
         ("pytest-repeated", ""),
         ("pytest-probability", ""),
         ("pytest-soft-assert pytest-verifier", ""),

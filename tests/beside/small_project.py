@@ -186,9 +186,7 @@ class Observed:
         if self.promote and (self.exit_code != 0 or set(outcomes) != {"PASS"}):
             found.append(f"promote=true with exit code {self.exit_code} and the verdicts {outcomes}")
         if self.calls.total() > self.recorded:
-            found.append(
-                f"{self.calls.total()} calls of the model for {self.recorded} recorded administrations"
-            )
+            found.append(f"{self.calls.total()} calls of the model for {self.recorded} recorded administrations")
         gates = [verdict[:2] for verdict in self.verdicts]
         found += [f"{gate} stands {times} times in the record" for gate, times in Counter(gates).items() if times > 1]
         if self.exit_code not in (0, 1, 4):
@@ -234,9 +232,7 @@ def run_pytest(
     return done.returncode, done.stdout
 
 
-def observe(
-    path: Path, distributions: Iterable[str] = (), switches: Iterable[str] = (), **environ: str
-) -> Observed:
+def observe(path: Path, distributions: Iterable[str] = (), switches: Iterable[str] = (), **environ: str) -> Observed:
     """Run the project in `path` and return what it did."""
     exit_code, output = run_pytest(path, tuple(distributions), tuple(switches), **environ)
     runs = sorted((path / ".adaptive-eval" / "runs").glob("*.json"))

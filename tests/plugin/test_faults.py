@@ -49,6 +49,8 @@ def test_a_model_that_is_not_there_is_one_usage_error_before_any_question(
 ) -> None:
     (project.path / "conftest.py").unlink()
     (project.path / "empty").mkdir()
+    if spec.startswith("http"):
+        project.ini("adaptive_eval_model_options = start_timeout = 0\n")
     project.bank("other")
     project.tests(
         """

@@ -77,3 +77,10 @@ def test_files_that_were_left_out_are_told(lab: Any) -> None:
     result.stdout.fnmatch_lines(["adaptive-eval: nothing of x.eval.toml was run: add --adaptive-eval"])
     (lab.path / "x.eval.toml").unlink()
     lab.run(active=False).stdout.no_fnmatch_line("adaptive-eval:*")
+
+
+@pytest.mark.parametrize(("ini", "outcomes"), [("", {"skipped": 1}), ("adaptive_eval_required = true", {"failed": 1})])
+def test_a_gate_that_asks_for_results_while_it_runs(lab: Any, ini: str, outcomes: dict[str, int]) -> None:
+    lab.ini(ini)
+    lab.tests("def test_gate(request):\n    request.getfixturevalue('adaptive_eval')['toy'].accuracy.at_least(0.5)\n")
+    lab.run(active=False).assert_outcomes(**outcomes)
