@@ -12,6 +12,7 @@ from pytest_adaptive_eval import config as assembly
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.plugin.gates import Results
+from pytest_adaptive_eval.plugin.question import Once
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
@@ -158,6 +159,16 @@ def adaptive_eval(request: pytest.FixtureRequest) -> Results:
     state = request.config.stash[STATE]
     node = request.node
     state.check_place(node)
+    if isinstance(node, Once):
+        raise ConfigError(
+            f"{node.nodeid}: a test with the marker adaptive_eval asks questions and cannot judge the answers too: "
+            "move what uses the fixture adaptive_eval to a test of its own"
+        )
+    if node not in state.wants:
+        raise ConfigError(
+            f"{node.nodeid}: the test gets the fixture adaptive_eval in a way that its code does not show, "
+            'so that it may run before its interviews: put @pytest.mark.usefixtures("adaptive_eval") on the test'
+        )
     return Results(
         state.lookup,
         lambda interview, verdict: state.note(node, interview, verdict),

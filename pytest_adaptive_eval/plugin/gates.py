@@ -16,6 +16,8 @@ from pytest_adaptive_eval.core.study import StudyCondition, StudyResult
 from pytest_adaptive_eval.core.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.assertions import parsed
+from pytest_adaptive_eval.plugin.dynamic import gets_fixture
+from pytest_adaptive_eval.plugin.question import Once, is_placeholder
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
@@ -41,9 +43,19 @@ FIXTURE = "adaptive_eval"
 Held: TypeAlias = "Interview | Study"
 
 
+#: Whether a test may get the fixture by its name.
+_GETS_FIXTURE: pytest.StashKey[bool] = pytest.StashKey()
+
+
 def is_gate(item: pytest.Item) -> bool:
-    """Whether a test judges interviews."""
-    return FIXTURE in getattr(item, "fixturenames", ())
+    """Tell whether a test judges interviews: it takes the fixture, or its code shows that it gets it by its name."""
+    if FIXTURE in getattr(item, "fixturenames", ()):
+        return True
+    if not isinstance(item, pytest.Function) or isinstance(item, Once) or is_placeholder(item):
+        return False
+    if _GETS_FIXTURE not in item.stash:
+        item.stash[_GETS_FIXTURE] = gets_fixture(item, FIXTURE)
+    return item.stash[_GETS_FIXTURE]
 
 
 def literal_names(function: Callable[..., object]) -> list[str] | None:

@@ -179,7 +179,6 @@ FOUND_LATE = {
 }
 
 
-@pytest.mark.xfail(reason="gates that ask for the fixture while they run are not known at collection", strict=False)
 @pytest.mark.parametrize("way", FOUND_LATE)
 @pytest.mark.parametrize("switches", ["", "-n2", None], ids=["alone", "workers", "plain"])
 def test_09_gates_that_take_the_fixture_late(tmp_path: Path, way: str, switches: str | None) -> None:

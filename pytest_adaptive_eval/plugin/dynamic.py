@@ -1,0 +1,127 @@
+"""Find tests that get a fixture by its name while they run, which their arguments do not show.
+
+Three ways are known: ``request.getfixturevalue``, parameters of pytest-lazy-fixtures (or pytest-lazy-fixture), and
+steps of pytest-bdd.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+__all__ = ["gets_fixture"]
+
+#: Argument that every scenario of pytest-bdd has.
+_EXAMPLE = "_pytest_bdd_example"
+#: Variables in the closures of pytest-bdd's scenarios and step fixtures; the same in its versions 7 to 9.
+_SCENARIO, _STEP = "templated_scenario", "context"
+
+
+def gets_fixture(item: pytest.Function, fixture: str) -> bool:
+    """Tell whether a test may get a fixture by its name while it runs, as far as its code shows.
+
+    Parameters
+    ----------
+    item : pytest.Function
+    fixture : str
+        Name of the fixture.
+    """
+    params: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
+    chosen = {value for value in params.values() if isinstance(value, str)}
+    left = {*item.fixturenames, *_lazy_names(params.values()), *_requested_names(item.obj, chosen)}
+    if _EXAMPLE in item.fixturenames:
+        if (steps := _step_functions(item, params.get(_EXAMPLE, {}))) is None:
+            return True
+        for step in steps:
+            left.update(inspect.signature(step).parameters, _requested_names(step, chosen))
+    seen: set[str] = set()
+    while left:
+        name = left.pop()
+        if name == fixture:
+            return True
+        seen.add(name)
+        for definition in _definitions(item, name):
+            left.update(definition.argnames, _requested_names(definition.func, chosen))
+        left -= seen
+    return False
+
+
+def _definitions(item: pytest.Function, name: str) -> Sequence[Any]:
+    """Return the definitions of a fixture that a test can see."""
+    node: Any = item if pytest.version_tuple >= (8, 1) else item.nodeid
+    return item.session._fixturemanager.getfixturedefs(name, node) or ()
+
+
+def _requested_names(function: Callable[..., object], chosen: Iterable[str]) -> set[str]:
+    """Return the names that a function may give to ``getfixturevalue``: texts in its code, or the given parameters."""
+    texts = _texts_of_requests(function)
+    return set() if texts is None else {*texts, *chosen}
+
+
+@functools.lru_cache(maxsize=4096)
+def _texts_of_requests(function: Callable[..., object]) -> frozenset[str] | None:
+    """Return the texts in a function that uses ``getfixturevalue``; None for any other function."""
+    texts: set[str] = set()
+    used = False
+    for one in _wrapped(function):
+        for code in _codes(getattr(one, "__code__", None)):
+            used |= "getfixturevalue" in code.co_names
+            constants = [getattr(one, "__globals__", {}).get(name) for name in code.co_names]
+            texts.update(value for value in (*code.co_consts, *constants) if isinstance(value, str))
+    return frozenset(texts) if used else None
+
+
+def _wrapped(function: Any) -> Iterator[Any]:
+    """A function, and those that it wraps."""
+    while function is not None:
+        yield function
+        function = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
+
+
+def _codes(code: types.CodeType | None) -> Iterator[types.CodeType]:
+    """A function's code, and that of functions and comprehensions within."""
+    if code is not None:
+        yield code
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                yield from _codes(constant)
+
+
+def _lazy_names(values: Iterable[Any]) -> Iterator[str]:
+    """Names of the fixtures that parameters stand for."""
+    for value in values:
+        if type(value).__module__.startswith("pytest_lazy"):
+            yield str(getattr(value, "name", "")).partition(".")[0]
+            yield from _lazy_names(getattr(value, "args", ()) or ())
+            yield from _lazy_names((getattr(value, "kwargs", {}) or {}).values())
+        elif isinstance(value, Mapping):
+            yield from _lazy_names([*value, *value.values()])
+        elif isinstance(value, list | tuple | set | frozenset):
+            yield from _lazy_names(value)
+
+
+def _closure(function: Any) -> Mapping[str, Any]:
+    return inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
+
+
+def _step_functions(item: pytest.Function, example: Any) -> list[Callable[..., object]] | None:
+    """Return the functions of a scenario's steps; None where the scenario cannot be read."""
+    manager: Any = item.session._fixturemanager
+    # pytest 9.2 keeps fixtures by the node that defines them
+    kept = [getattr(manager, f"_arg2{by}fixturedefs", {}) for by in ("", "node2", "nodeid2")]
+    try:
+        names = [step.name for step in _closure(item.obj)[_SCENARIO].render(example).steps]
+        steps: list[Any] = [
+            _closure(definition.func).get(_STEP)
+            for fixture in {name for some in kept for name in some}
+            for definition in _definitions(item, fixture)
+        ]
+        found = [step for step in steps if hasattr(step, "step_func")]
+        return [step.step_func for step in found if any(step.parser.is_matching(name) for name in names)]
+    except (LookupError, AttributeError, TypeError):
+        return None
