@@ -161,7 +161,6 @@ COMBINATIONS = [
     (model, tuple(plugins.split()), switches)
     for plugins, switches in [
         ("pytest-check pytest-assume", ""),
-        ("pytest-failed-to-verify", "--rerun-setup=3"),
         ("pytest-flakefinder", "--flake-finder --flake-runs=3"),
         ("pytest-repeat", "--count=3"),
         ("pytest-repeat", "--count=3 -n2"),
@@ -179,7 +178,6 @@ COMBINATIONS = [
         ("pytest-custom-exit-code", "--suppress-tests-failed-exit-code"),
         ("pytest-ignore-test-results", "--ignore-result-files=*.txt"),
         ("pytest-ignore-flaky", ""),
-        ("pytest-xflaky", "--xflaky-collect"),
         ("pytest-exit-status", ""),
         ("pytest-fixture-cache", ""),
         ("pytest-pickle-cache", ""),
@@ -190,7 +188,7 @@ COMBINATIONS = [
         ("pytest-shard", "--num-shards=2 --shard-id=0"),
         ("pytest-shard", "--num-shards=2 --shard-id=1"),
         ("pytest-test-groups", "--test-group-count=2 --test-group=2"),
-        ("pytest-balance", ""),
+        ("pytest-balance pytest-xdist", ""),
         ("pytest-regex", "--regex=sums"),
         ("pytest-skip-slow pytest-reverse", "--reverse -n2"),
         ("pytest-random-order", "--random-order --random-order-bucket=global"),

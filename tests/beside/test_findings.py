@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -97,8 +96,10 @@ def test_changing_gate(adaptive_eval):
     ("plugin", "fixture", "statement"),
     [
         ("", "subtests", "with subtests.test(): assert item.grade(answer)"),
+        ("", "subtests", "with subtests.test(): assert answer == item.answer"),
         ("pytest-check", "check", "check.is_true(item.grade(answer))"),
         ("pytest-check", "check", "with check: assert item.grade(answer)"),
+        ("pytest-check", "check", "check.equal(answer, item.answer)"),
         ("pytest-assume", "request", "pytest.assume(item.grade(answer))"),
     ],
 )
@@ -111,7 +112,7 @@ def test_05_a_soft_assertion_that_fails_is_no_right_answer(
     assert seen.administrations, seen.output
     assert 1.0 not in [entry[-1] for entry in seen.administrations if entry[0] == "sums"], seen.output
     assert ("test_sums_gate", "PASS") not in [(verdict[0], verdict[2]) for verdict in seen.verdicts]
-    assert seen.exit_code == 1, seen.output
+    assert seen.exit_code in (1, USAGE_ERROR), seen.output
 
 
 @pytest.mark.parametrize("method", ["signal", "thread"])
@@ -132,15 +133,15 @@ def test_07_a_library_on_the_path_is_not_the_users_code(tmp_path: Path) -> None:
     (target / "somelib.py").write_text("def same(value):\n    return value\n")
     tests = TESTS.replace("import pytest\n", "import pytest\nimport somelib\n", 1)
     tests = tests.replace("assert item.grade(answer)", "assert item.grade(somelib.same(answer))")
-    path = write_project(tmp_path / "project", files={"test_small.py": tests})
-    first = observe(path, (), (), PYTHONPATH=str(target))
-    (target / "somelib.py").write_text("def same(value):  # a comment\n    return value\n")
-    again = observe(path, (), (), PYTHONPATH=str(target))
-    assert first.exit_code == again.exit_code == 0, again.output
-    runs = [json.loads(run.read_text()) for run in sorted((path / ".adaptive-eval" / "runs").glob("*.json"))]
-    hashes = [{interview["name"]: interview.get("prompt") for interview in run["interviews"]} for run in runs]
-    assert hashes[0] == hashes[1], "a change in a library is none of the test"
-    assert hashes[0]["sums"]
+    stop = 'if "STOP" in os.environ and self.calls.total() == 10: raise KeyboardInterrupt\n        '
+    conftest = CONFTEST.format(answer=stop + MODELS["sound"])
+    path = write_project(tmp_path / "project", files={"test_small.py": tests, "conftest.py": conftest})
+    stopped = observe(path, (), (), PYTHONPATH=str(target), STOP="")
+    assert stopped.calls.total() == 10, stopped.output
+    (target / "somelib.py").write_text("def same(value):\n    return str(value)\n")
+    resumed = observe(path, (), (), PYTHONPATH=str(target))
+    assert resumed.exit_code == 0, resumed.output
+    assert resumed.calls.total() <= 29, "a change in a library had the kept answers asked again"
 
 
 def test_08_a_gate_may_use_subtests(tmp_path: Path) -> None:
