@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from string import ascii_uppercase
 from types import MappingProxyType
+from typing import Any
 
 from pytest_adaptive_eval.core.checks import unique_keys
 from pytest_adaptive_eval.core.item import (
@@ -80,28 +81,7 @@ def parse_item(
     BankError
         Not JSON, a missing or unknown field, or a value of the wrong type.
     """
-    try:
-        data = json.loads(text, object_pairs_hook=unique_keys)
-    except UnicodeDecodeError:
-        raise BankError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
-    if not isinstance(data, dict):
-        raise BankError(f"{where}: found {type(data).__name__}, expected a JSON object with id, prompt and answer")
-    if not data.keys() <= ITEM_FIELDS.keys():
-        raise BankError(
-            f"{where}: unknown field {min(data.keys() - ITEM_FIELDS.keys())!r}; known are {', '.join(ITEM_FIELDS)}. "
-            "Put your own fields under meta"
-        )
-    for name, value in data.items():
-        if isinstance(value, ITEM_FIELDS[name]):
-            continue
-        if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
-            data[name] = json.dumps(value)
-        elif name == "category" and isinstance(value, str):
-            data[name] = [value]
-        else:
-            raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
+    data = _fields(text, where)
     item_id = data.get("id", "")
     if not _ID.fullmatch(item_id):
         raise BankError(
@@ -115,35 +95,12 @@ def parse_item(
     for name in ("images", "choices", "category", "formats"):
         if name in data and not all(isinstance(value, str) for value in data[name]):
             raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
-    for message in data.get("messages", []):
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
-            raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
-        if not isinstance(message["content"], str | list):
-            raise BankError(f"{where}: the content {message['content']!r:.80} of a message, expected a text or parts")
-    for image in data.get("images", []):
-        path = PurePosixPath(image)
-        if not image.isprintable():
-            raise BankError(
-                f"{where}: the image's name {image!r:.80} has signs that cannot be printed; rename the file"
-            )
-        if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
-            raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")
-        if path.suffix.lower() not in _IMAGE_SUFFIXES:
-            raise BankError(f"{where}: image {image!r} is not one of {', '.join(sorted(_IMAGE_SUFFIXES))}")
+    _check_messages(data.get("messages", []), where)
+    _check_images(data.get("images", []), where)
     grader = data.get("grader", "choice" if data.get("choices") else "exact")
-    custom: Grader | None = None
-    if grader.startswith("python:"):
-        custom = _python_grader(grader, where, graders)
-    elif grader == "task":
-        custom = tasks.get(item_id.partition("-")[0])
-    elif grader not in BUILT_IN:
-        raise BankError(
-            f"{where}: grader {grader!r:.80} is not known; use {', '.join(BUILT_IN)}, task or python:module:function"
-        )
-    elif not (textless or data.get("answer")):
+    if grader in BUILT_IN and not (textless or data.get("answer")):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
-    elif grader == "regex":
-        custom = BUILT_IN[grader]
+    custom = tasks.get(item_id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
     prompt, meta = data.get("prompt", ""), data.get("meta", {})
     cap = meta.get("max_tokens", 1)
     if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
@@ -168,6 +125,67 @@ def parse_item(
         _check_answer(item, where)
         _check_strictness(item, where)
     return item
+
+
+def _fields(text: bytes | str, where: str) -> dict[str, Any]:
+    """Return the fields of an item's JSON object, each of its type."""
+    try:
+        data = json.loads(text, object_pairs_hook=unique_keys)
+    except UnicodeDecodeError:
+        raise BankError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise BankError(f"{where}: not a JSON object ({error}); one item a line is expected") from None
+    if not isinstance(data, dict):
+        raise BankError(f"{where}: found {type(data).__name__}, expected a JSON object with id, prompt and answer")
+    if not data.keys() <= ITEM_FIELDS.keys():
+        raise BankError(
+            f"{where}: unknown field {min(data.keys() - ITEM_FIELDS.keys())!r}; known are {', '.join(ITEM_FIELDS)}. "
+            "Put your own fields under meta"
+        )
+    for name, value in data.items():
+        if isinstance(value, ITEM_FIELDS[name]):
+            continue
+        if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
+            data[name] = json.dumps(value)
+        elif name == "category" and isinstance(value, str):
+            data[name] = [value]
+        else:
+            raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
+    return data
+
+
+def _check_messages(messages: Sequence[Any], where: str) -> None:
+    """Refuse messages that no model can be asked with."""
+    for message in messages:
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
+            raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
+        if not isinstance(message["content"], str | list):
+            raise BankError(f"{where}: the content {message['content']!r:.80} of a message, expected a text or parts")
+
+
+def _check_images(images: Sequence[str], where: str) -> None:
+    """Refuse names of images that lie outside the bank's folder, or are no images."""
+    for image in images:
+        path = PurePosixPath(image)
+        if not image.isprintable():
+            raise BankError(
+                f"{where}: the image's name {image!r:.80} has signs that cannot be printed; rename the file"
+            )
+        if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
+            raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")
+        if path.suffix.lower() not in _IMAGE_SUFFIXES:
+            raise BankError(f"{where}: image {image!r} is not one of {', '.join(sorted(_IMAGE_SUFFIXES))}")
+
+
+def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | None:
+    """Return the function of a grader by name; None for those that the item itself knows."""
+    if grader.startswith("python:"):
+        return _python_grader(grader, where, trusted)
+    if grader not in BUILT_IN:
+        raise BankError(
+            f"{where}: grader {grader!r:.80} is not known; use {', '.join(BUILT_IN)}, task or python:module:function"
+        )
+    return BUILT_IN[grader] if grader == "regex" else None
 
 
 def _check_answer(item: Item, where: str) -> None:

@@ -70,9 +70,9 @@ def merged(records: Sequence[RunRecord], run: str) -> RunRecord:
 
 def _own_status(record: RunRecord) -> int:
     """Return a run's exit status, and 0 where it failed only for required gates, which another run may have judged."""
-    if record.exit_status is None or (record.exit_status == 1 and record.extra.get(ONLY_REQUIRED) is True):
-        return int(record.exit_status is None)
-    return record.exit_status
+    if record.exit_status == 1 and record.extra.get(ONLY_REQUIRED) is True:
+        return 0
+    return 1 if record.exit_status is None else record.exit_status
 
 
 def _all_required(records: Sequence[RunRecord]) -> dict[str, list[str]]:

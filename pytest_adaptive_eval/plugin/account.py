@@ -82,25 +82,26 @@ class Account:
         if not attached:
             return
         self._failed |= attached["failed"]
-        again = report.nodeid in self._reported  # a plugin ran it again, which changed nothing
-        if record := None if again else attached.get("interview"):
-            interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
-            self.run.interviews.append(interview)
-            self._reported.add(report.nodeid)
-            if self._session is not None:  # questions that will not come, so that progress ends at 100 %
-                budgets = {planned.nodeid: planned.budget for planned in self.state.exchange.planned()}
-                came = len(interview.administrations)
-                self._session.testscollected += came - budgets.get(report.nodeid, came)
-        if study := None if again else attached.get("study"):
-            self.run.studies.append(study if isinstance(study, StudyRecord) else StudyRecord.from_json(study))
-            self._reported.add(report.nodeid)
-        if "gates" in attached and not again:
-            self.run.gates += [GateRecord.from_json(gate) for gate in attached["gates"]]
-            self._reported.add(report.nodeid)
         if "question_of" in attached:
             self._replayed |= not attached["question_of"]
             if report.failed and attached["question_of"]:
                 self._faulty[report.nodeid] = attached["question_of"]
+        elif report.nodeid not in self._reported:  # another plugin may run it again, which changes nothing
+            self._reported.add(report.nodeid)
+            self._keep(attached, report.nodeid)
+
+    def _keep(self, attached: dict[str, Any], nodeid: str) -> None:
+        """Take the records of an interview, a study or a gate into the run's."""
+        if record := attached.get("interview"):
+            interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
+            self.run.interviews.append(interview)
+            if self._session is not None:  # questions that will not come, so that progress ends at 100 %
+                budgets = {planned.nodeid: planned.budget for planned in self.state.exchange.planned()}
+                came = len(interview.administrations)
+                self._session.testscollected += came - budgets.get(nodeid, came)
+        if study := attached.get("study"):
+            self.run.studies.append(study if isinstance(study, StudyRecord) else StudyRecord.from_json(study))
+        self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show answers as + and -, apart from tests that pass and fail."""

@@ -271,7 +271,7 @@ class Collection:
         if not self._mistakes:
             kept, run = set(items), {item.nodeid for item in items}
             left_out = [gate for nodeid, gate in self._gates.items() if nodeid not in run]
-            state.family += sum(map(self._denials, left_out))
+            state.family += sum(map(self._denials_of, left_out))
             items[:] = gate_rules.order(items, state.wants)
             self._not_deselected(set(items) - kept)
             ours = [i for i in items if isinstance(i, Interview | Study) or i in state.wants]
@@ -323,7 +323,7 @@ class Collection:
                 if condition.kind == "not_worse_than" and not self._baseline(interview, condition.name):
                     continue
                 interview.planned.append(condition)
-                self.state.family += condition.denials(interview.evaluation.bank)
+                self.state.family += _denials(condition, interview)
         except UsageError as error:
             raise type(error)(f"{gate.nodeid}: {error}") from None
         if conditions is None:
@@ -332,20 +332,13 @@ class Collection:
                 if isinstance(interview, Interview):
                     interview.unplanned.append(gate.name)
 
-    def _denials(self, gate: pytest.Item) -> int:
+    def _denials_of(self, gate: pytest.Item) -> int:
         """Return how many FAIL verdicts a deselected gate may give elsewhere, such as in another shard."""
         try:
             wanted = gate_rules.needed(gate, self.state.held)
             if (conditions := gate_rules.literal_conditions(gate)) is None:
                 return len(wanted)
-            count = 0
-            for name, condition in conditions:
-                held = gate_rules.resolve(name, self.state.held)
-                if isinstance(held, Study) or isinstance(condition, StudyCondition):
-                    count += not condition.by_rank
-                else:
-                    count += condition.denials(held.evaluation.bank)
-            return count
+            return sum(_denials(condition, gate_rules.resolve(name, self.state.held)) for name, condition in conditions)
         except UsageError:  # a mistake that only a run of this gate needs to mend
             return 1
 
@@ -356,7 +349,7 @@ class Collection:
         if not isinstance(study, Study) or not isinstance(condition, StudyCondition):
             raise ConfigError(f"{study.evaluation.name!r} measures no {condition.metric}: gate on what it measures")
         study.evaluation.check(condition)
-        self.state.family += not condition.by_rank
+        self.state.family += _denials(condition, study)
 
     def _baseline(self, interview: Interview, name: str) -> bool:
         """Find what a paired gate compares with: another interview of this run, or a file; whether there is one yet."""
@@ -459,3 +452,10 @@ class Collection:
         if reporter is not None and restored:
             counted = reporter.stats.get("deselected", [])
             counted[:] = [item for item in counted if item not in restored]
+
+
+def _denials(condition: Condition | StudyCondition, held: gate_rules.Held) -> int:
+    """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
+    if isinstance(held, Study) or isinstance(condition, StudyCondition):
+        return int(not condition.by_rank)
+    return condition.denials(held.evaluation.bank)

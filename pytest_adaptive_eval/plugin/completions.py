@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.core.item import Status
-from pytest_adaptive_eval.core.record import plain
 from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.plugin.recording import journaled
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Question
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["prefetch"]
 
-#: Suffix of the journal's keys of completions, and their fields.
+#: Suffix of the journal's keys of completions.
 _SUFFIX = " completion"
-_FIELDS = ("text", "status", "score", "detail")
 
 
 def prefetch(
@@ -47,7 +46,6 @@ def prefetch(
 
     def keep(place: int, completion: Completion) -> None:
         if journal is not None and not completion.status.infrastructure:
-            fields = {name: plain(getattr(completion, name)) for name in _FIELDS}
-            journal.append(key(asked[place]) + _SUFFIX, {"item": asked[place].asked.item.id, **fields})
+            journal.append(key(asked[place]) + _SUFFIX, journaled(asked[place].asked.item, completion))
 
     subject.prefetch([one.asked.item for one in asked], [one.asked.sample for one in asked], keep)

@@ -11,7 +11,7 @@ import pytest
 from pytest_adaptive_eval import config as assembly
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.models.base import SubjectIdentity
-from pytest_adaptive_eval.plugin.gates import Results
+from pytest_adaptive_eval.plugin.gates import Results, judges_itself
 from pytest_adaptive_eval.plugin.question import Once
 
 if TYPE_CHECKING:
@@ -160,10 +160,7 @@ def adaptive_eval(request: pytest.FixtureRequest) -> Results:
     node = request.node
     state.check_place(node)
     if isinstance(node, Once):
-        raise ConfigError(
-            f"{node.nodeid}: a test with the marker adaptive_eval asks questions and cannot judge the answers too: "
-            "move what uses the fixture adaptive_eval to a test of its own"
-        )
+        raise judges_itself(node)
     if node not in state.wants:
         raise ConfigError(
             f"{node.nodeid}: the test gets the fixture adaptive_eval in a way that its code does not show, "

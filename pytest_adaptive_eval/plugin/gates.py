@@ -28,6 +28,7 @@ __all__ = [
     "Judged",
     "Results",
     "is_gate",
+    "judges_itself",
     "known",
     "literal_conditions",
     "literal_names",
@@ -247,6 +248,14 @@ def named(item: pytest.Item) -> list[str] | None:
     return literal_names(item.obj) if isinstance(item, pytest.Function) else None
 
 
+def judges_itself(item: pytest.Item) -> ConfigError:
+    """Return the error of a test that asks questions and takes the fixture of gates."""
+    return ConfigError(
+        f"{item.nodeid}: a test with the marker adaptive_eval asks questions and cannot judge the answers too: "
+        "move what uses the fixture adaptive_eval to a test of its own"
+    )
+
+
 def needed(item: pytest.Item, interviews: Sequence[Held]) -> list[Held]:
     """Interviews and studies that a gate waits for.
 
@@ -256,10 +265,7 @@ def needed(item: pytest.Item, interviews: Sequence[Held]) -> list[Held]:
         It names an unknown or ambiguous evaluation, or asks questions itself.
     """
     if item in interviews:
-        raise ConfigError(
-            f"{item.nodeid}: a test with the marker adaptive_eval asks questions and cannot judge the answers too: "
-            "move what uses the fixture adaptive_eval to a test of its own"
-        )
+        raise judges_itself(item)
     if (names := named(item)) is None:
         return list(interviews)
     try:

@@ -302,7 +302,8 @@ class Interview(Once):
         kept = made.lasting or not response.status.infrastructure
         if self._journal is not None and kept and not entry.resumed:
             try:
-                self._journal.append(self._key(made), journaled(made.asked, response))
+                asked = made.asked
+                self._journal.append(self._key(made), {**journaled(asked.item, response), "graded": asked.graded})
             except JournalError as error:  # an answer that could not be kept does not count
                 response = Response(Status.ERROR, None, response.text, str(error))
                 self.give_up(str(error), usage=True)

@@ -11,12 +11,11 @@ from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.findings import findings
 from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, SessionResult
-from pytest_adaptive_eval.core.item import Response, Status
+from pytest_adaptive_eval.core.item import Item, Response, Status
 from pytest_adaptive_eval.core.noise import DecodingNoise
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, by_item, plain
-from pytest_adaptive_eval.models.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.models.base import Completion, SubjectIdentity, Usage
 from pytest_adaptive_eval.plugin.account import relative
-from pytest_adaptive_eval.plugin.question import AskedItem
 
 __all__ = ["costs_of", "journaled", "noise_notes", "recorded", "too_many_errors"]
 
@@ -40,15 +39,14 @@ def too_many_errors(answers: Sequence[Administration], budget: int) -> str:
     return f"{what}; the last: {detail}"
 
 
-def journaled(asked: AskedItem, response: Response) -> dict[str, Any]:
-    """What the journal keeps of an answer; `graded` is what the item's own grader gave it, where it was asked."""
+def journaled(item: Item, answer: Response | Completion) -> dict[str, Any]:
+    """Return what the journal keeps of an answer."""
     return {
-        "item": asked.item.id,
-        "status": response.status.value,
-        "score": response.score,
-        "text": plain(response.text),
-        "detail": plain(response.detail),
-        "graded": asked.graded,
+        "item": item.id,
+        "status": answer.status.value,
+        "score": answer.score,
+        "text": plain(answer.text),
+        "detail": plain(answer.detail),
     }
 
 

@@ -188,6 +188,10 @@ class AdaptiveEval:
         """Everything that gates may judge."""
         return [*self.interviews, *self.studies]
 
+    def owns(self, item: pytest.Item) -> bool:
+        """Whether a test is a question, an interview, a study or a gate."""
+        return isinstance(item, OURS) or item in self.wants
+
     def lookup(self, name: str) -> tuple[gate_rules.Held, SessionResult | StudyResult]:
         """The interview or study that a gate asks for by name, and its result."""
         held = gate_rules.resolve(name, self.held)
@@ -247,7 +251,7 @@ class AdaptiveEval:
         outside them: neither waiting nor a whole interview is one test to them.  pytest's own wrapper, which records
         warnings, is `tryfirst` and stays outside this one.
         """
-        if not (isinstance(item, Interview | Study) or item in self.wants):
+        if isinstance(item, Question) or not self.owns(item):
             return (yield)
         if item.nodeid in self._begun:
             self._refused[item.nodeid] = "for a second time"
@@ -287,7 +291,7 @@ class AdaptiveEval:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Fail what `check_place` refuses."""
-        if isinstance(item, OURS) or item in self.wants:
+        if self.owns(item):
             self.check_place(item)
 
     @pytest.hookimpl(tryfirst=True)
@@ -354,7 +358,7 @@ class AdaptiveEval:
             (self._over.add if report.when == "call" else self._over.discard)(item.nodeid)
         if report.user_properties and not KNOWN.issuperset([name for name, _ in report.user_properties]):
             report.user_properties = [(clean_xml(str(name)), value) for name, value in report.user_properties]
-        if isinstance(item, OURS) or item in self.wants:
+        if self.owns(item):
             _guard(report)
         return report
 
@@ -418,12 +422,9 @@ class _OwnProtocol:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
         """Run one of our items before any other plugin does."""
-        if isinstance(item, Question):
-            ours = item.interview is not None
-        else:
-            ours = isinstance(item, Interview | Study) or item in self._state.wants
-        runner = self._state.config.pluginmanager.getplugin("runner")
-        return runner.pytest_runtest_protocol(item, nextitem) if ours else None
+        if not self._state.owns(item) or (isinstance(item, Question) and item.interview is None):
+            return None
+        return self._state.config.pluginmanager.getplugin("runner").pytest_runtest_protocol(item, nextitem)
 
 
 def _shown(model: str | None) -> str:
