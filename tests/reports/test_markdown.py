@@ -19,7 +19,7 @@ from pytest_adaptive_eval.core.record import Administration, RunRecord
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.markup import clean_html
 
-cmarkgfm = pytest.importorskip("cmarkgfm", reason="GitHub's Markdown parser comes with the extra test")
+cmarkgfm = pytest.importorskip("cmarkgfm", reason="GitHub's Markdown parser comes with the dependency group test")
 
 #: Elements that the summary itself has.
 OURS = {
