@@ -143,7 +143,8 @@ def embeddings(row: Row, train: Array, bank: ItemBank, seed: int) -> NDArray[Any
 
 def scores_of(session: Session, row: Row, count: int) -> Array:
     """What ranks the subjects after `count` questions."""
-    items, scores = (part[:, :count] for part in session.answers)
+    given, graded = session.answers
+    items, scores = given[:, :count], graded[:, :count]
     if row.score == "mean":
         return np.asarray(np.nanmean(scores, axis=1))
     theta = session.trace[:, count - 1]
@@ -271,7 +272,7 @@ def mathvista() -> Iterator[dict[str, Any]]:
             found = []
             for s in range(len(scores)):
                 train, test = np.delete(scores, s, axis=0), scores[[s]]
-                responses = Responses([str(i) for i in range(len(train))], [head[i] for i in columns], train)
+                responses = Responses(tuple(map(str, range(len(train)))), tuple(head[i] for i in columns), train)
                 if name == "cluster":
                     found.append(float(test[0, clusters(response_factors(train), 50, run).items].mean()))
                     continue

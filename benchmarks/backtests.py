@@ -57,12 +57,8 @@ def read(benchmark: str, pool: str) -> Responses:
     """Responses of all models, of the paper's, or of all but its test models; duplicates in one family."""
     found = grouped(read_responses(FOLDER / f"{BENCHMARKS[benchmark]}.csv.gz", orientation="items-by-subjects"))
     test, paper = set(models("test")), set(models("test") + models("train"))
-    keep = {
-        "all": lambda name: True,  # noqa: ARG005
-        "paper": paper.__contains__,
-        "others": lambda name: name not in test,
-    }[pool]
-    return found.of([s for s, name in enumerate(found.subjects) if keep(name)])
+    kept = {"all": set(found.subjects), "paper": paper, "others": set(found.subjects) - test}[pool]
+    return found.of([s for s, name in enumerate(found.subjects) if name in kept])
 
 
 def draw(responses: Responses, seed: int, train: int, shift: bool) -> Split:

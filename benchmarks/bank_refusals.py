@@ -66,7 +66,7 @@ def main() -> None:
             refused = 0
             for seed in range(trials):
                 scores = make(np.random.default_rng(seed), shape)
-                names = [f"s{s}" for s in range(shape[0])], [f"q{i}" for i in range(shape[1])]
+                names = tuple(f"s{s}" for s in range(shape[0])), tuple(f"q{i}" for i in range(shape[1]))
                 refused += not calibrate(Responses(*names, scores), Recipe("2pl")).quality.trusted
             print(f"{name:16} {shape[0]:4} x {shape[1]:3}: refused {refused} of {trials}", flush=True)
 

@@ -61,7 +61,7 @@ def watched(values: Array, errors: Array) -> list[Alarm]:
 
 def rate(label: str, alarms: int, runs: int) -> None:
     """One line on false alarms; the runs that set the level cannot alarm and are not counted."""
-    low, high = poisson.ppf((0.025, 0.975), runs / STATED).astype(int)
+    low, high = (int(poisson.ppf(q, runs / STATED)) for q in (0.025, 0.975))
     fits = "within" if alarms <= high else "ABOVE"
     print(
         f"{label:72} {alarms:5} in {runs:7} runs, {1000 * alarms / runs:5.2f} in 1 000; {fits} the band {low}-{high}",

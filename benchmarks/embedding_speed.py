@@ -15,6 +15,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -81,7 +82,7 @@ def main() -> None:
         embedder = made(kind, spec, part, "cpu")
         few = ItemBank.uncalibrated("few", list(bank.items)[:8]) if Path(spec).is_dir() else bank
         embedder.embed(few)
-        times = [seconds(lambda bank=bank, embedder=embedder: embedder.embed(bank)) for _ in range(arguments.repeats)]
+        times = [seconds(partial(embedder.embed, bank)) for _ in range(arguments.repeats)]
         found = embedder.embed(bank)
         fast, same = "no GPU", "no GPU"
         if not Path(spec).is_dir():
@@ -89,7 +90,7 @@ def main() -> None:
         elif gpu:
             other = made(kind, spec, part, "cuda")
             other.embed(few)
-            taken = [seconds(lambda bank=bank, other=other: other.embed(bank)) for _ in range(arguments.repeats)]
+            taken = [seconds(partial(other.embed, bank)) for _ in range(arguments.repeats)]
             fast = f"{len(bank) / statistics.median(taken):.0f}"
             same = f"{np.abs(other.embed(bank) - found).max():.1e}"
         rate = f"{len(bank) / statistics.median(times):.0f} ({len(bank) / min(times):.0f})"

@@ -93,7 +93,8 @@ def parts(options: argparse.Namespace) -> None:
     budgets = options.budget.split(",")
     errors: dict[str, list[Array]] = {budget: [] for budget in budgets}
     bounds: dict[str, list[Array]] = {budget: [] for budget in budgets}
-    truths, names = [], ()
+    truths: list[Array] = []
+    names: tuple[str, ...] = ()
     for pairs, scores in held_out(options.kind, options.form):
         scores, names = np.nan_to_num(scores), pairs.parts
         policy = replace(POLICIES["decide"], selector=SELECTORS[options.selector], floor=options.floor, stop="budget")

@@ -25,10 +25,11 @@ from pytest_adaptive_eval.calibration.multimodal import BOUNDS, fit_multimodal, 
 from pytest_adaptive_eval.core.multimodal import Form, Modalities, MultimodalItems
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 BOUND = 4.0
 
 
-def simulate(form: Form, subjects: int, items: int, seed: int) -> tuple[Array, MultimodalItems, Array, Array]:
+def simulate(form: Form, subjects: int, items: int, seed: int) -> tuple[Array, MultimodalItems, Mask, Array]:
     """Abilities, items, which are cross-modal, and responses."""
     rng = np.random.default_rng(seed)
 

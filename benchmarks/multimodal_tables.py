@@ -61,6 +61,7 @@ def ranking(data: FormatResponses, twin: Bools, targets: int, out: Path | None) 
         else:
             result.merge(part)
         print(f"# {data.subjects[target]}: {time.process_time() - start:.0f} s of CPU so far", flush=True)
+    assert result is not None, "no subject was asked"
     told = result.to_json()
     print("\n".join(format_backtest_lines(told, 120)))
     print(f"CPU seconds in all: {time.process_time() - start:.0f}")
@@ -101,7 +102,7 @@ def sparse(data: FormatResponses, twin: Bools, share: float) -> None:
             some[rng.integers(len(train), size=train.shape[1]), np.arange(train.shape[1]), 0] = True
             train = np.where(some, train, np.nan)
             start = time.process_time()
-            fit: MultimodalFit = fit_multimodal(train, form=form, bounds=(8.0,))  # type: ignore[arg-type]
+            fit: MultimodalFit = fit_multimodal(train, form=form, bounds=(8.0,))
             seconds.append(time.process_time() - start)
             quality = item_quality(train)
             budget = int(0.05 * flat.shape[1] + 0.5)
@@ -127,7 +128,7 @@ def parts(data: FormatResponses, twin: Bools) -> None:
     quality = item_quality(data.scores)
     print(f"genuine by quality: {quality.genuine.sum()} items, of which twins {twin[quality.genuine].mean():.3f}")
     for form in ("m2", "m3"):
-        fit = fit_multimodal(data.scores, form=form)  # type: ignore[arg-type]
+        fit = fit_multimodal(data.scores, form=form)
         known = fit.identifiability()
         print(f"\n{form}: q {fit.items.bound:g}, AUC by q { ({q: round(v, 4) for q, v in fit.tried.items()}) }")
         print("share at a bound:", {k: v.round(2).tolist() for k, v in known.at_bound.items()})

@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -46,7 +47,7 @@ SEQUENCES = {
     "digits -> operations": ("decimals", "operations"),
     "nodes -> density": ("path_nodes", "path_density"),
 }
-TASKS = (OPERATIONS, ORDER, COUNTING)
+TASKS: tuple[dict[str, Any], ...] = (OPERATIONS, ORDER, COUNTING)
 NOISE = "qzx vvkq jjwq xzzk"
 
 
@@ -76,7 +77,7 @@ def pool(spec: str) -> AgentPool:
     if spec:
         agents["given"] = lambda: load_agent(spec)
     subjects: dict[str, Callable[[], Any]] = {
-        name: (lambda name=name: subject(name)) for name in ("text-early", "text-late", "interviewer")
+        name: partial(subject, name) for name in ("text-early", "text-late", "interviewer")
     }
     remote = ["given"] if spec.startswith("http") else []
     return AgentPool(agents | subjects | {"solver": Solver}, remote=remote)
@@ -201,9 +202,7 @@ def static(held: AgentPool, seeds: range, _: str) -> None:
             for kind, node in sources.items():
                 found = [
                     hold_network(
-                        read_network(
-                            {"seed": s, "stop_at": 0.0, "node": [node]}, name, banks=lambda family: whole.only(family)
-                        ),
+                        read_network({"seed": s, "stop_at": 0.0, "node": [node]}, name, banks=whole.only),
                         held,
                     ).nodes[0]
                     for s in seeds

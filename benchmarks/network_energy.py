@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +131,10 @@ def served(command: str) -> None:
     data = {"topology": "star", "queries": 5, "retries": 1, "supervisor": "interviewer", "node": nodes}
     network = read_network(data, "text-late")
     with server(command) as url:
-        agent = {"interviewer": lambda: EndpointAgent.load(url, str(CHECKPOINTS / "interviewer"))}
-        far = AgentPool({"text-late": lambda: subject("text-late")} | agent, 1, remote=["interviewer"])
+        agent: dict[str, Callable[[], Any]] = {
+            "interviewer": lambda: EndpointAgent.load(url, str(CHECKPOINTS / "interviewer"))
+        }
+        far = AgentPool({"text-late": lambda: subject("text-late"), **agent}, 1, remote=["interviewer"])
         for name, held in (("in process", pool(1)), ("served", far)):
             begun = time.perf_counter()
             result = hold_network(network, held, concurrency=4)

@@ -167,7 +167,7 @@ def report(folders: dict[str, Path], alone: bool, repeats: int) -> None:
         alone,
         repeats,
     )
-    plain = {
+    plain: dict[str, tuple[Path, tuple[str, ...]]] = {
         "one test, without the plugin": (folders["plain"], off),
         "one test, with the plugin": (folders["plain"], on),
     }

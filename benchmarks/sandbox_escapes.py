@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "sandbox"))
 
@@ -31,7 +32,9 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="both tiers; as root, three users too")
     parser.add_argument("--layers", action="store_true", help="what notices that a layer is missing")
     options = parser.parse_args()
-    tiers = ("full", "lockdown") if options.all or options.layers else ("auto",)
+    tiers: tuple[Literal["auto", "full", "lockdown"], ...] = (
+        ("full", "lockdown") if options.all or options.layers else ("auto",)
+    )
     if options.layers:
         for tier in tiers:
             for layer, noticed in without(tier).items():

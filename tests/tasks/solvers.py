@@ -214,10 +214,10 @@ def shortest_way(prompt: str) -> str:
 def comprehension(prompt: str) -> str:
     text, ask = prompt.split("\n\n")
     (thing,) = re.findall(r"the (\w+)(?: is kept with)?\? Answer", ask)
-    kept = dict(re.findall(r"The (\w+) is kept with the (\w+)\.", text))
+    kept: dict[str, str] = dict(re.findall(r"The (\w+) is kept with the (\w+)\.", text))
     holder = {thing: being for being, thing in re.findall(r"The (\w+) has the (\w+)\.", text)}
-    place = dict(re.findall(r"The (\w+) is in the (\w+)\.", text))
-    being = holder[kept[thing]]
+    place: dict[str, str] = dict(re.findall(r"The (\w+) is in the (\w+)\.", text))
+    being: str = holder[kept[thing]]
     return being if ask.startswith("Who") else place[being]
 
 
