@@ -18,6 +18,7 @@ from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError, Unscored
+from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.store.runs import read_run
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def read_baseline(
     """
     spec = spec.removeprefix("replay:")
     path, _, subject = spec.partition("#")
-    found = next((folder / path for folder in folders if (folder / path).exists()), None)
+    found = find_input(path, folders)
     if found is None:
         tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
         raise BaselineMissing(

@@ -12,10 +12,11 @@ import pytest
 import pytest_adaptive_eval
 
 PACKAGE = Path(pytest_adaptive_eval.__file__).parent
-CORE = {"core", "errors"}
+CORE = {"core", "errors", "inputs"}
 #: What each part may import of the others.
 MAY = {
     "errors": set(),
+    "inputs": set(),
     "core": {"errors"},
     "models": CORE,
     "grading": CORE | {"models"},
@@ -51,6 +52,7 @@ OUTSIDE = {
     "rescore": {"numpy"},
     "config": set(),
     "errors": set(),
+    "inputs": set(),
     "grading": set(),
     "store": set(),
     "reports": set(),

@@ -9,13 +9,10 @@ module.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import mmap
 import os
-import stat
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +26,7 @@ from pytest_adaptive_eval.core.bank import ItemBank, scale_id
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.item import Grader, Item
 from pytest_adaptive_eval.errors import BankError, EstimationError
+from pytest_adaptive_eval.inputs import open_regular, read_regular
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.multimodal import FormatScale
@@ -37,12 +35,15 @@ __all__ = ["SCHEMA_VERSION", "content_hash", "file_hash", "is_bank", "read_bank"
 
 SCHEMA_VERSION = 1
 
-#: Opens a pipe at once, which is refused then, instead of when somebody writes to it.
-_NOT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-
 
 def _edited(path: Path, found: str) -> BankError:
     return BankError(f"{path}: {found}: the texts were edited after calibration; write the bank again")
+
+
+def _unreadable(error: OSError, path: Path) -> BankError:
+    return BankError(
+        f"{error.filename or path}: cannot be read: {error.strerror or error}; check the path and the rights"
+    )
 
 
 class _LazyItems(Sequence[Item]):
@@ -72,10 +73,13 @@ class _LazyItems(Sequence[Item]):
             return [self[j] for j in range(*i.indices(len(self)))]
         i = range(len(self._offsets))[i]
         if self._text is None:
-            if (found := file_hash(self._path)) != self._hash:
-                raise _edited(self._path, f"its hash is {found}, bank.json says {self._hash}")
-            with self._path.open("rb") as file:
-                self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            try:
+                if (found := file_hash(self._path)) != self._hash:
+                    raise _edited(self._path, f"its hash is {found}, bank.json says {self._hash}")
+                with open_regular(self._path, follow=False) as file:
+                    self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except OSError as error:
+                raise _unreadable(error, self._path) from error
         start = int(self._offsets[i])
         line = self._text[start : self._text.find(b"\n", start) + 1]
         where = f"{self._path}:{i + 1}"
@@ -135,17 +139,17 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
     try:
         if path.is_dir():
             return _read_folder(path, (graders, tasks))
-        if path.is_file():
+        if os.path.lexists(path):
             return _read_jsonl(path, (graders, tasks))
     except OSError as error:
-        raise BankError(f"{path}: cannot be read: {error.strerror or error}; check the path and the rights") from error
+        raise _unreadable(error, path) from error
     raise BankError(f"there is no bank at {path}: give a folder NAME.bank or a JSONL file of items")
 
 
 def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
     items: list[Item] = []
     lines: dict[str, int] = {}
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
@@ -174,10 +178,14 @@ def is_bank(path: Path) -> bool:
 
 def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]) -> ItemBank:
     for name in ("bank.json", "params.npz", "items.jsonl"):
-        if not (path / name).is_file():
-            raise BankError(f"{path}: {name} is missing; a bank folder holds bank.json, params.npz and items.jsonl")
+        try:
+            open_regular(path / name, follow=False).close()
+        except FileNotFoundError:
+            raise BankError(
+                f"{path}: {name} is missing; a bank folder holds bank.json, params.npz and items.jsonl"
+            ) from None
     try:
-        about = json.loads((path / "bank.json").read_bytes())
+        about = json.loads(read_regular(path / "bank.json", follow=False))
     except (ValueError, RecursionError) as error:
         raise BankError(f"{path / 'bank.json'}: not JSON ({error}); write the bank again") from None
     if not isinstance(about, dict) or about.get("schema_version") != SCHEMA_VERSION:
@@ -271,9 +279,15 @@ _COLUMNS = {"ids": "S", "discrimination": "f", "intercept": "f", "guess": "f", "
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        # Opened here, since numpy leaves a file open that is no archive.
+        with open_regular(path, follow=False) as stream, np.load(stream, allow_pickle=False) as file:
+            found = {name: file[name] for name in file.files}
+            if others := [name for name, value in found.items() if not isinstance(value, np.ndarray)]:
+                raise ValueError(f"{others[0]!r:.80} is no array")
+            return found
+    except OSError:
+        raise
+    except Exception as error:  # zip, its decompressors and numpy have errors of their own
         raise BankError(f"{path}: not a readable npz of plain arrays ({error}); write the bank again") from None
 
 
@@ -289,9 +303,7 @@ def _read_columns(path: Path) -> dict[str, NDArray[Any]]:
 
 def file_hash(path: Path) -> str:
     """First 16 hex digits of the SHA-256 of a file, read in pieces."""
-    with os.fdopen(os.open(path, os.O_RDONLY | _NOT_WAITING), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
@@ -303,6 +315,6 @@ def content_hash(items: Iterable[Item]) -> str:
         for name, path in zip(item.images, item.image_paths, strict=True):
             try:
                 digest.update(file_hash(Path(path)).encode())
-            except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            except OSError as error:
                 raise BankError(f"item {item.id!r}: its image {name!r} cannot be read: {error}") from None
     return digest.hexdigest()[:16]

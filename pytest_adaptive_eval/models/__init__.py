@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def load_subject(spec: str, **options: Any) -> Subject:
         from pytest_adaptive_eval.models.replay import ReplaySubject
 
         path, name = spec.removeprefix(REPLAY), None
-        if not Path(path).exists() and "#" in path:
+        if "#" in path and find_input(path, [Path()]) is None:
             path, _, name = path.rpartition("#")
         return _load(ReplaySubject.load, spec, (path, name), options)
     if spec.startswith(ENDPOINT):

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_adaptive_eval.errors import CheckpointError
+from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.models.weights import INDEX, check_header, open_clip_weights, read_object, weight_files
 
 __all__ = ["CheckpointInfo", "checkpoint_hash", "preflight", "preflight_open_clip"]
@@ -219,7 +220,7 @@ def _snapshot(repository: Path) -> Path:
     """Find the snapshot of a hub-cache folder that ``main`` points to, or else the only one."""
     reference = repository / "refs" / "main"
     snapshots = sorted(path.name for path in (repository / "snapshots").iterdir() if path.is_dir())
-    commit = reference.read_text(encoding="utf-8").strip() if reference.is_file() else ""
+    commit = read_regular(reference).decode("utf-8", "replace").strip() if reference.is_file() else ""
     if not commit and len(snapshots) == 1:
         commit = snapshots[0]
     if commit not in snapshots:
@@ -244,13 +245,13 @@ def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, .
     for path in entries:
         _contained(path, root, hub)
     weights = {path.name for path in find(root)}
-    names = [path.relative_to(root).as_posix() for path in entries if path.is_file()]
-    parts = [name for name in names if name.endswith(".safetensors") or _PARTS.fullmatch(name.rpartition("/")[2])]
+    parts = {path for path in entries if path.suffix == ".safetensors" or _PARTS.fullmatch(path.name)}
+    parts |= {root / name for name in weights}
     if (root / INDEX).exists():
-        parts.append(INDEX)
-    if missing := weights - set(parts):
-        raise CheckpointError(f"{root / min(missing)} is not a regular file; copy the checkpoint again")
-    return tuple(sorted(set(parts)))
+        parts.add(root / INDEX)
+    if others := sorted(path for path in parts if not path.is_file()):
+        raise CheckpointError(f"{others[0]} is not a regular file; copy the checkpoint again")
+    return tuple(sorted(path.relative_to(root).as_posix() for path in parts))
 
 
 def _contained(path: Path, root: Path, hub: Path | None) -> None:
@@ -315,7 +316,7 @@ class _Digests:
         self.changed = False
         if self.path is not None:
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                known = json.loads(self.path.read_bytes())
+                known = json.loads(read_regular(self.path))
                 self.known = known if isinstance(known, dict) else {}
 
     def of(self, path: Path) -> str:
@@ -329,7 +330,7 @@ class _Digests:
             and re.fullmatch("[0-9a-f]{64}", str(entry.get("sha256")))
         ):
             return str(entry["sha256"])
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         self.known[str(path)] = {"stamp": stamp, "sha256": digest}
         self.changed = True

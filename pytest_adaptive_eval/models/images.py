@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 import warnings
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.inputs import open_regular
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -20,10 +20,6 @@ __all__ = ["MAX_PIXELS", "image_hash", "open_image"]
 MAX_PIXELS = 20_000_000
 
 FORMATS = ("PNG", "JPEG", "WEBP")
-
-FLAGS = os.O_RDONLY
-for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # a pipe put there meanwhile is not waited for
-    FLAGS |= getattr(os, _name, 0)
 
 
 def open_image(path: str, root: str) -> Image:
@@ -53,7 +49,7 @@ def open_image(path: str, root: str) -> Image:
     file = _locate(path, root)
     try:
         # Pillow's own limit only warns at this size; ours is below it and refuses.
-        with os.fdopen(os.open(file, FLAGS), "rb") as stream, warnings.catch_warnings():
+        with open_regular(file, follow=False) as stream, warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(stream, formats=FORMATS) as image:
                 if image.width * image.height > MAX_PIXELS:
@@ -80,7 +76,7 @@ def image_hash(path: str, root: str) -> str:
     """
     file = _locate(path, root)
     try:
-        with os.fdopen(os.open(file, FLAGS), "rb") as stream:
+        with open_regular(file, follow=False) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise BankError(f"image {path!r} cannot be read: {error}; mend its permissions") from error

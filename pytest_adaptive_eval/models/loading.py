@@ -13,7 +13,6 @@ import importlib
 import importlib.metadata
 import importlib.util
 import inspect
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from packaging.requirements import Requirement
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.models.checkpoint import CheckpointInfo
 from pytest_adaptive_eval.models.deadline import within
+from pytest_adaptive_eval.models.weights import read_object
 
 __all__ = ["LOAD_SECONDS", "Loaded", "check_torchvision", "load_checkpoint", "pick_device"]
 
@@ -269,7 +269,7 @@ def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
 def _processor_class(info: CheckpointInfo) -> Any:
     for file in ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json"):
         if file in info.files:
-            name = json.loads((info.folder / file).read_bytes()).get("processor_class")
+            name = read_object(info.folder / file).get("processor_class")
             found = getattr(hf, name, None) if isinstance(name, str) else None
             if inspect.isclass(found) and issubclass(found, hf.ProcessorMixin):
                 return found

@@ -11,18 +11,20 @@ Two formats are read:
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import difflib
-import gzip
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import open_text
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
 
 __all__ = ["ReplaySubject"]
@@ -103,26 +105,23 @@ class ReplaySubject(Subject):
         return Completion("", Status.NOT_RUN, detail=f"no answer of {self.identity.name!r} to {item.id!r} was recorded")
 
 
-def _open(file: Path) -> IO[str]:
-    try:
-        if file.suffix == ".gz":
-            return cast("IO[str]", gzip.open(file, "rt", encoding="utf-8-sig", newline=""))
-        return file.open(encoding="utf-8-sig", newline="")
-    except OSError as error:
-        raise ConfigError(f"recorded answers {str(file)!r} cannot be read: {error}; give the path of a file") from error
-
-
 def _read(file: Path) -> Iterator[str]:
     """Read the lines of a file, of bounded length."""
     number = 0
-    with _open(file) as stream:
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(open_text(file))
+        except OSError as error:
+            raise ConfigError(
+                f"recorded answers {str(file)!r} cannot be read: {error.strerror or error}; give the path of a file"
+            ) from error
         try:
             while line := stream.readline(_LINE):
                 number += 1
                 if len(line) == _LINE:
                     raise ConfigError(f"{file}, line {number}: more than {_LINE} characters; split the file")
                 yield line
-        except (OSError, EOFError, UnicodeDecodeError) as error:
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
             raise ConfigError(f"{file}, after line {number}: {error}; expected UTF-8 text, whole") from error
 
 

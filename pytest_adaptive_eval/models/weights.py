@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pytest_adaptive_eval.errors import CheckpointError
+from pytest_adaptive_eval.inputs import open_regular, read_regular
 
 __all__ = ["check_header", "open_clip_weights", "read_object", "weight_files"]
 
@@ -62,7 +63,7 @@ def read_object(path: Path) -> dict[str, Any]:
     if size > JSON_BYTES:
         raise CheckpointError(f"{path} has {size} bytes, expected at most {JSON_BYTES}; is it the right file?")
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_regular(path))
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is not valid JSON ({error}); save the checkpoint again") from error
     if not isinstance(data, dict):
@@ -151,7 +152,7 @@ def check_header(path: Path) -> None:
         another one, or has another size than its shape and type need.
     """
     size = path.stat().st_size
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         start = stream.read(8)
         length = int.from_bytes(start, "little")
         if len(start) < 8 or length > HEADER_BYTES or 8 + length > size:

@@ -370,7 +370,7 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     def deny(*_, **__):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "open", deny)
+    monkeypatch.setattr(os, "open", deny)
     assert f"{path}: cannot be read: Permission denied" in refused(path)
 
 

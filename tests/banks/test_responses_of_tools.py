@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.banks.responses import inspectlog, read_responses, runs, vlmevalkit
+from pytest_adaptive_eval.banks.responses import files, inspectlog, read_responses, vlmevalkit
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import ResponsesError
 
@@ -297,6 +297,7 @@ def test_damaged_members_are_named(tmp_path):
 
 def test_members_that_claim_too_much_are_not_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(inspectlog, "LIMIT", 1000)
+    monkeypatch.setattr(files, "LIMIT", 1000)
     path = log(tmp_path / "a.eval", header("m"), [summary(i) for i in range(200)])
     assert "summaries.json claims" in refused(path)
     (tmp_path / "a.json").write_text(json.dumps({**header("m"), "samples": [summary(i) for i in range(200)]}))
@@ -597,5 +598,5 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
         path.write_text(json.dumps({**good, "interviews": [{**good["interviews"][0], **change}]}))
         assert part in refused(path)
     assert "no run record; expected" in refused(samples(tmp_path / "x.json", {"a": 1}), format="runs")
-    monkeypatch.setattr(runs, "LIMIT", 10)
+    monkeypatch.setattr(files, "LIMIT", 10)
     assert "at most 10 are read" in refused(path)

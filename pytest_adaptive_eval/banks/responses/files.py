@@ -10,15 +10,28 @@ import zlib
 from array import array
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
 from pytest_adaptive_eval.core.checks import unique_keys
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inputs import open_regular, open_text, read_regular
 
-__all__ = ["LIMIT", "Collected", "choose", "files_of", "head", "json_lines", "lines", "load_json", "named", "score"]
+__all__ = [
+    "LIMIT",
+    "Collected",
+    "choose",
+    "files_of",
+    "head",
+    "json_lines",
+    "lines",
+    "load_file",
+    "load_json",
+    "named",
+    "score",
+]
 
 #: Bytes or characters that are read of one file or archive member, decompressed: what a few hundred bytes of an
 #: archive can claim to be must not fill the memory.
@@ -31,12 +44,6 @@ _LINE = 64_000_000
 _DEPTH = 5
 
 
-def _open(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return cast("IO[str]", gzip.open(path, "rt", encoding="utf-8-sig", newline=""))
-    return path.open(encoding="utf-8-sig", newline="")
-
-
 def lines(path: Path) -> Iterator[str]:
     """Lines of a text file or of a gzipped one, with their ends and without a byte-order mark.
 
@@ -46,7 +53,7 @@ def lines(path: Path) -> Iterator[str]:
         Not UTF-8, a broken archive, or larger than the limits.
     """
     number = size = 0
-    with _open(path) as stream:
+    with open_text(path) as stream:
         try:
             while line := stream.readline(_LINE):
                 number += 1
@@ -69,7 +76,7 @@ def lines(path: Path) -> Iterator[str]:
 
 def head(path: Path, size: int = 65_536) -> str:
     """Give the beginning of a file, for recognising it."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(size).decode("utf-8-sig", "replace")
 
 
@@ -79,6 +86,13 @@ def load_json(text: str | bytes, where: str) -> Any:
         return json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
         raise ResponsesError(f"{where}: not JSON ({error}); copy or write the file anew") from None
+
+
+def load_file(path: Path) -> Any:
+    """Parse a JSON file of a bounded size."""
+    if (size := path.stat().st_size) > LIMIT:
+        raise ResponsesError(f"{path}: {size} bytes, at most {LIMIT} are read; split the file")
+    return load_json(read_regular(path), str(path))
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

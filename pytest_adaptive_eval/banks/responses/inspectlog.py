@@ -14,9 +14,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.responses.files import LIMIT, Collected, choose, files_of, head, load_json, named, score
+from pytest_adaptive_eval.banks.responses.files import (
+    LIMIT,
+    Collected,
+    choose,
+    files_of,
+    head,
+    load_file,
+    load_json,
+    named,
+    score,
+)
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inputs import open_regular
 
 __all__ = ["is_log", "read_inspect"]
 
@@ -83,9 +94,7 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
 
 def _read(path: Path) -> _Log:
     if path.suffix == ".json":
-        if (size := path.stat().st_size) > LIMIT:
-            raise ResponsesError(f"{path}: {size} bytes, at most {LIMIT} are read; write it as .eval")
-        header = load_json(path.read_bytes(), str(path))
+        header = load_file(path)
         samples = header.get("samples") if isinstance(header, dict) else None
     else:
         header, samples = _unpack(path)
@@ -106,12 +115,11 @@ def _read(path: Path) -> _Log:
 
 
 def _unpack(path: Path) -> tuple[Any, Any]:
-    module = _zip_module()
-    try:
-        archive = module.ZipFile(path)
-    except (module.BadZipFile, ValueError, NotImplementedError) as error:
-        raise ResponsesError(f"{path}: not a zip archive, as logs of Inspect are ({error}); copy it anew") from None
-    with archive:
+    with open_regular(path) as file:
+        try:
+            archive = _zip_module().ZipFile(file)
+        except Exception as error:  # a damaged directory of an archive raises more than the module documents
+            raise ResponsesError(f"{path}: not a zip archive, as logs of Inspect are ({error}); copy it anew") from None
         names = set(archive.namelist())
         if "_journal/start.json" in names and not {"header.json", "summaries.json"} <= names:
             raise ResponsesError(

@@ -9,7 +9,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.responses.files import LIMIT, Collected, choose, files_of, head, load_json, named, score
+from pytest_adaptive_eval.banks.responses.files import (
+    Collected,
+    choose,
+    files_of,
+    head,
+    load_file,
+    named,
+    score,
+)
 from pytest_adaptive_eval.core.copies import sources_of
 from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
@@ -27,9 +35,7 @@ def is_record(path: Path) -> bool:
 
 
 def _read(path: Path) -> RunRecord:
-    if (size := path.stat().st_size) > LIMIT:
-        raise ResponsesError(f"{path}: {size} bytes, at most {LIMIT} are read; give the runs apart")
-    data = load_json(path.read_bytes(), str(path))
+    data = load_file(path)
     if not isinstance(data, dict) or "run" not in data:
         raise ResponsesError(f"{path}: no run record; expected a file that --adaptive-eval-record or a run wrote")
     try:

@@ -17,6 +17,7 @@ from typing import Any
 from pytest_adaptive_eval.banks.responses.files import LIMIT, Collected, files_of, lines
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inputs import open_regular
 
 __all__ = ["SUFFIXES", "is_judged", "read_vlmevalkit"]
 
@@ -34,13 +35,13 @@ def _sheet(path: Path, most: int | None) -> list[Sequence[Any]]:
             f"{path}: openpyxl is needed to read it; pip install 'pytest-adaptive-eval[xlsx]', or save it as CSV"
         ) from None
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             size = sum(info.file_size for info in archive.infolist())
         if size > LIMIT:
             raise ResponsesError(f"{path}: {size} bytes unpacked, at most {LIMIT} are read; split the table")
-        with warnings.catch_warnings():
+        with open_regular(path) as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles, which say nothing here
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
             try:
                 return list(islice(book.worksheets[0].iter_rows(values_only=True), most))
             finally:

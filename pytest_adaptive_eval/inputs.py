@@ -1,0 +1,109 @@
+"""Open input files: regular files only, without waiting for a writer.
+
+A path in a bank, a setting or a folder may lead to a named pipe, a device or a
+socket.  Opening a pipe waits for its writer, and a device may never end.  All
+readers of this package open their files here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import io
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+__all__ = ["find_input", "open_regular", "open_text", "read_regular"]
+
+#: The path may become a pipe between the check and the opening; it is then refused instead of waited for.
+_NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
+_NOT_FOLLOWING = getattr(os, "O_NOFOLLOW", 0)
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a symbolic link",
+}
+
+
+def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> io.BufferedReader:
+    """Open a regular file for reading bytes.
+
+    Parameters
+    ----------
+    path : path
+    follow : bool
+        Whether `path` may be a symbolic link to a regular file.
+
+    Raises
+    ------
+    OSError
+        There is no such file, it cannot be read, or it is something else: a folder, a named pipe, a socket, a
+        device, or a symbolic link that may not be followed.
+    """
+
+    def opener(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | _NOT_WAITING | (0 if follow else _NOT_FOLLOWING))
+        try:
+            _check_regular(os.fstat(descriptor).st_mode, path)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    try:
+        # Opening a device can have effects of its own, so the kind is looked up before.
+        _check_regular(Path(path).stat(follow_symlinks=follow).st_mode, path)
+        file = open(path, "rb", opener=opener)  # noqa: SIM115 -- the caller closes it
+        try:
+            file.peek(1)  # what cannot be read is an error of opening, which has the path
+        except OSError as error:
+            file.close()
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        return file
+    except ValueError as error:  # a NUL or a lone surrogate in the path
+        raise OSError(errno.EINVAL, f"no file can have such a path ({error})", os.fspath(path)) from error
+
+
+def read_regular(path: str | os.PathLike[str], *, follow: bool = True) -> bytes:
+    """Read a regular file whole; parameters and errors as of `open_regular`."""
+    with open_regular(path, follow=follow) as file:
+        return file.read()
+
+
+@contextlib.contextmanager
+def open_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """Open a regular file as UTF-8 text, decompressed where its name ends with ``.gz``.
+
+    Line ends are kept, and a byte-order mark is left out.
+
+    Raises
+    ------
+    OSError
+        As `open_regular`.
+    """
+    with (
+        open_regular(path) as raw,
+        gzip.open(raw) if os.fspath(path).endswith(".gz") else contextlib.nullcontext(raw) as data,
+        io.TextIOWrapper(data, encoding="utf-8-sig", newline="") as text,
+    ):
+        yield text
+
+
+def find_input(path: str | os.PathLike[str], folders: Iterable[Path]) -> Path | None:
+    """Return `path` in the first of the folders where something of that name is, else None."""
+    # Path.exists raises where a name is too long or a folder may not be searched.
+    return next((folder / path for folder in folders if os.path.exists(folder / path)), None)  # noqa: PTH110
+
+
+def _check_regular(mode: int, path: str | os.PathLike[str]) -> None:
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+        raise OSError(errno.EINVAL, f"it is {kind}, expected a regular file", os.fspath(path))
