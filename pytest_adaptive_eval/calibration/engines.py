@@ -16,6 +16,7 @@ from pytest_adaptive_eval.calibration.variational import Model, fit_map
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.inputs import open_text
 
 __all__ = ["DIMENSIONS", "ENGINES", "Calibration", "Engine", "Recipe", "read_parameters"]
 
@@ -193,15 +194,14 @@ def read_parameters(path: Path, items: Sequence[str]) -> Calibration:
     ResponsesError
         Not such a file, a value that is no finite number, or an item without parameters.
     """
-    import gzip
     import zlib
 
     found: dict[str, dict[str, float]] = {}
     number = 0
     rows: list[tuple[int, Any]] = []
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file.read(_LARGEST).decode("utf-8-sig").split("\n"), 1):
+        with open_text(path) as file:
+            for number, line in enumerate(file.read(_LARGEST).split("\n"), 1):
                 if line.strip():
                     rows.append((number, json.loads(line)))
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:

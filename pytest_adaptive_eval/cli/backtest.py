@@ -26,6 +26,7 @@ from pytest_adaptive_eval.cli.options import (
 )
 from pytest_adaptive_eval.cli.processes import merged_parts
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
+from pytest_adaptive_eval.inputs import open_text
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.backtest import Backtest, Split
@@ -51,7 +52,7 @@ def _sizes(path: Path, responses: Responses) -> list[float]:
     sizes: dict[str, float] = {}
     line = 1
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_text(path) as file:
             for row in csv.DictReader(file):
                 line += 1
                 value = (row["params"] or "").strip()

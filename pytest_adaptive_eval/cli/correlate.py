@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_adaptive_eval.cli.options import PASSED, screen, spare
 from pytest_adaptive_eval.cli.records import open_history, save, say, which
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import open_text
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.correlation import Measure
@@ -58,7 +59,7 @@ def _reference(path: Path, subjects: set[str]) -> list[Measure]:
     columns: dict[str, dict[str, float]] = {}
     named: set[str] = set()
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_text(path) as file:
             rows = csv.DictReader(file, strict=True)
             heads = [(head or "").strip() for head in rows.fieldnames or ()]
             rows.fieldnames = heads

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import FIXED_FORM, LADDER, POLICIES, Policy
 from pytest_adaptive_eval.core.stopping import repeats
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import find_input
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
@@ -334,9 +335,8 @@ class EvalSpec:
 
     def _bank_path(self, key: str, root: Path) -> Path:
         written = Path(self.data[key]).expanduser()
-        for base in (self.base, root):
-            if (base / written).exists():
-                return base / written
+        if (found := find_input(written, (self.base, root))) is not None:
+            return found
         tried = dict.fromkeys(str(base / written) for base in (self.base, root))
         raise ConfigError(
             f"{self.where}: there is no bank at {' or '.join(tried)}: give a folder NAME.bank or a JSONL file of items"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.config.kept import KeptTexts
 from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.interview.autojudger import AutoJudger
 from pytest_adaptive_eval.interview.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interview.interviewer import Candidate, Choice
@@ -116,7 +117,7 @@ def interviewed(
 def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:
     """A path as it is found; what is no path as it is written."""
     path = Path(spec.removeprefix("local-dir:")).expanduser()
-    found = next((folder / path for folder in folders if spec and (folder / path).exists()), None)
+    found = find_input(path, folders) if spec else None
     if found is not None:
         return str(found)
     if name == "interviewer" and spec and not spec.startswith(ENDPOINT):

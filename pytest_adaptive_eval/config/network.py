@@ -13,6 +13,7 @@ from pytest_adaptive_eval.config.study import Around, Member, Progress, StudyKin
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.core.study import Bounded, StudyCondition, StudyResult
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.models.pool import AgentPool
 from pytest_adaptive_eval.network.declare import read_network
@@ -234,7 +235,7 @@ def _build(spec: StudySpec, settings: Settings, around: Around) -> NetworkPlan:
         written["seed"] = data.get("seed", 0) if settings.seed is None else settings.seed
 
     def bank(path: str) -> ItemBank:
-        place = next((folder / path for folder in around.folders if (folder / path).exists()), None)
+        place = find_input(path, around.folders)
         if place is None:
             raise ConfigError(f"there is no bank at {around.folders[0] / path}: give a folder or a JSONL file of items")
         return around.read(place)

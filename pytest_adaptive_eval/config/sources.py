@@ -13,6 +13,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.item import Grader
 from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.inputs import find_input
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
@@ -101,7 +102,7 @@ def load_model(
     kind = REPLAY if spec.startswith(REPLAY) else ""
     path = spec.removeprefix(kind)
     whole = path.rpartition("#")[0] if kind and "#" in path else path
-    folder = next((f for f in folders if (f / whole).exists() or (f / path).exists()), None)
+    folder = next((f for f in folders if find_input(whole, [f]) or find_input(path, [f])), None)
     found = spec if folder is None else f"{kind}{folder / path}"
     if kind:
         return load_subject(found, **options)
@@ -128,7 +129,7 @@ def check_model(
     """
     from pytest_adaptive_eval.models import ENDPOINT, REPLAY, need_checkpoint_packages
 
-    folder = next((f / spec for f in folders if (f / spec).exists()), Path(spec)).expanduser()
+    folder = (find_input(spec, folders) or Path(spec)).expanduser()
     if spec.startswith((REPLAY, *ENDPOINT)) or not spec or not folder.is_dir():
         return load_model(spec, folders, cache, options)
     need_checkpoint_packages(spec)
@@ -189,7 +190,7 @@ def recorded_banks(
             found[interview.name] = _part(read_bank(given, graders=graders, tasks=tasks), interview)
             continue
         written = str(interview.bank.get("path") or "")
-        place = next((folder / written for folder in folders if written and (folder / written).exists()), None)
+        place = find_input(written, folders) if written else None
         if place is not None:
             try:
                 found[interview.name] = _part(read_bank(place, graders=graders, tasks=tasks), interview)

@@ -13,6 +13,7 @@ from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.core.conditions import KINDS, Condition
 from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import read_regular
 
 __all__ = ["GateSpec", "TomlEval", "TomlFile", "read_toml"]
 
@@ -98,10 +99,12 @@ def read_toml(path: Path) -> TomlFile:
     import tomllib  # only where there is a file to read: it takes as long to load as a small bank
 
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig").replace("\r\n", "\n")
         data = tomllib.loads(text)
-    except (OSError, ValueError) as error:  # of TOML, of UTF-8, or of a number with thousands of digits
-        raise ConfigError(f"{path}: not readable as TOML: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}; check the path and the rights") from None
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, or of a number with thousands of digits
+        raise ConfigError(f"{path}: not readable as TOML: {error}; mend the file") from None
     if unknown := sorted(set(data) - {"eval", "run"}):
         raise ConfigError(f"{path}: unknown table {unknown[0]!r}; evaluations stand under [[eval]]")
     required = _required(data["run"], path) if "run" in data else []

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.models.images import image_hash
 
 __all__ = ["CachedEmbedder", "Encoder"]
@@ -55,7 +55,7 @@ class CachedEmbedder:
         if path.exists():
             try:
                 return _read(path, len(bank))
-            except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            except Exception as error:  # zip, its decompressors and numpy have errors of their own
                 if self._note is not None:
                     self._note(f"{path} is damaged ({error}): its embeddings are made again")
         made = self._encoder.embed(bank)
@@ -84,7 +84,7 @@ def _content(bank: ItemBank, key: str) -> str:
 
 def _read(path: Path, items: int) -> NDArray[np.float32]:
     # Opened here, since numpy leaves a file open that is no archive.
-    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+    with open_regular(path) as stream, np.load(stream, allow_pickle=False) as file:
         found = file["embeddings"]
     if found.dtype != np.float32 or found.ndim != 2 or len(found) != items:
         raise ValueError(f"it holds {found.dtype} of shape {found.shape} for {items} items")

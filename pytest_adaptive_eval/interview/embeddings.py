@@ -15,6 +15,7 @@ from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.clusters import residual_factors
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.interview.embedding_cache import CachedEmbedder, Encoder
 from pytest_adaptive_eval.interview.encoders.reading import unit_rows
 
@@ -180,7 +181,7 @@ def _kind(spec: str) -> str:
     if not (folder / "config.json").is_file():
         return "open_clip"
     try:
-        architectures = json.loads((folder / "config.json").read_bytes())["architectures"]
+        architectures = json.loads(read_regular(folder / "config.json"))["architectures"]
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
         return "hidden"  # whose loader says what is wrong with the folder
     return "hidden" if any("For" in name for name in map(str, architectures or ["For"])) else "sentences"

@@ -12,6 +12,7 @@ import numpy as np
 
 from pytest_adaptive_eval.core.ranking import rank_correlation
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.network.result import NetworkResult
 
 __all__ = ["Label", "SupervisorAgreement", "read_labels", "supervisor_agreement"]
@@ -76,7 +77,7 @@ def read_labels(path: Path) -> list[Label]:
         Names file and line.
     """
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_regular(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: it cannot be read as text ({error}); expected one JSON object a line") from None
     return [_label(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_adaptive_eval.inputs import read_regular
+
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
@@ -67,7 +69,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
     about = path.stat()
     if not stat.S_ISREG(about.st_mode) or about.st_size > _FILE:
         return Thumbnail(sentence="its file is no image of a sensible size")
-    data = path.read_bytes()
+    data = read_regular(path, follow=False)
     try:
         from PIL import Image
     except ImportError:

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.core.drift import Point, Series
 from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.core.rounds import area, area_error, population
 from pytest_adaptive_eval.errors import ConfigError, JournalError
+from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.store.files import make_private
 from pytest_adaptive_eval.store.runs import parse_run, read_run
 
@@ -33,6 +34,8 @@ _INDEX = 2
 _LARGEST = 512 * 2**20
 #: Files looked at in a folder that is no run folder.
 _FILES = 20_000
+#: What the index holds for a file that is no record, so that it is not read again.
+_NO_RECORD = ""
 #: Folders that never hold records.
 _OTHER = {"journal", "index", "node_modules", "__pycache__"}
 
@@ -56,15 +59,37 @@ class _File:
             return None
         if self.member:
             try:
-                with zipfile.ZipFile(self.path) as archive:
+                with open_regular(self.path) as file, zipfile.ZipFile(file) as archive:
                     data = archive.read(self.member)
             except Exception as error:  # each decompressor raises errors of its own
                 raise JournalError(f"{self.key} cannot be unpacked ({error}): copy the archive anew") from error
         else:
-            data = self.path.read_bytes()
+            data = read_regular(self.path)
         if b'"run"' not in data or b'"interviews"' not in data:
             return None
         return parse_run(data, self.key)
+
+
+def _known(index: sqlite3.Connection) -> dict[Any, tuple[Any, ...]]:
+    """Return size, time of change and summary by file; nothing where the index is damaged."""
+    try:
+        return {row[0]: row[1:] for row in index.execute("SELECT file, size, changed, summary FROM run")}
+    except (sqlite3.Error, UnicodeDecodeError):
+        return {}
+
+
+def _recalled(summary: Any) -> RunRecord | None:
+    """Return the record of a summary; None where there is none, or the index that holds it is damaged."""
+    if not isinstance(summary, str) or summary == _NO_RECORD:
+        return None
+    try:
+        return parse_run(summary.encode("utf-8", "replace"), "the index of the history")
+    except JournalError:
+        return None
+
+
+def _unreadable(name: str, error: OSError) -> str:
+    return f"{name} cannot be read: {error.strerror or error}: restore or remove it"
 
 
 class History:
@@ -97,22 +122,24 @@ class History:
         self.runs: list[RunRecord] = []
         files = list(self._find())
         with closing(self._index()) as index:
-            known = {row[0]: row[1:] for row in index.execute("SELECT file, size, changed, summary FROM run")}
+            known = _known(index)
             for file in files:
                 size, changed, summary = known.get(file.key, (None, None, None))
                 if (size, changed) != (file.size, file.changed):
+                    summary = None
+                record = _recalled(summary)
+                if record is None and summary != _NO_RECORD:
                     summary = self._summary(file)
                     if summary is None:
                         continue
                     self._remember(index, file, summary)
-                if summary:
-                    record = RunRecord.from_json(json.loads(summary))
-                    if record.run not in self._files:  # a copy of a record is the same run
-                        self._files[record.run] = file
-                        self.runs.append(record)
+                    record = _recalled(summary)
+                if record is not None and record.run not in self._files:  # a copy of a record is the same run
+                    self._files[record.run] = file
+                    self.runs.append(record)
             gone = set(known) - {file.key for file in files}
-            index.executemany("DELETE FROM run WHERE file = ?", [(key,) for key in gone])
-            with suppress(sqlite3.Error):  # a full disk: the next time reads the records again
+            with suppress(sqlite3.Error):  # a full disk, or a damaged index: the next time reads the records again
+                index.executemany("DELETE FROM run WHERE file = ?", [(key,) for key in gone])
                 index.commit()
         self.runs.sort(key=lambda record: (record.started, record.run))
 
@@ -123,18 +150,14 @@ class History:
                 f"there is no history at {source}: give a folder that --adaptive-eval-dir named, a folder or zip of "
                 "downloaded records, or one record"
             )
-        if source.is_file() and zipfile.is_zipfile(source):
-            changed = source.stat().st_mtime_ns
-            try:
-                with zipfile.ZipFile(source) as archive:
-                    members = archive.infolist()[:_FILES]
-            except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-                raise JournalError(f"{source} is a damaged zip archive ({error}): copy it anew") from error
-            for member in members:
-                if member.filename.endswith(".json"):
-                    yield _File(source, member.filename, member.file_size, changed)
-            return
-        if source.is_file():
+        if not source.is_dir():
+            members = self._members()
+            if members is not None:
+                changed = source.stat().st_mtime_ns
+                for member in members:
+                    if member.filename.endswith(".json"):
+                        yield _File(source, member.filename, member.file_size, changed)
+                return
             if source.suffix != ".json":
                 raise JournalError(f"{source} is neither a record (.json) nor a zip archive of records")
             paths: Iterator[Path] = iter([source])
@@ -143,9 +166,26 @@ class History:
         else:
             paths = _below(source)
         for path in sorted(path for path, _ in zip(paths, range(_FILES), strict=False)):
-            with suppress(OSError):  # gone meanwhile
+            try:
                 about = path.stat()
-                yield _File(path, "", about.st_size, about.st_mtime_ns)
+            except OSError as error:
+                if os.path.lexists(path):  # else it is gone meanwhile
+                    self.unread.append(_unreadable(str(path), error))
+                continue
+            yield _File(path, "", about.st_size, about.st_mtime_ns)
+
+    def _members(self) -> list[zipfile.ZipInfo] | None:
+        """Return what a zip archive holds; None where the source is another file."""
+        try:
+            with open_regular(self.source) as file:
+                if not zipfile.is_zipfile(file):
+                    return None
+                with zipfile.ZipFile(file) as archive:
+                    return archive.infolist()[:_FILES]
+        except OSError as error:
+            raise JournalError(_unreadable(str(self.source), error)) from error
+        except Exception as error:  # a damaged directory of an archive raises more than the module documents
+            raise JournalError(f"{self.source} is a damaged zip archive ({error}): copy it anew") from error
 
     def _index(self) -> sqlite3.Connection:
         """The index beside the runs where it can be written, else one in memory."""
@@ -155,8 +195,10 @@ class History:
                 try:
                     make_private(path.parent)
                     return _opened(str(path))
-                except sqlite3.Error as error:
-                    if _busy(error):  # another process has it, or the folder is read only
+                except (sqlite3.Error, UnicodeDecodeError) as error:  # the second for names of the schema
+                    if isinstance(error, sqlite3.Error) and _busy(
+                        error
+                    ):  # another process has it, or the folder is read only
                         break
                     with suppress(OSError):  # damaged, or of another version: the records have it all
                         path.unlink(missing_ok=True)
@@ -168,14 +210,17 @@ class History:
         """The record without what was asked, as JSON; empty for a file that is no record; None if it cannot be read."""
         try:
             record = file.read()
-        except (JournalError, OSError) as error:
+        except JournalError as error:
             self.unread.append(str(error))
+            return None
+        except OSError as error:
+            self.unread.append(_unreadable(file.key, error))
             return None
         if record is None:
             if file.path.parent.name == "runs":  # where nothing else belongs, so that one is lost
                 self.unread.append(f"{file.key} is no whole record: restore or remove it")
                 return None
-            return ""
+            return _NO_RECORD
         brief = [replace(interview, administrations=[]) for interview in record.interviews]
         studies = [replace(study, account={}) for study in record.studies]
         return json.dumps(replace(record, interviews=brief, studies=studies).to_json())

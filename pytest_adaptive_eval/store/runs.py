@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import JournalError, UsageError
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.store.files import sync_folder
 from pytest_adaptive_eval.store.typed import mistyped
 
@@ -138,7 +139,7 @@ def read_run(path: Path) -> RunRecord:
         The file is missing, damaged, or of another version; the message names it.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise JournalError(f"{path}: cannot read the run record: {error.strerror or error}; check the path") from error
     return parse_run(data, str(path))

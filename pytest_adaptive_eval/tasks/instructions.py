@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 from pytest_adaptive_eval.tasks.rules import COUNTED, DEFINITIONS, FORMAL, Rule, draw_rules, sentences_in, words_in
 
@@ -72,12 +73,17 @@ def read_texts(folder: str | Path) -> dict[str, str]:
         raise ConfigError(f"{folder} holds no texts: files NAME.txt or NAME.md are expected")
     texts = {}
     for path in paths:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_FILE:
-            raise ConfigError(
-                f"{path} is not taken as a text: a plain file of at most {LARGEST_FILE} bytes is expected"
-            )
         try:
-            texts[path.name] = path.read_text(encoding="utf-8")
+            with open_regular(path, follow=False) as file:
+                content = file.read(LARGEST_FILE + 1)
+        except OSError as error:
+            raise ConfigError(
+                f"{path} cannot be read as a text: {error.strerror or error}; replace or remove it"
+            ) from None
+        if len(content) > LARGEST_FILE:
+            raise ConfigError(f"{path} is no text of at most {LARGEST_FILE} bytes; shorten or remove it")
+        try:
+            texts[path.name] = content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ConfigError(f"{path} is no UTF-8 text ({error.reason} at byte {error.start})") from None
     return texts

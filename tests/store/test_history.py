@@ -15,6 +15,7 @@ from climbs import climb, run
 from pytest_adaptive_eval.core.copies import merged
 from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.errors import ConfigError, JournalError
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.store.history import LATEST, History
 from pytest_adaptive_eval.store.runs import write_record, write_run
 
@@ -114,8 +115,8 @@ def test_the_index_spares_reading_and_follows_what_changes(folder: Path, monkeyp
     assert index(folder).is_file()
     assert (folder / "index" / ".gitignore").read_text() == "*\n"
     reads: list[str] = []
-    original = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda self: reads.append(self.name) or original(self))
+    reader = "pytest_adaptive_eval.store.history.read_regular"
+    monkeypatch.setattr(reader, lambda path: reads.append(path.name) or read_regular(path))
     assert days(History(folder)) == ["01", "02", "03", "04", "05"]
     assert reads == []
     write_run(folder, record(6))

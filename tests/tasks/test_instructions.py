@@ -146,7 +146,7 @@ def test_reading_a_folder(tmp_path: Path) -> None:
         read_texts(tmp_path)
     (tmp_path / "d.txt").unlink()
     (tmp_path / "d.txt").symlink_to("/etc/hostname")
-    with pytest.raises(ConfigError, match=r"d\.txt is not taken as a text: a plain file"):
+    with pytest.raises(ConfigError, match=r"d\.txt cannot be read as a text: it is a symbolic link"):
         read_texts(tmp_path)
     with pytest.raises(ConfigError, match=r"holds no texts: files NAME\.txt or NAME\.md are expected"):
         read_texts(tmp_path / "nothing")

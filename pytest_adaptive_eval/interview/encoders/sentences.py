@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.errors import CheckpointError
+from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.interview.encoders.reading import missing, text_of, unit_rows
 from pytest_adaptive_eval.models.checkpoint import CheckpointInfo, preflight
 from pytest_adaptive_eval.models.loading import Loaded, load_checkpoint
@@ -151,7 +152,7 @@ def _modules(root: Path) -> tuple[Path, Pooling]:
     if not path.is_file():
         return root, "mean"
     try:
-        listed = json.loads(path.read_bytes())
+        listed = json.loads(read_regular(path))
         modules = [(str(module["type"]).rpartition(".")[2], str(module["path"])) for module in listed]
     except (ValueError, RecursionError, TypeError, KeyError) as error:
         raise CheckpointError(f"{path} is no list of modules with type and path ({error!r}); save it again") from error
