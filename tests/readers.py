@@ -1,0 +1,313 @@
+"""Every reader of files, each with a sound input, for the tests of unusual and of damaged files."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import struct
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from pytest_adaptive_eval.banks import read_bank, write_bank
+from pytest_adaptive_eval.banks.responses import read_responses
+from pytest_adaptive_eval.banks.responses.formats import read_format_responses
+from pytest_adaptive_eval.baseline import read_baseline
+from pytest_adaptive_eval.calibration.engines import read_parameters
+from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.config.kept import KeptTexts
+from pytest_adaptive_eval.config.toml import read_toml
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.models.checkpoint import preflight, preflight_open_clip
+from pytest_adaptive_eval.models.replay import ReplaySubject
+from pytest_adaptive_eval.network.supervision import read_labels
+from pytest_adaptive_eval.store.history import History
+from pytest_adaptive_eval.store.journal import Journal
+from pytest_adaptive_eval.store.runs import read_run, write_run
+from pytest_adaptive_eval.tasks.instructions import read_texts
+
+__all__ = ["READERS", "Reader"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One way in which a file is read.
+
+    Attributes
+    ----------
+    file : str
+        The file, relative to a folder.
+    prepare : callable
+        Writes sound input into a folder.
+    read : callable
+        Reads what is in the folder. Returns sentences about files that were left out, if there are any.
+    optional : bool
+        The file only saves time: a bad one is as good as none.
+    """
+
+    file: str
+    prepare: Callable[[Path], object]
+    read: Callable[[Path], object]
+    optional: bool = False
+
+
+def _record(run: str = "20310506T000000000Z-00000001", bank: str = "b1") -> RunRecord:
+    interview = InterviewRecord(
+        name="text",
+        nodeid="t.toml::text",
+        subject={"name": "step-1", "checkpoint": "c1"},
+        bank={"name": "x", "content_hash": bank, "scale": "s1"},
+        policy={},
+        asked=3,
+        scored=3,
+        size=3,
+        statuses={"ok": 3},
+        stop="BUDGET",
+        stop_sentence="the budget is spent",
+        theta=[0.1],
+        standard_error=[0.2],
+        accuracy={"estimate": 0.5, "low": 0.4, "high": 0.6},
+        accuracy_model=None,
+        administrations=[Administration(i + 1, f"q-{i}", f"h{i}", text="0", score=1.0) for i in range(3)],
+    )
+    return RunRecord(run, datetime(2031, 5, 6, tzinfo=UTC).isoformat(), exit_status=0, interviews=[interview])
+
+
+def _items() -> list[Item]:
+    return [Item(id=f"q-{i}", prompt=f"{i}?", answer=str(i), category=("sums",)) for i in range(3)]
+
+
+def _write(name: str, content: str | bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def _bank(folder: Path) -> None:
+    write_bank(folder / "x.bank", _items(), discrimination=np.ones(3), intercept=np.zeros(3), subjects=["m1"])
+
+
+def _read_bank(folder: Path) -> None:
+    list(read_bank(folder / "x.bank").items)
+
+
+def _log(folder: Path) -> None:
+    about = {"eval": {"model": "m", "task": "t", "created": "2031-05-06T00:00:00+00:00"}}
+    sample = {"id": "q-0", "epoch": 1, "scores": {"match": {"value": "C"}}}
+    (folder / "log.json").write_text(json.dumps({"version": 2, "status": "success", **about, "samples": [sample]}))
+    with zipfile.ZipFile(folder / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"version": 2, "status": "success", **about}))
+        archive.writestr("summaries.json", json.dumps([sample]))
+
+
+def _workbook(folder: Path) -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in (("index", "prediction", "hit"), (1, "A", 1), (2, "B", 0)):
+        book.active.append(row)
+    book.save(folder / "m_MMBench_judged.xlsx")
+
+
+def _samples(folder: Path) -> None:
+    row = {"doc_id": 0, "doc": {"q": "1"}, "target": "1", "filter": "none", "acc": 1.0, "metrics": ["acc"]}
+    inside = folder / "org__model"
+    inside.mkdir()
+    (inside / "samples_arc_2031-05-06T00-00-00.jsonl").write_text(json.dumps(row) + "\n")
+
+
+def _checkpoint(folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": "llama", "architectures": ["LlamaForCausalLM"]}')
+    for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
+        (folder / name).write_text("{}")
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    (folder / "model-00001-of-00001.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 8)
+    index = {"weight_map": {"w": "model-00001-of-00001.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    (folder / "cache").mkdir()
+    preflight(folder, cache=folder / "cache")
+
+
+def _clip(folder: Path) -> None:
+    (folder / "open_clip_config.json").write_text("{}")
+    header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    (folder / "open_clip_model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 8)
+
+
+def _hub(folder: Path) -> None:
+    inside = folder / "models--org--name" / "snapshots" / "abc"
+    inside.mkdir(parents=True)
+    _checkpoint(inside)
+    (inside.parent / "other").mkdir()  # so that the reference is needed
+    (inside.parents[1] / "refs").mkdir()
+    (inside.parents[1] / "refs" / "main").write_text("abc")
+
+
+def _runs(folder: Path) -> None:
+    write_run(folder, _record())
+    History(folder)
+    write_run(folder, _record("20310507T000000000Z-00000002"))
+
+
+def _bank_and_record(folder: Path) -> None:
+    _bank(folder)
+    record = _record(bank=read_bank(folder / "x.bank").content_hash)
+    (folder / "a.json").write_text(json.dumps(record.to_json()))
+    with zipfile.ZipFile(folder / "runs.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(folder / "a.json", "runs/a.json")
+
+
+def _archive(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "runs.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("runs/a.json", json.dumps(_record().to_json()))
+
+
+def _history(folder: Path) -> list[str]:
+    """Read a history; return what could not be read."""
+    return History(folder).unread
+
+
+def _journal(folder: Path) -> None:
+    (folder / "journal").mkdir()
+    with Journal(folder / "journal" / "a.jsonl") as journal:
+        journal.append("key", {"decision": "q-1"})
+
+
+def _kept(folder: Path) -> None:
+    texts = KeptTexts(folder / "journal" / "a.jsonl", fresh=False)
+    try:
+        texts.get("key")
+    finally:
+        texts.close()
+
+
+def _responses(name: str) -> Callable[[Path], object]:
+    return lambda folder: read_responses(folder / name)
+
+
+def _baseline(name: str) -> Callable[[Path], object]:
+    return lambda folder: read_baseline(name, [folder], read_bank(folder / "x.bank"), "text")
+
+
+def _command(*arguments: str) -> Callable[[Path], object]:
+    """Run the command in the folder: its mistakes of use are written to standard error, which the caller reads."""
+
+    def run(folder: Path) -> None:
+        code = main([argument.replace("{}", str(folder)) for argument in arguments])
+        if code == 4:
+            raise UsageError("said on standard error")
+        if code not in (0, 1):
+            raise AssertionError(f"exit code {code}")
+
+    return run
+
+
+def _with(*prepared: Callable[[Path], object]) -> Callable[[Path], object]:
+    def prepare(folder: Path) -> None:
+        for one in prepared:
+            one(folder)
+
+    return prepare
+
+
+_MATRIX = "subject,q-0,q-1,q-2\nm1,1,0,1\nm2,0,0,1\nm3,1,1,0\nm4,0,1,0\n"
+_PARAMETERS = "".join(json.dumps({"id": f"q-{i}", "difficulty": 0.5}) + "\n" for i in range(3))
+_TOML = '[[eval]]\nname = "text"\nbank = "x.bank"\n\n[[eval.gate]]\nmetric = "accuracy"\nat_least = 0.5\n'
+_ITEMS = "".join(json.dumps(item.to_json()) + "\n" for item in _items())
+_ANSWERS = json.dumps({"id": "q-0", "text": "0"}) + "\n"
+_PYIRT = json.dumps({"subject_id": "m1", "responses": {"q-0": 1, "q-1": 0}}) + "\n"
+_TIDY = "subject,item,format,score\nm1,q-0,text,1\nm1,q-0,image+text,0\n"
+
+READERS = {
+    "items": Reader("items.jsonl", _write("items.jsonl", _ITEMS), lambda f: read_bank(f / "items.jsonl")),
+    "bank.json": Reader("x.bank/bank.json", _bank, _read_bank),
+    "items.jsonl of a bank": Reader("x.bank/items.jsonl", _bank, _read_bank),
+    "params.npz": Reader("x.bank/params.npz", _bank, _read_bank),
+    "csv": Reader("r.csv", _write("r.csv", _MATRIX), _responses("r.csv")),
+    "csv.gz": Reader("r.csv.gz", _write("r.csv.gz", gzip.compress(_MATRIX.encode())), _responses("r.csv.gz")),
+    "families": Reader(
+        "f.csv",
+        _with(_write("f.csv", "subject,family\nm1,a\nm2,a\nm3,b\nm4,b\n"), _write("r.csv", _MATRIX)),
+        lambda f: read_responses(f / "r.csv", families=f / "f.csv"),
+    ),
+    "py-irt": Reader("r.jsonl", _write("r.jsonl", _PYIRT), _responses("r.jsonl")),
+    "formats": Reader("r.csv", _write("r.csv", _TIDY), lambda f: read_format_responses([f / "r.csv"])),
+    "inspect json": Reader("log.json", _log, _responses("log.json")),
+    "inspect eval": Reader("log.eval", _log, _responses("log.eval")),
+    "record as responses": Reader(
+        "a.json", lambda f: (f / "a.json").write_text(json.dumps(_record().to_json())), _responses("a.json")
+    ),
+    "lm-eval": Reader(
+        "org__model/samples_arc_2031-05-06T00-00-00.jsonl",
+        _samples,
+        _responses("org__model/samples_arc_2031-05-06T00-00-00.jsonl"),
+    ),
+    "tsv of judged answers": Reader(
+        "m_MMBench_judged.tsv",
+        _write("m_MMBench_judged.tsv", "index\tprediction\thit\n1\tA\t1\n"),
+        _responses("m_MMBench_judged.tsv"),
+    ),
+    "replay csv": Reader("r.csv", _write("r.csv", _MATRIX), lambda f: ReplaySubject.load(f / "r.csv", "m1")),
+    "replay csv.gz": Reader(
+        "r.csv.gz",
+        _write("r.csv.gz", gzip.compress(_MATRIX.encode())),
+        lambda f: ReplaySubject.load(f / "r.csv.gz", "m1"),
+    ),
+    "replay jsonl": Reader("a.jsonl", _write("a.jsonl", _ANSWERS), lambda f: ReplaySubject.load(f / "a.jsonl")),
+    "baseline answers": Reader("r.csv", _with(_bank, _write("r.csv", _MATRIX)), _baseline("r.csv#m1")),
+    "baseline record": Reader("a.json", _bank_and_record, _baseline("a.json")),
+    "baseline archive": Reader("runs.zip", _bank_and_record, _baseline("runs.zip")),
+    "record": Reader(
+        "a.json", lambda f: (f / "a.json").write_text(json.dumps(_record().to_json())), lambda f: read_run(f / "a.json")
+    ),
+    "history": Reader("runs/20310507T000000000Z-00000002.json", _runs, _history),
+    "history index": Reader("index/history.sqlite", _runs, _history, optional=True),
+    "history archive": Reader("runs.zip", _archive, lambda f: _history(f / "runs.zip")),
+    "journal": Reader("journal/a.jsonl", _journal, lambda f: Journal(f / "journal" / "a.jsonl").close()),
+    "reply cache": Reader("journal/a.jsonl", _journal, _kept),
+    "toml": Reader("a.eval.toml", _write("a.eval.toml", _TOML), lambda f: read_toml(f / "a.eval.toml")),
+    "texts": Reader("a.txt", _write("a.txt", "One sentence. Another one."), read_texts),
+    "labels": Reader(
+        "l.jsonl", _write("l.jsonl", '{"item": "a-1-0", "fault": false}\n'), lambda f: bool(read_labels(f / "l.jsonl"))
+    ),
+    "parameters": Reader(
+        "p.jsonl",
+        _write("p.jsonl", _PARAMETERS),
+        lambda f: read_parameters(f / "p.jsonl", ["q-0", "q-1", "q-2"]),
+    ),
+    "parameters.gz": Reader(
+        "p.jsonl.gz",
+        _write("p.jsonl.gz", gzip.compress(_PARAMETERS.encode())),
+        lambda f: read_parameters(f / "p.jsonl.gz", ["q-0", "q-1", "q-2"]),
+    ),
+    "config.json": Reader("config.json", _checkpoint, preflight),
+    "tokenizer.json": Reader("tokenizer.json", _checkpoint, preflight),
+    "chat template": Reader("chat_template.jinja", _checkpoint, preflight),
+    "generation config": Reader("generation_config.json", _checkpoint, preflight),
+    "weights": Reader("model-00001-of-00001.safetensors", _checkpoint, preflight),
+    "index of weights": Reader("model.safetensors.index.json", _checkpoint, preflight),
+    "hashes of weights": Reader(
+        "cache/checkpoint-hashes.json", _checkpoint, lambda f: preflight(f, cache=f / "cache"), optional=True
+    ),
+    "hub reference": Reader("models--org--name/refs/main", _hub, lambda f: preflight(f / "models--org--name")),
+    "open_clip config": Reader("open_clip_config.json", _clip, preflight_open_clip),
+    "open_clip weights": Reader("open_clip_model.safetensors", _clip, preflight_open_clip),
+    "sizes of a backtest": Reader(
+        "s.csv",
+        _with(_write("s.csv", "models,params,unit\nm1,1,B\nm2,2,B\n"), _write("r.csv", _MATRIX)),
+        _command("backtest", "{}/r.csv", "--stratify", "{}/s.csv", "--splits", "1", "--jobs", "1"),
+    ),
+    "reference of a correlation": Reader(
+        "s.csv",
+        _with(_runs, _write("s.csv", "subject,score\nstep-1,0.5\n")),
+        _command("correlate", "--from", "{}", "--reference", "{}/s.csv"),
+    ),
+}
+if importlib.util.find_spec("openpyxl"):
+    READERS["xlsx"] = Reader("m_MMBench_judged.xlsx", _workbook, _responses("m_MMBench_judged.xlsx"))
