@@ -23,6 +23,7 @@ from pytest_adaptive_eval.plugin.question import PROPERTY
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import Selection
+    from pytest_adaptive_eval.plugin.progress import Progress
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
 
 __all__ = ["ATTACHED", "Account", "relative"]
@@ -45,10 +46,13 @@ class Account:
     Parameters
     ----------
     state : AdaptiveEval
+    progress : Progress
+        Is told how many questions an interview asked.
     """
 
-    def __init__(self, state: AdaptiveEval) -> None:
+    def __init__(self, state: AdaptiveEval, progress: Progress) -> None:
         self.state, self.config, self.settings = state, state.config, state.settings
+        self._progress = progress
         self._started = datetime.now(UTC)
         self.run = RunRecord(
             "",  # named when it is written
@@ -95,10 +99,7 @@ class Account:
         if record := attached.get("interview"):
             interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
             self.run.interviews.append(interview)
-            if self._session is not None:  # questions that will not come, so that progress ends at 100 %
-                budgets = {planned.nodeid: planned.budget for planned in self.state.exchange.planned()}
-                came = len(interview.administrations)
-                self._session.testscollected += came - budgets.get(nodeid, came)
+            self._progress.end(nodeid, len(interview.administrations))
         if study := attached.get("study"):
             self.run.studies.append(study if isinstance(study, StudyRecord) else StudyRecord.from_json(study))
         self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]

@@ -29,6 +29,7 @@ from pytest_adaptive_eval.plugin.fixtures import STATE
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
+from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.study import Study
@@ -138,7 +139,8 @@ def activate(config: pytest.Config) -> None:
     register(Collection(state), "adaptive-eval-collection")
     register(fixtures, "adaptive-eval-fixtures")
     if not state.worker:
-        register(Account(state), "adaptive-eval-account")
+        register(progress := Progress(config, state.exchange), "adaptive-eval-progress")
+        register(Account(state, progress), "adaptive-eval-account")
     if config.pluginmanager.hasplugin("xdist"):
         from pytest_adaptive_eval.plugin.xdist import Distribution
 
@@ -236,12 +238,6 @@ class AdaptiveEval:
         seed = "" if self.settings.seed is None else f", seed {self.settings.seed}"
         folder = relative(self.folder, self.config.rootpath)
         return [f"adaptive-eval: model {model}{seed}, journal and records in {folder}"]
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Count the questions to come, so that progress is true."""
-        session.testscollected += sum(i.evaluation.questions for i in session.items if isinstance(i, Interview))
-        return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

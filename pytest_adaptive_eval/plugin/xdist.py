@@ -26,13 +26,7 @@ class Distribution:
 
     def __init__(self, state: AdaptiveEval) -> None:
         self.state = state
-        self._session: pytest.Session | None = None
-        self._counted = True
         self._told: list[str] = []
-
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Keep the session, whose count of tests is corrected below."""
-        self._session = session
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -46,21 +40,13 @@ class Distribution:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Set the count of tests, as xdist does after this hook, without the questions; say what to expect of gates."""
-        self._counted = False
+        """Say what to expect of gates."""
         reporter = self.state.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and not self._told:
             self._told = self.state.exchange.told()
             for line in self._told:
                 reporter.ensure_newline()
                 reporter.write_line(line)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logstart(self) -> None:
-        """Count the questions to come, so that progress is true."""
-        if not self._counted and self._session is not None:
-            self._counted = True
-            self._session.testscollected += sum(planned.budget for planned in self.state.exchange.planned())
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self) -> None:

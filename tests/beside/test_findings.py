@@ -239,15 +239,38 @@ def test_13_a_shard_promotes_nothing_by_itself(tmp_path: Path, plugin: str, swit
     assert "shard" in seen.output, seen.output
 
 
-@pytest.mark.xfail(reason="pytest-sugar counts collected items and not questions", strict=False)
-def test_14_progress_numbers_stay_below_the_total(tmp_path: Path) -> None:
-    need("pytest-sugar", "pytest-progress", "pytest-xdist", "teamcity-messages")
-    sugar = observe(write_project(tmp_path / "sugar"), ["pytest-sugar"], ["--force-sugar"])
-    percents = [int(number) for number in re.findall(r"(\d+)%[^\w\]]*(?:\x1b|█|▉|▊|▋|▌|▍|▎|▏| |$)", sugar.output)]
-    assert all(number <= 100 for number in percents), sugar.output
-    progress = observe(write_project(tmp_path / "p"), ["pytest-progress", "pytest-xdist"], ["--show-progress"])
-    pairs = re.findall(r"(\d+) of (\d+) completed", progress.output)
-    assert all(int(done) <= int(total) for done, total in pairs), progress.output
-    team = observe(write_project(tmp_path / "t"), ["teamcity-messages"], ["--teamcity"])
-    count = sum(int(number) for number in re.findall(r"testCount count='(\d+)'", team.output))
-    assert count >= team.output.count("[testStarted "), team.output
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize(
+    ("plugin", "switch", "shown"),
+    [
+        ("pytest-sugar", "--force-sugar", r"(\d+)(%) *(?:\x1b\[[\d;]*m)*[█▉▊▋▌▍▎▏]"),
+        ("pytest-progress", "--show-progress", r"(\d+) of (\d+) completed"),
+    ],
+    ids=["sugar", "progress"],
+)
+def test_14_progress_ends_at_the_total_and_never_above(
+    tmp_path: Path, plugin: str, switch: str, shown: str, workers: str
+) -> None:
+    """The second interview ends before its budget is spent."""
+    need(plugin, "pytest-xdist")
+    early = '[[eval]]\nbank = "words.jsonl"\nbudget = 20\n\n[[eval.gate]]\nat_least = 0.1\n'
+    tests = TESTS.partition("def test_both_gate")[0]  # which would have the whole budget asked
+    path = write_project(tmp_path, files={"words.eval.toml": early, "test_small.py": tests})
+    seen = observe(path, [plugin, "pytest-xdist"], [switch, workers])
+    assert seen.exit_code == 0, seen.output
+    assert len(seen.administrations) < 20 + 20, seen.output
+    pairs = [(int(done), 100 if total == "%" else int(total)) for done, total in re.findall(shown, seen.output)]
+    assert len(pairs) >= len(seen.administrations), seen.output
+    assert all(done <= total for done, total in pairs), seen.output
+    assert pairs[-1][0] == pairs[-1][1], seen.output
+
+
+def test_14_teamcity_counts_each_question_when_it_begins(tmp_path: Path) -> None:
+    need("teamcity-messages")
+    seen = observe(write_project(tmp_path), ["teamcity-messages"], ["--teamcity"])
+    counted = started = 0
+    for message, count in re.findall(r"##teamcity\[(testCount|testStarted) (?:.*? count='(\d+)')?", seen.output):
+        counted += int(count or 0)
+        started += message == "testStarted"
+        assert started <= counted, seen.output
+    assert started == counted == len(seen.administrations) + 5, seen.output

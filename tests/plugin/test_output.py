@@ -62,6 +62,26 @@ def test_progress_of_an_interview_that_ends_early(project: Any, fault: str) -> N
     project.run().stdout.re_match_lines([r"test_it.py [+-]*FFFF? +\[100%\]"])
 
 
+@pytest.mark.parametrize("switch", ["-n0", "-n2"])
+def test_reporter_of_another_plugin_counts_the_questions(project: Any, switch: str) -> None:
+    """It keeps the number of tests in the attribute that pytest-sugar and pytest-progress use."""
+    pytest.importorskip("xdist")
+    project.toy(
+        more="""
+def pytest_collection_finish(session):
+    if reporter := session.config.pluginmanager.getplugin("terminalreporter"):
+        reporter.tests_count = len(session.items)
+
+def pytest_xdist_node_collection_finished(node, ids):
+    node.config.pluginmanager.getplugin("terminalreporter").tests_count = len(ids)
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"{terminalreporter.tests_count} of {terminalreporter._session.testscollected} tests")
+"""
+    )
+    project.run(switch).stdout.fnmatch_lines(["32 of 32 tests"])
+
+
 def test_colour(project: Any) -> None:
     text = project.run("--color=yes").stdout.str()
     assert "\x1b[34m-" in text
