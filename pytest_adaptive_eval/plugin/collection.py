@@ -31,7 +31,7 @@ from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Questio
 from pytest_adaptive_eval.plugin.refusals import marker_fault
 from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.study import Study
-from pytest_adaptive_eval.plugin.tomlfile import EvalFile
+from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
 from pytest_adaptive_eval.reports.text import guard
 from pytest_adaptive_eval.store.files import probe
 
@@ -294,6 +294,7 @@ class Collection:
         if self._mistakes:
             refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
 
+        hide_parameters(items)
     def _selection(self, left_out: Sequence[pytest.Item], collected: set[str]) -> Selection:
         """Tell what the run leaves out, and which gates the settings require."""
         functions = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -98,7 +99,8 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCo
         return [(names[0], gate.condition)]
     if (tree := parsed(item.obj)) is None:
         return None
-    known = {**getattr(item.obj, "__globals__", {}), **params, **dict.fromkeys(_local(tree, params))}
+    constants = getattr(inspect.unwrap(item.obj), "__globals__", {})  # a decorator may be of another module
+    known = {**constants, **params, **dict.fromkeys(_local(tree, params))}
     results = _assigned(tree)
     if _handed_on(tree, {name for name, value in results.items() if _subscript(value)}):
         return None

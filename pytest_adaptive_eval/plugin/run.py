@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.config import GateSpec, Settings
+from pytest_adaptive_eval.config import Settings
 from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.record import GateRecord
 from pytest_adaptive_eval.core.study import StudyResult
@@ -33,6 +33,7 @@ from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.study import Study
+from pytest_adaptive_eval.plugin.tomlfile import restore_parameters
 from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, guard
 
 __all__ = ["AdaptiveEval", "activate"]
@@ -247,6 +248,7 @@ class AdaptiveEval:
         outside them: neither waiting nor a whole interview is one test to them.  pytest's own wrapper, which records
         warnings, is `tryfirst` and stays outside this one.
         """
+        restore_parameters(item)
         if isinstance(item, Question) or not self.owns(item):
             return (yield)
         if item.nodeid in self._begun:
@@ -386,12 +388,9 @@ class AdaptiveEval:
             wanted = self.wants.get(item, [])
             name = self._name(wanted[0]) if len(wanted) == 1 else ""
             said.append((name, {"outcome": Outcome.ERROR.value, "interval": None, "notes": [], "sentence": sentence}))
-        path, line, _ = item.reportinfo()
-        gate = item.callspec.params.get("gate") if hasattr(item, "callspec") else None
-        if isinstance(gate, GateSpec):  # several of a TOML file share a function
-            line = gate.line - 1
-        where = relative(path, self.config.rootpath)
-        return [GateRecord(item.name, item.nodeid, name, verdict, where, (line or 0) + 1) for name, verdict in said]
+        where = relative(item.reportinfo()[0], self.config.rootpath)
+        line = (item.location[1] or 0) + 1
+        return [GateRecord(item.name, item.nodeid, name, verdict, where, line) for name, verdict in said]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:

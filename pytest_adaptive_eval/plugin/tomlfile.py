@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,28 @@ from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.question import AskedItem
 
-__all__ = ["EvalFile"]
+__all__ = ["EvalFile", "hide_parameters", "restore_parameters"]
+
+#: Parameters of a test of a TOML file until it runs.
+_PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()
+
+
+def hide_parameters(items: Iterable[pytest.Item]) -> None:
+    """Take the attribute `callspec` from tests of TOML files.
+
+    Editors and other plugins take a test that has it for a parametrized function of a Python file.  VS Code's runner
+    then looks for ".py" in the node id, and finds no test of the whole workspace where one has none.
+    """
+    for item in items:
+        if isinstance(item.parent, EvalFile) and hasattr(item, "callspec"):
+            item.stash[_PARAMETERS] = item.callspec
+            del item.callspec
+
+
+def restore_parameters(item: pytest.Item) -> None:
+    """Give a test back what `hide_parameters` took: pytest sets up fixtures by it."""
+    if _PARAMETERS in item.stash:
+        item.callspec = item.stash[_PARAMETERS]  # type: ignore[attr-defined]  # of functions, as these are
 
 
 def _ask(item: AskedItem, model: Any) -> None:
@@ -93,6 +114,15 @@ class EvalFile(pytest.Module):
     #: Takes the names of required gates.
     require: Callable[[Sequence[str]], None]
 
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Collect evaluations and gates; each gate stands where the file has it."""
+        for node in super().collect():
+            gate = node.callspec.params.get("gate") if hasattr(node, "callspec") else None
+            if isinstance(node, pytest.Item) and isinstance(gate, GateSpec):  # those of one metric share a function
+                path, _, name = node.location
+                node.location = path, gate.line - 1, name
+            yield node
+
     def _getobj(self) -> types.ModuleType:
         module = types.ModuleType(self.path.stem.replace(".", "_"))
         module.__file__ = str(self.path)
@@ -145,6 +175,8 @@ class EvalFile(pytest.Module):
         # pytest reads from the code where a test stands
         function.__code__ = function.__code__.replace(co_filename=str(self.path), co_firstlineno=line)
         function.__module__ = module.__name__
+        # they mean nothing outside this module, where plugins that check types would look for them
+        function.__annotations__ = {}
         setattr(module, name, function)
         self.lines[name] = line
 

@@ -49,6 +49,7 @@ PLUGINS = [
     Plugin("pytest-asyncio"),
     Plugin("pytest-asyncio", "--asyncio-mode=auto", together=False),
     Plugin("pytest-atomic", together=False),
+    Plugin("pytest-beartype-tests", together=False),
     Plugin("pytest-base-url", "--base-url=http://127.0.0.1:1"),
     Plugin("pytest-bdd"),
     Plugin("pytest-benchmark", "--benchmark-disable"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_project import CONFTEST, MODELS, TESTS, missing, observe, run_pytest, write_project
@@ -206,14 +209,122 @@ def test_10_void_interviews_and_gates_stand_once(tmp_path: Path, plugin: str, sw
     assert not re.search(r"\[ *-\d+%\]", seen.output), seen.output
 
 
-@pytest.mark.xfail(reason="items of TOML files carry a callspec, which the VS Code runner cannot read", strict=False)
-def test_11_what_editors_read_of_items(tmp_path: Path) -> None:
-    """VS Code's runner splits the node id of each item that has a `callspec` at ".py"."""
-    hook = "\n\ndef pytest_collection_finish(session):\n    for item in session.items:\n"
-    hook += '        if hasattr(item, "callspec"):\n            _, _ = item.nodeid.rsplit("[", 1)[0].split(".py")\n'
-    path = write_project(tmp_path, files={"conftest.py": CONFTEST.format(answer=MODELS["sound"]) + hook})
-    exit_code, output = run_pytest(path, (), ["--collect-only", "-q"])
+EDITOR_PROJECT = {
+    "words.eval.toml": """[[eval]]
+bank = "words.jsonl"
+budget = 8
+stop = "budget"
+
+[[eval.gate]]
+at_least = 0.3
+
+[[eval.gate]]
+at_least = 0.2
+""",
+    "sub/test_more.py": """import pytest
+
+
+class TestMore:
+    @pytest.mark.adaptive_eval("../sums.jsonl", name="more", budget=4, stop="budget")
+    def test_more(self, item, model):
+        assert item.grade(model.generate(item.prompt))
+
+    def test_more_gate(self, adaptive_eval):
+        assert adaptive_eval["more"].accuracy.at_least(0.1)
+""",
+}
+#: Tests of that project by file, as node ids, with their lines.
+EDITOR_TESTS = {
+    "sub/test_more.py": {"::TestMore::test_more[aeval:sums]": 5, "::TestMore::test_more_gate": 9},
+    "test_small.py": {"::test_sums[aeval:sums]": 5, "::test_sums_gate": 13, "::test_both_gate": 17},
+    "words.eval.toml": {
+        "::words[aeval:words]": 1,
+        "::words-accuracy[at-least-0.3]": 6,
+        "::words-accuracy[at-least-0.2]": 9,
+    },
+}
+
+
+def run_editor(path: Path, model: str, *switches: str) -> tuple[int, str, Any]:
+    """Run the project with a stand-in for an editor's plugin: exit code, output, and what the editor would show."""
+    (path / "sub").mkdir(parents=True)
+    write_project(path, model, files=EDITOR_PROJECT)
+    shown = path / "shown.json"
+    here = str(Path(__file__).parent)
+    arguments = ["-p", "editor_runner", *switches]
+    exit_code, output = run_pytest(path, (), arguments, PYTHONPATH=here, EDITOR_SHOWS=str(shown))
+    return exit_code, output, json.loads(shown.read_text()) if shown.exists() else None
+
+
+def test_11_an_editor_discovers_evaluations_and_gates_where_they_stand(tmp_path: Path) -> None:
+    exit_code, output, shown = run_editor(tmp_path / "p", "sound", "--collect-only", "-q")
     assert exit_code == 0, output
+    root = tmp_path / "p"
+    found = {
+        file: {test.removeprefix(str(root / file)): line for test, (_, line) in shown[str(root / file)].items()}
+        for file in EDITOR_TESTS
+    }
+    assert found == EDITOR_TESTS
+    assert len(shown) == len(EDITOR_TESTS)
+
+
+def test_11_items_of_toml_files_are_no_parametrized_functions_in_any_run(tmp_path: Path) -> None:
+    hook = """
+
+
+def pytest_collection_finish(session):
+    parametrized = [item.nodeid for item in session.items if hasattr(item, "callspec")]
+    assert parametrized == ["test_small.py::test_sums[aeval:sums]"]
+"""
+    path = write_project(tmp_path, files={"conftest.py": CONFTEST.format(answer=MODELS["sound"]) + hook})
+    assert observe(path).exit_code == 0
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+@pytest.mark.parametrize(("model", "exit_code"), [("sound", 0), ("wrong", 1), ("dead", 1)])
+def test_11_an_editor_gets_the_outcome_of_each_test(tmp_path: Path, model: str, exit_code: int, workers: str) -> None:
+    need("pytest-xdist")
+    root = tmp_path / "p"
+    code, output, shown = run_editor(root, model, workers)
+    assert code == exit_code, output
+    if workers == "-n2":  # reports of workers come without the path, which such an editor takes from the item
+        return
+    tests = {f"{root / file}{test}" for file, tests in EDITOR_TESTS.items() for test in tests}
+    assert tests <= shown.keys(), output
+    gates = {shown[test] for test in tests if "aeval:" not in test}
+    assert gates == {"passed" if model == "sound" else "failed"}, output
+
+
+@pytest.mark.parametrize("file", EDITOR_TESTS)
+@pytest.mark.parametrize("number", [0, 1])
+def test_11_an_editor_runs_one_test(tmp_path: Path, file: str, number: int) -> None:
+    root = tmp_path / "p"
+    test = f"{root / file}{list(EDITOR_TESTS[file])[number]}"
+    code, output, shown = run_editor(root, "sound", f"--rootdir={root}", test)
+    assert code == 0, output
+    assert shown[test] == "passed", output
+    others = [f"{root / other}" for other in EDITOR_TESTS if other != file]
+    assert not [one for one in shown if one.startswith(tuple(others))], output
+
+
+@pytest.mark.parametrize(
+    "target", ["", "words.eval.toml::words-accuracy[at-least-0.3]", "test_small.py::test_sums_gate"]
+)
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_11_teamcity_gets_each_test_once(tmp_path: Path, target: str, workers: str) -> None:
+    """The runner of PyCharm and TeamCity (teamcity-messages) begins and ends each test, questions too."""
+    need("teamcity-messages", "pytest-xdist")
+    seen = observe(write_project(tmp_path), ["teamcity-messages"], filter(None, ["--teamcity", workers, target]))
+    assert seen.exit_code == 0, seen.output
+    started, finished = (
+        Counter(re.findall(rf"##teamcity\[{message} .*?name='((?:[^'|]|\|.)*)'", seen.output))
+        for message in ("testStarted", "testFinished")
+    )
+    assert started == finished
+    assert set(started.values()) == {1}
+    assert started.total() == len(seen.administrations) + len({gate for gate, *_ in seen.verdicts}) + len(
+        {name for name, *_ in seen.administrations}
+    )
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n2"])
