@@ -132,7 +132,7 @@ class Account:
             self.run.extra["required"] = required
         absent = self.run.absent_required
         if not planned and not none_ran and not absent and status == pytest.ExitCode.OK:
-            self._found_nothing(session)
+            self._found_nothing(session, exitstatus)
         if nothing or none_ran or not (planned or absent):
             self.state.exchange.close()
             return
@@ -192,12 +192,19 @@ class Account:
             told.append(f"{name}{found}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
         self._complaints.append(f"required gates gave no result, so that nothing is promoted: {', '.join(told)}")
 
-    def _found_nothing(self, session: pytest.Session) -> None:
-        """Do not let a run that was to evaluate, and held no evaluation, pass for one that did."""
-        asked = "--adaptive-eval" in self.config.invocation_params.args
+    def _found_nothing(self, session: pytest.Session, exitstatus: int) -> None:
+        """Fail a run that was to evaluate and had no evaluation, or no test at all.
+
+        A selection of other tests may pass.
+        """
         options = self.config.option
         chosen = options.keyword or options.markexpr or self.state.exchange.selection().chosen or self._replayed
-        if not asked or chosen:
+        if "--adaptive-eval" not in self.config.invocation_params.args:
+            return
+        if chosen:
+            if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # such as with pytest-custom-exit-code
+                self._complaints.append("no test was selected, so that the run does not end with the exit status 0")
+                session.exitstatus = exitstatus
             return
         self._complaints.append(
             "no evaluation was found, so nothing was judged: a marker adaptive_eval, or the file adaptive-eval.toml in "

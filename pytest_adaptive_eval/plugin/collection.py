@@ -28,7 +28,7 @@ from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, crash_line, is_placeholder, question
-from pytest_adaptive_eval.plugin.refusals import marker_fault
+from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
 from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
@@ -284,6 +284,7 @@ class Collection:
             if state.exchange.planned() and not self.config.option.collectonly:
                 interviews = [item for item in items if isinstance(item, Interview)]
                 try:
+                    check_collected(self.config, ours, bool(interviews))
                     for interview in interviews:
                         _ = interview.evaluation.bank.items[0]  # checks the hash of all texts, before any call
                     probe(state.folder)
@@ -293,8 +294,8 @@ class Collection:
                     self.mistake(error)
         if self._mistakes:
             refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
-
         hide_parameters(items)
+
     def _selection(self, left_out: Sequence[pytest.Item], collected: set[str]) -> Selection:
         """Tell what the run leaves out, and which gates the settings require."""
         functions = {

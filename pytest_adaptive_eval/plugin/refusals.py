@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["check_other_plugins", "marker_fault", "plugin_modules"]
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["check_collected", "check_other_plugins", "marker_fault", "plugin_modules"]
 
 
 class _Refused(NamedTuple):
@@ -107,6 +109,36 @@ def check_other_plugins(config: pytest.Config) -> None:
             "--testmon (pytest-testmon) deselects gates whose code is unchanged, although the checkpoint may have "
             "changed, so that they would not judge it: leave it out of a run with --adaptive-eval, or add "
             "--testmon-noselect"
+        )
+
+
+def check_collected(config: pytest.Config, items: Sequence[pytest.Item], interviews: bool) -> None:
+    """Refuse plugins that would end the run with an internal error at one of our tests.
+
+    Parameters
+    ----------
+    config : pytest.Config
+    items : sequence of pytest.Item
+        Interviews, studies and gates that are about to run.
+    interviews : bool
+        Whether questions will be asked, which are made while the tests run.
+
+    Raises
+    ------
+    ConfigError
+        One of them is loaded.
+    """
+    modules = plugin_modules(config)
+    if interviews and "pytest_depends" in modules:
+        raise ConfigError(
+            "pytest-depends ends the run with an internal error at the first question, since it knows only the tests "
+            "that were collected: add -p no:depends to a run with --adaptive-eval"
+        )
+    other = next((item for item in items if item.path.suffix != ".py"), None)
+    if other is not None and "pytest_csv" in modules and getattr(config.option, "csv_path", None):
+        raise ConfigError(
+            f"{other.nodeid}: --csv (pytest-csv) ends the run with an internal error at a test that is in no Python "
+            "file: leave it out of a run with TOML evaluations, and take the run's record or --adaptive-eval-junit=PATH"
         )
 
 

@@ -63,3 +63,19 @@ def test_a_run_with_a_gate_does_not_say_that_nothing_was_judged(project: Any) ->
     result = project.run()
     result.stdout.no_fnmatch_line("*nothing was judged*")
     assert project.record["warnings"] == []
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_a_selection_of_no_test_fails_though_another_plugin_lets_it_pass(lab: Any, workers: str) -> None:
+    pytest.importorskip("xdist")
+    lab.project(
+        more="""
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
+"""
+    )
+    result = lab.run("-k", "nothing", workers)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(["adaptive-eval: no test was selected, so that the run does not end with *"])
