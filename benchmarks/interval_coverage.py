@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.variational import Fit, fit_map
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.inference import design_based
-from pytest_adaptive_eval.core.projection import model_based, project
+from pytest_adaptive_eval.core.projection import model_based
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 
@@ -87,7 +87,7 @@ def main() -> None:
         greedy = Session(bank_of(fitted), POLICIES["estimate"], seed=1, subjects=len(truth))
         while (proposal := greedy.ask()) is not None:
             greedy.tell(np.take_along_axis(responses, proposal.items, axis=1))
-        model = [model_based(float(a), float(e)) for a, e in zip(*project(greedy), strict=True)]
+        model = [model_based(float(a), float(e)) for a, e in zip(*greedy.projection(), strict=True)]
         inside = np.mean([i.low <= t <= i.high for i, t in zip(model, truth, strict=True)])
         print(f"{name.split('_')[0]:5} model-based, policy estimate, 15 %: its 90 % interval covers {inside:.2f}")
 

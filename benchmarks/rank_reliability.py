@@ -35,7 +35,6 @@ from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import Conformal, conformal_scale
 from pytest_adaptive_eval.core.inference import design_based, student_quantile
-from pytest_adaptive_eval.core.projection import project
 from pytest_adaptive_eval.core.ranks import Predictive, above_probability, rank_probability
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.core.session import POLICIES, Session
@@ -52,7 +51,7 @@ Statements = dict[tuple[str, str], list[tuple[str, float, float, int]]]
 
 def predictives(session: Session, table: Conformal, known: NDArray[np.float64]) -> Iterator[dict[str, Predictive]]:
     """Of each subject of an ended session among models of known accuracy, by method."""
-    accuracy, error = project(session)
+    accuracy, error = session.projection()
     scale = conformal_scale(accuracy, error, session.stopped_at, len(session.bank))
     for s in range(session.subjects):
         estimate, standard_error = float(accuracy[s]), float(error[s])

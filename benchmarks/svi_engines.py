@@ -28,7 +28,6 @@ from pytest_adaptive_eval.calibration.variational import fit_map
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.estimation import MAP, PseudoItems
-from pytest_adaptive_eval.core.projection import project
 from pytest_adaptive_eval.core.ranking import ranking_accuracy
 from pytest_adaptive_eval.core.selectors import NearestDifficulty
 from pytest_adaptive_eval.core.session import POLICIES, Policy
@@ -83,7 +82,7 @@ def main() -> None:
         estimator = MAP() if model == "3pl" else PseudoItems()
         nearest = Policy(NearestDifficulty(), 0.0, budget="5%", estimator=estimator)
         ability = replay(bank, nearest, held_out, seed=0).estimate.theta[:, 0]
-        projected = [project(replay(bank, estimate, held_out, seed=s))[0] for s in range(options.interviews)]
+        projected = [replay(bank, estimate, held_out, seed=s).projection()[0] for s in range(options.interviews)]
         ranked = [ranking_accuracy(one, truth) for one in projected]
         rule = "reached" if fit.converged else "step limit"
         print(

@@ -20,7 +20,6 @@ from pytest_adaptive_eval.core.conformal import Conformal, combined, conformal_s
 from pytest_adaptive_eval.core.estimation import PseudoItems
 from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
 from pytest_adaptive_eval.core.interval import Interval
-from pytest_adaptive_eval.core.projection import project
 from pytest_adaptive_eval.core.ranking import rank_correlation, ranking_accuracy
 from pytest_adaptive_eval.core.responses import Responses, counted
 from pytest_adaptive_eval.core.selection import Selector
@@ -446,7 +445,7 @@ def _judge(
     answers = session.answers[1]
     scored = (~np.isnan(answers)).sum(axis=1)
     mean = np.where(scored > 0, np.nansum(answers, axis=1) / np.maximum(scored, 1), 0.5)
-    accuracy, error = project(session) if session.bank.calibrated else (mean, np.zeros(len(mean)))
+    accuracy, error = session.projection() if session.bank.calibrated else (mean, np.zeros(len(mean)))
     score = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
     shown = mean if contender.estimate == "mean" else accuracy
     spread = np.maximum(truth * (1.0 - truth), 1e-12) / asked * np.maximum(1.0 - asked / n, 1e-12)

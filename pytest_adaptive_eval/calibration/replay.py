@@ -13,7 +13,6 @@ from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.calibration.quality import predicted
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import SIDE, Conformal, conformal_scale
-from pytest_adaptive_eval.core.projection import project
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.core.session import Policy, Session
 
@@ -154,7 +153,7 @@ def conformal_tables(
         out, seen = np.empty((2, len(policies), int(ask.sum())))
         for row, policy in enumerate(policies):
             session = replay(fitted, policy, scores[ask], seed=[seed + int(s) for s in np.flatnonzero(ask)])
-            accuracy, error = project(session)
+            accuracy, error = session.projection()
             scale = conformal_scale(accuracy, error, session.stopped_at, n)
             out[row], seen[row] = (truth[ask] - accuracy) / np.maximum(scale, 1e-9), accuracy
         return out, seen

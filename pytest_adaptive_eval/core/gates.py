@@ -18,7 +18,7 @@ from pytest_adaptive_eval.core.inference import hull, mean_of_draws, with_missin
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.judging import judge
 from pytest_adaptive_eval.core.pairing import Baseline
-from pytest_adaptive_eval.core.projection import model_based, project
+from pytest_adaptive_eval.core.projection import model_based
 from pytest_adaptive_eval.core.session import Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.core.verdict import NoVerdict, Verdict
@@ -243,7 +243,7 @@ class SessionResult(NoVerdict):
             ability, doubt = weighted.theta, weighted.standard_error
         projected = None
         if calibrated and len(log):
-            accuracy, error = project(session)
+            accuracy, error = session.projection()
             projected = float(accuracy[0]), float(error[0])
         return cls(
             name=name,

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.estimation import Estimate
 from pytest_adaptive_eval.core.inference import student_quantile
 from pytest_adaptive_eval.core.interval import Interval
-from pytest_adaptive_eval.core.session import Session
 
 __all__ = ["ABILITY_BOUND", "ability_at", "accuracy_at", "expected_accuracy", "model_based", "project"]
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: Abilities are looked for within this many logits of the calibration subjects' mean.
 ABILITY_BOUND = 8.0
@@ -49,8 +50,22 @@ def ability_at(bank: ItemBank, accuracy: float, bound: float = ABILITY_BOUND) ->
     return (low + high) / 2
 
 
-def project(session: Session) -> tuple[Array, Array]:
-    """p-IRT projection of every subject (Maia Polo et al. 2024): scores where asked, predictions elsewhere.
+def project(bank: ItemBank, estimate: Estimate, items: Ints, scores: Array, counts: Ints) -> tuple[Array, Array]:
+    """Return the p-IRT projection of every subject (Maia Polo et al. 2024), and its standard error.
+
+    Administered items count with their scores, all others with their predicted scores.
+
+    Parameters
+    ----------
+    bank : ItemBank
+    estimate : Estimate
+        Abilities of S subjects, with their covariance.
+    items : array of int, shape (S, t)
+        Positions in the bank of the administered items, in order.
+    scores : array, shape (S, t)
+        In [0, 1], NaN where there is none.
+    counts : array of int, shape (S,)
+        How many of a subject's administrations count, from the first.
 
     Returns
     -------
@@ -58,11 +73,9 @@ def project(session: Session) -> tuple[Array, Array]:
         The error is the bank's own account: the ability's and the unasked
         answers', as if the bank were right.
     """
-    bank, t = session.bank, session.asked
-    p = session.predicted
+    p = bank.probability(estimate.theta)
     n = p.shape[1]
-    items, scores = session.answers
-    asked = np.arange(t) < np.where(session.stopped, session.stopped_at, t)[:, None]
+    asked = np.arange(items.shape[1]) < counts[:, None]
     scored = asked & ~np.isnan(scores)
     rest = np.ones(p.shape, dtype=bool)
     rows = np.nonzero(scored)[0]
@@ -73,7 +86,7 @@ def project(session: Session) -> tuple[Array, Array]:
     c = bank.asymptote
     steepness = w if c is None else np.where(rest, (p - c) * (1.0 - p) / (1.0 - c), 0.0)
     slope = steepness @ bank.discrimination
-    variance = (slope[:, None] @ session.estimate.covariance @ slope[:, :, None])[:, 0, 0] + w.sum(axis=1)
+    variance = (slope[:, None] @ estimate.covariance @ slope[:, :, None])[:, 0, 0] + w.sum(axis=1)
     return accuracy, np.sqrt(variance) / n
 
 

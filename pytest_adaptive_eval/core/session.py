@@ -22,6 +22,7 @@ from pytest_adaptive_eval.core.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
 from pytest_adaptive_eval.core.noise import allowed, bound
 from pytest_adaptive_eval.core.pairing import Baseline
+from pytest_adaptive_eval.core.projection import project
 from pytest_adaptive_eval.core.selection import DESIGN, ROOMS, Attentive, Openable, Proposal, Selector, View, propose
 from pytest_adaptive_eval.core.selectors import SELECTORS, Random
 from pytest_adaptive_eval.core.stopping import (
@@ -462,6 +463,11 @@ class Session:
     def answers(self) -> tuple[Ints, Array]:
         """Items asked so far and their scores, NaN where there is none, both of shape (S, asked)."""
         return self._items[:, : self.asked], self._scores[:, : self.asked]
+
+    def projection(self) -> tuple[Array, Array]:
+        """Return every subject's projected accuracy and its standard error, both of shape (S,); see `project`."""
+        counts = np.where(self.stopped, self.stopped_at, self.asked)
+        return project(self.bank, self.estimate, *self.answers, counts)
 
     @property
     def stopped(self) -> NDArray[np.bool_]:

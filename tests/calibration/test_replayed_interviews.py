@@ -11,7 +11,6 @@ from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.calibration.replay import FEWEST_COMMON, conformal_tables, copies, folds, grouped, replay
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.conformal import conformal_scale
-from pytest_adaptive_eval.core.projection import project
 from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.core.selectors import Information, MaximumInformation, Random
 from pytest_adaptive_eval.core.session import POLICIES, Policy
@@ -160,7 +159,7 @@ def test_intervals_cover_new_subjects_whatever_the_bank(planted, policy, misfit)
         [table] = conformal_tables(named(made.scores[:39]), fixed(bank), [policy], bank=bank, seed=seed)
         plain = replace(table, below=0.0, above=0.0)  # without what extrapolation adds
         session = replay(bank, policy, made.scores[39:], seed=[10_000 + s for s in range(100)])
-        accuracy, error = project(session)
+        accuracy, error = session.projection()
         scale = conformal_scale(accuracy, error, session.stopped_at, 60)
         truth = made.scores[39:].mean(axis=1)
         inside = [
@@ -184,7 +183,7 @@ def test_calibration_in_folds_covers_too(planted):
             known, lambda scores, ids=known.items: Recipe("2pl")(scores).bank("b", ids), [policy], bank=bank, seed=seed
         )
         session = replay(bank, policy, made.scores[40:], seed=seed)
-        accuracy, error = project(session)
+        accuracy, error = session.projection()
         scale = conformal_scale(accuracy, error, session.stopped_at, 40)
         for a, s, t in zip(accuracy, scale, made.scores[40:].mean(axis=1), strict=True):
             interval = table.interval(a, s, 0.95)
@@ -215,7 +214,7 @@ def test_errors_are_kept_with_the_projections_they_are_of(planted):
     [table] = conformal_tables(made.responses, fixed(bank), [Policy(Random(), 1.0, budget=8)], bank=bank)
     truth = made.scores.mean(axis=1)
     session = replay(bank, Policy(Random(), 1.0, budget=8), made.scores, seed=list(range(30)))
-    accuracy, error = project(session)
+    accuracy, error = session.projection()
     scaled = (truth - accuracy) / conformal_scale(accuracy, error, session.stopped_at, 40)
     order = scaled.argsort()
     np.testing.assert_allclose(table.errors, scaled[order], atol=1e-9)

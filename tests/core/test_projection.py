@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.projection import expected_accuracy, model_based, project
+from pytest_adaptive_eval.core.projection import expected_accuracy, model_based
 from pytest_adaptive_eval.core.selectors import MaximumInformation
 from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
@@ -31,7 +31,7 @@ def test_asked_items_count_as_answered_and_the_rest_as_predicted():
     log = session.log()
     p = session.predicted[0]
     rest = np.setdiff1d(np.arange(50), log.items)
-    assert project(session)[0][0] == pytest.approx((10 + p[rest].sum()) / 50)
+    assert session.projection()[0][0] == pytest.approx((10 + p[rest].sum()) / 50)
 
 
 def test_a_true_bank_is_projected_within_its_own_interval():
@@ -44,7 +44,7 @@ def test_a_true_bank_is_projected_within_its_own_interval():
     session = Session(bank, POLICIES["estimate"], seed=1, subjects=subjects)
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(truth, proposal.items, axis=1))
-    for s, (accuracy, error) in enumerate(np.stack(project(session), axis=1).tolist()):
+    for s, (accuracy, error) in enumerate(np.stack(session.projection(), axis=1).tolist()):
         interval = model_based(accuracy, error, 0.95)
         assert interval.estimate == accuracy
         inside += interval.low <= truth[s].mean() <= interval.high
@@ -89,11 +89,11 @@ def test_many_subjects_are_projected_as_one_at_a_time(guess, dimensions):
     scores = (rng.random((6, 60)) < 0.6).astype(float)
     scores[rng.random(scores.shape) < 0.1] = np.nan  # asked without a score: predicted
     policy = Policy(budget=20, batch=3)
-    accuracy, error = project(led(Session(bank, policy, seed=range(6), subjects=6), scores))
+    accuracy, error = led(Session(bank, policy, seed=range(6), subjects=6), scores).projection()
     assert accuracy.shape == error.shape == (6,)
     for s in range(6):
         alone = led(Session(bank, policy, seed=s), scores[s : s + 1])
-        got, its_error = project(alone)
+        got, its_error = alone.projection()
         assert accuracy[s] == pytest.approx(got[0], abs=1e-12)
         assert error[s] == pytest.approx(its_error[0], rel=1e-10)
         log = alone.log()
@@ -120,19 +120,19 @@ def test_the_error_is_that_of_the_ability_and_of_the_answers_to_come(guess, dime
     gradient = np.array([(total(theta + h) - total(theta - h)) / 2e-5 for h in step])
     p = session.predicted[0, rest]
     variance = gradient @ session.estimate.covariance[0] @ gradient + (p * (1 - p)).sum()
-    assert project(session)[1][0] == pytest.approx(np.sqrt(variance) / 40, rel=1e-7)
+    assert session.projection()[1][0] == pytest.approx(np.sqrt(variance) / 40, rel=1e-7)
 
 
 def test_when_all_is_asked_the_projection_is_the_accuracy():
     scores = np.random.default_rng(2).random((3, 30)).round(1)
-    accuracy, error = project(led(Session(wide_bank(30), Policy(budget="100%"), subjects=3), scores))
+    accuracy, error = led(Session(wide_bank(30), Policy(budget="100%"), subjects=3), scores).projection()
     np.testing.assert_allclose(accuracy, scores.mean(axis=1), rtol=1e-12)
     np.testing.assert_array_equal(error, 0)
 
 
 def test_before_the_first_answer_the_bank_predicts_all():
     bank = wide_bank(30)
-    accuracy, error = project(Session(bank, Policy(budget=5), subjects=2))
+    accuracy, error = Session(bank, Policy(budget=5), subjects=2).projection()
     np.testing.assert_allclose(accuracy, expected_accuracy(bank, np.zeros((2, 1))), rtol=1e-12)
     assert (error > 0).all()
 
@@ -146,10 +146,10 @@ def test_subjects_that_have_ended_keep_their_projection():
         session.tell(np.take_along_axis(scores, proposal.items, axis=1))
         if session.asked == 3:
             session.end(StopReason.INTERRUPTED, 2)
-        accuracy, error = project(session)
+        accuracy, error = session.projection()
         for s in np.flatnonzero(session.stopped):
             kept.setdefault(int(s), (accuracy[s], error[s]))
     assert len(set(session.stopped_at.tolist())) == 3
-    accuracy, error = project(session)
+    accuracy, error = session.projection()
     for s in range(3):
         assert (accuracy[s], error[s]) == kept[s]
