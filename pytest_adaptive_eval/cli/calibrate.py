@@ -40,7 +40,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.writer import check_place, write_bank
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.engines import read_parameters
-    from pytest_adaptive_eval.core.session import LADDER, POLICIES
+    from pytest_adaptive_eval.core.session import POLICIES
     from pytest_adaptive_eval.core.stopping import resolve_budget
     from pytest_adaptive_eval.reports.calibration import calibration_lines, format_lines
     from pytest_adaptive_eval.reports.text import wrap
@@ -53,9 +53,8 @@ def calibrate_command(options: argparse.Namespace) -> int:
             raise ConfigError(f"-o {error}") from None
         writable("-o", output)
     names = [] if options.policy == "none" else names_of(options, "policy")
-    known = [name for name in POLICIES if name != LADDER]  # a bank has no levels to climb
-    if unknown := [name for name in names if name not in known]:
-        raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(known)}, and none")
+    if unknown := [name for name in names if name not in POLICIES]:
+        raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(POLICIES)}, and none")
     if options.parameters is not None:
         refuse(options, RECIPE, "is for a fit, which --parameters takes the place of")
     recipe = recipe_of(options)

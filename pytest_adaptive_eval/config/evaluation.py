@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.checks import check_count, check_keys
-from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
+from pytest_adaptive_eval.core.climb import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.estimation import ESTIMATORS
 from pytest_adaptive_eval.core.selection import MODES, Selector
 from pytest_adaptive_eval.core.selectors import SELECTORS
-from pytest_adaptive_eval.core.session import FIXED_FORM, LADDER, POLICIES, Policy
+from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Policy
 from pytest_adaptive_eval.core.stopping import repeats
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
@@ -377,15 +377,16 @@ class EvalSpec:
             way = AdaptiveClimb(queries, float(data["width"]), float(bank.report.get("guess", 0.0)))
         else:
             way = Climb(queries, float(data.get("stop_at", 0.0)), data.get("settle", False))
-        return replace(POLICIES[LADDER], selector=way, batch=way.batch)
+        return replace(LADDER_POLICY, selector=way, batch=way.batch)
 
     def _policy(self, settings: Settings, bank: ItemBank, more: Callable[[str], Selector | None]) -> Policy:
         data = self.data
         name = self._policy_name
-        if name not in POLICIES:
-            raise ConfigError(f"{self.where}: policy {name!r} is not known; use {', '.join(POLICIES)}")
         if name == LADDER:
             return self._climb(bank)
+        if name not in POLICIES:
+            known = ", ".join([*POLICIES, LADDER])
+            raise ConfigError(f"{self.where}: policy {name!r} is not known; use {known}")
         policy = POLICIES[name]
         if own := [k for k in _CLIMB_KEYS if k in data]:
             raise ConfigError(f"{self.where}: {own[0]} goes with the policy 'ladder'")

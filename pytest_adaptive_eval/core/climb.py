@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.selection import Attentive, View
+from pytest_adaptive_eval.core.session import Policy
 from pytest_adaptive_eval.core.stopping import Progress, StoppingRule, StopReason
 from pytest_adaptive_eval.errors import ConfigError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.core.ladder import Ladder
     from pytest_adaptive_eval.core.schedule import Schedule
 
-__all__ = ["AdaptiveClimb", "Climb", "by_level", "levelled"]
+__all__ = ["LADDER", "LADDER_POLICY", "AdaptiveClimb", "Climb", "by_level", "levelled"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,6 +35,8 @@ Ints = NDArray[np.int64]
 SETTLING_BATCH = 5
 #: Of the bets that settle a level.
 SETTLING_CONFIDENCE = 0.95
+#: Name of the policy for a bank of levels.
+LADDER = "ladder"
 _NO_LAST = "last_level needs a climb, and width asks where the area profits most: remove width"
 
 
@@ -113,9 +116,9 @@ class Climb:
         scored = scores[~np.isnan(scores)]
         return 1 if scored.sum() > self.stop_at * len(scored) else -1
 
-    def rule(self, cap: int) -> StoppingRule:
+    def stopping_rule(self, count: int) -> StoppingRule:
         """Stop at the first level that is failed, and when the last one is passed."""
-        return _LevelFailed(self, cap)
+        return _LevelFailed(self, count // self.queries)
 
     def check(self, metric: str) -> None:
         """Refuse a metric that this way of asking cannot tell."""
@@ -188,9 +191,9 @@ class AdaptiveClimb:
         """See `selection.Openable`."""
         return _Scheduled(self, len(bank), len(seeds))
 
-    def rule(self, cap: int) -> StoppingRule:
+    def stopping_rule(self, count: int) -> StoppingRule:
         """Stop when the interval is narrow enough."""
-        return _Narrow(self, self.schedule(cap))
+        return _Narrow(self, self.schedule(count // self.queries))
 
     def area(self, ladder: Ladder, confidence: float) -> Interval:
         """See `Schedule.interval`."""
@@ -208,6 +211,10 @@ class AdaptiveClimb:
     def to_json(self) -> Mapping[str, Any]:
         """All settings."""
         return _settings(self)
+
+
+#: The policy for a bank of levels, unless its settings say otherwise.
+LADDER_POLICY = Policy(selector=Climb(), floor=0.0, budget="100%", batch=Climb().batch, stop="level")
 
 
 def levelled(name: str, settings: Mapping[str, Any]) -> Climb | AdaptiveClimb:

@@ -232,7 +232,7 @@ class SessionResult(NoVerdict):
         cls, name: str, session: Session, *, statuses: Mapping[str, int], noise: float | None = None, **more: Any
     ) -> SessionResult:
         """The result of a session's first subject, with the `noise` of its log as measured; `more` as in the class."""
-        calibrated = session.bank.calibrated
+        calibrated, levels = session.bank.calibrated, session.policy.levelled
         log = session.log() if noise is None else replace(session.log(), noise=noise)
         estimate = session.estimate
         ability, doubt = estimate.theta[0], estimate.standard_error[0]
@@ -253,7 +253,7 @@ class SessionResult(NoVerdict):
             standard_error=doubt.tolist() if calibrated else None,
             stop=session.stop[0],
             statuses=dict(statuses),
-            climb=session.policy.levelled,
+            climb=levels if isinstance(levels, Climb | AdaptiveClimb) else None,
             sequential=session.sequential,
             invalid=session.policy.design_based,
             projected=projected,

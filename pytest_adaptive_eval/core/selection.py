@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.design import GATE_FLOOR
+from pytest_adaptive_eval.core.stopping import StoppingRule
 from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "MODES",
     "ROOMS",
     "Attentive",
+    "LevelSelector",
     "Openable",
     "Proposal",
     "Selector",
@@ -206,6 +208,16 @@ class Openable(Selector, Protocol):
 
     def to_json(self) -> Mapping[str, Any]:
         """Everything besides the name that decides which items are asked."""
+
+
+@runtime_checkable
+class LevelSelector(Openable, Protocol):
+    """An `Openable` that asks a bank of levels, `queries` items each, and ends by what it was answered."""
+
+    queries: int
+
+    def stopping_rule(self, count: int) -> StoppingRule:
+        """Return the rule that ends an interview with at most `count` administrations."""
 
 
 @dataclass(frozen=True, slots=True)

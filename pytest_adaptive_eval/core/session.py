@@ -17,13 +17,22 @@ from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim
 from pytest_adaptive_eval.core.checks import check_count
 from pytest_adaptive_eval.core.classification import Cut
-from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.core.estimation import ESTIMATORS, MAP, Estimate, Estimator
 from pytest_adaptive_eval.core.noise import allowed, bound
 from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.projection import project
-from pytest_adaptive_eval.core.selection import DESIGN, ROOMS, Attentive, Openable, Proposal, Selector, View, propose
+from pytest_adaptive_eval.core.selection import (
+    DESIGN,
+    ROOMS,
+    Attentive,
+    LevelSelector,
+    Openable,
+    Proposal,
+    Selector,
+    View,
+    propose,
+)
 from pytest_adaptive_eval.core.selectors import SELECTORS, Random
 from pytest_adaptive_eval.core.stopping import (
     AnyOf,
@@ -37,7 +46,7 @@ from pytest_adaptive_eval.core.stopping import (
 )
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["FIXED_FORM", "LADDER", "POLICIES", "Policy", "Session"]
+__all__ = ["FIXED_FORM", "POLICIES", "Policy", "Session"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,7 +75,7 @@ class Policy:
         ``decision`` ends the interview when every gate is decided, by tests
         that hold at any moment; ``budget`` asks it all, for an interval that
         is narrower because nobody looked before; ``level`` asks a bank of
-        levels, until its selector has enough, see `climb.Climb` and `climb.AdaptiveClimb`.
+        levels, until its selector has enough, see `selection.LevelSelector`.
     """
 
     selector: Selector = SELECTORS["spread"]
@@ -111,10 +120,10 @@ class Policy:
         return ""
 
     @property
-    def levelled(self) -> Climb | AdaptiveClimb | None:
-        """How the levels of a task are asked, where they are climbed."""
-        way = self.selector
-        return way if self.stop == "level" and isinstance(way, Climb | AdaptiveClimb) else None
+    def levelled(self) -> LevelSelector | None:
+        """The selector of levels, where the interview goes level by level."""
+        selector = self.selector
+        return selector if self.stop == "level" and isinstance(selector, LevelSelector) else None
 
     def budget_on(self, bank: ItemBank) -> int:
         """Number of administrations on a bank.
@@ -151,8 +160,8 @@ class Policy:
             rules.insert(0, StandardError(self.standard_error))
         if self.stop == "decision" and (claims or cuts):
             rules.insert(0, Decision(claims, family, cuts))
-        if (way := self.levelled) is not None:
-            rules.insert(0, way.rule(count // way.queries))
+        if (selector := self.levelled) is not None:
+            rules.insert(0, selector.stopping_rule(count))
         return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
 
     def to_json(self) -> dict[str, Any]:
@@ -171,17 +180,14 @@ class Policy:
 
 #: The policy that asks every checkpoint the same items.
 FIXED_FORM = "fixed-form"
-#: The policy that climbs the levels of a generated task.
-LADDER = "ladder"
 
-#: The named policies: ``estimate`` ranks and estimates, one item at a time; ``decide`` feeds gates, and its batches
-#: spare a model seven calls of eight for little: its draws are random, so that each answer steers the next ones less.
-#: ``fixed-form`` draws uniformly, once for all checkpoints; ``ladder`` climbs the levels of a task.
+#: The named policies for a bank: ``estimate`` ranks and estimates, one item at a time; ``decide`` feeds gates, and its
+#: batches spare a model seven calls of eight for little: its draws are random, so that each answer steers the next ones
+#: less.  ``fixed-form`` draws uniformly, once for all checkpoints.
 POLICIES: dict[str, Policy] = {
     "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"]()),
     "decide": Policy(budget="20%", batch=8, stop="decision"),
     FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
-    LADDER: Policy(selector=Climb(), floor=0.0, budget="100%", batch=Climb().batch, stop="level"),
 }
 
 
