@@ -1,6 +1,7 @@
 """Evaluations that are no interview of one subject, as written in TOML: their kinds, their models, their gates.
 
-A kind is a module that offers `StudyKind`: what it may say, what it measures, and how a plan is made of it.
+A kind is a module that offers a `StudyKind`: what it may say, what it measures, and how a plan is made of it.  The
+kinds are registered in `config.studies`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
 
 __all__ = [
-    "STUDIES",
     "Around",
     "Member",
     "Progress",
@@ -139,22 +139,6 @@ class StudyKind(NamedTuple):
     build: Callable[[StudySpec, Settings, Around], StudyPlan]
 
 
-def _peers() -> StudyKind:
-    from pytest_adaptive_eval.config.panel import PEERS
-
-    return PEERS
-
-
-def _network() -> StudyKind:
-    from pytest_adaptive_eval.config.network import NETWORK
-
-    return NETWORK
-
-
-#: Kinds by name; their modules are loaded where one is used.
-STUDIES: Mapping[str, Callable[[], StudyKind]] = {"peers": _peers, "network": _network}
-
-
 @dataclass(frozen=True, slots=True)
 class StudySpec:
     """One study as written by the user.
@@ -166,6 +150,8 @@ class StudySpec:
         File and line, for errors.
     base : Path
         Folder of the file.
+    kind : StudyKind
+        How such a study is made.
 
     Raises
     ------
@@ -176,16 +162,12 @@ class StudySpec:
     data: Mapping[str, Any]
     where: str
     base: Path
+    kind: StudyKind
 
     def __post_init__(self) -> None:
         check_keys(self.data, {**_KEYS, **self.kind.keys}, self.where)
         if "model_options" in self.data and "model" not in self.data:
             raise ConfigError(f"{self.where}: model_options goes with a model, and there is none")
-
-    @property
-    def kind(self) -> StudyKind:
-        """How such a study is made."""
-        return STUDIES[self.data["kind"]]()
 
     @property
     def name(self) -> str:

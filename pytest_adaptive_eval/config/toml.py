@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec
-from pytest_adaptive_eval.config.study import STUDIES, StudySpec, study_gate
+from pytest_adaptive_eval.config.studies import STUDIES, study_spec
+from pytest_adaptive_eval.config.study import StudySpec, study_gate
 from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.core.conditions import KINDS, Condition
 from pytest_adaptive_eval.core.study import StudyCondition
@@ -125,7 +126,7 @@ def read_toml(path: Path) -> TomlFile:
             raise ConfigError(f"{where}: kind {kind!r} is not known; use {', '.join(map(repr, known))}")
         spec: EvalSpec | StudySpec
         if kind in STUDIES:
-            spec = StudySpec(table, where, path.parent)
+            spec = study_spec(table, where, path.parent)
         else:
             check_keys(table, _TOML_KEYS, where)
             if (kind == "ladder") != ("task" in table):

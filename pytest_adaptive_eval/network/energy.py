@@ -17,16 +17,32 @@ nothing where a node before it surely falls short, and else its whole weight.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from pytest_adaptive_eval.core.interval import Interval
 from pytest_adaptive_eval.core.ladder import Levels, area_bounds, difference
 from pytest_adaptive_eval.errors import EstimationError
-from pytest_adaptive_eval.network.result import NetworkResult, NodeResult
+from pytest_adaptive_eval.network.result import NodeResult
 
-__all__ = ["energy", "energy_difference", "may_open"]
+__all__ = ["NetworkScores", "energy", "energy_difference", "may_open"]
 
 METHOD = "by levels and routes"
+
+
+class NetworkScores(Protocol):
+    """What a network's energy is computed from, such as a `result.NetworkResult`."""
+
+    @property
+    def nodes(self) -> Sequence[NodeResult]:
+        """Results of the nodes, in the order in which they were written."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the questions."""
+
+    @property
+    def repetitions(self) -> int:
+        """Rounds of each node."""
 
 
 def may_open(nodes: Sequence[NodeResult], confidence: float) -> Mapping[str, bool]:
@@ -114,7 +130,7 @@ def energy(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval:
     return _joined((_part(node, confidence, possible[node.name]) for node in nodes), 0.0, confidence, METHOD)
 
 
-def energy_difference(candidate: NetworkResult, baseline: NetworkResult, confidence: float = 0.95) -> Interval:
+def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confidence: float = 0.95) -> Interval:
     """The candidate's energy less the baseline's, question by question where both were asked the same.
 
     Raises

@@ -46,7 +46,7 @@ from pytest_adaptive_eval.plugin.recording import costs_of, journaled, noise_not
 from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+    from pytest_adaptive_eval.plugin.state import RunState
 
 __all__ = ["Interview"]
 
@@ -65,7 +65,7 @@ class Interview(Once):
     """The placeholder of one subject and one bank."""
 
     evaluation: Evaluation
-    state: AdaptiveEval
+    state: RunState
     #: What the gates of this run will ask for, as far as it could be read from them.
     planned: list[Condition]
     #: Gates of which that could not be read.

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.models.base import Subject
 from pytest_adaptive_eval.plugin.assertions import grades, scores, tells
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.interview import Interview
+    from pytest_adaptive_eval.plugin.state import QuestionOwner
 
 __all__ = [
     "DETAILS",
@@ -155,7 +155,7 @@ class Question(Once):
 
     asked: AskedItem
     #: The interview and the record of this administration; None when the question is run alone.
-    interview: Interview | None = None
+    interview: QuestionOwner | None = None
     entry: Administration | None = None
     response: Response | None = None
     #: Key of the answer in the journal.
@@ -197,7 +197,7 @@ class Question(Once):
                     self._administer(self.interview)
 
     @contextlib.contextmanager
-    def _once(self, phase: str, interview: Interview) -> Iterator[bool]:
+    def _once(self, phase: str, interview: QuestionOwner) -> Iterator[bool]:
         """Run a phase with the interview's random state; where a plugin runs it again, end as the first time did."""
         if phase in self._begun:
             interview.reruns += 1
@@ -226,7 +226,7 @@ class Question(Once):
             for subject in subjects:
                 subject.sample = 0
 
-    def _administer(self, interview: Interview) -> None:
+    def _administer(self, interview: QuestionOwner) -> None:
         entry = cast(Administration, self.entry)
         start = time.perf_counter()
         try:

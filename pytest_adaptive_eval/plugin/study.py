@@ -18,7 +18,7 @@ from pytest_adaptive_eval.plugin.question import Once
 from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+    from pytest_adaptive_eval.plugin.state import RunState
 
 __all__ = ["Study"]
 
@@ -30,7 +30,7 @@ class Study(Once):
     """A study, and what it found."""
 
     evaluation: StudyPlan
-    state: AdaptiveEval
+    state: RunState
     kind = ""
     record: StudyRecord | None = None
     result: StudyResult | None = None
