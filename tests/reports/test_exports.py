@@ -193,7 +193,7 @@ ODD = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(st.data())
 def test_no_value_breaks_an_export(make: SimpleNamespace, data: st.DataObject) -> None:
     fields = (
