@@ -26,7 +26,7 @@ from pytest_adaptive_eval.models.endpoint import EndpointSubject
 PASSING = tuple(f"http {code}" for code in (408, 425, 429, 502, 503, 504, 529))
 KEY = "sk-test/0123456789+abc="
 #: Seconds, by the status that a fault must end with; the first is waited for.
-DEADLINES = {"timeout": 0.3, "other": 10.0}
+DEADLINES = {"timeout": 0.3, "other": 60.0}
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_a_fault_is_a_status(
     start = time.monotonic()
     with warnings.catch_warnings(record=True, action="always") as warned, pytest.raises(Unscored) as caught:
         subject.complete(Item("a", PROMPT + fault))
-    assert time.monotonic() - start < DEADLINES["timeout"] + 2  # none of the others has to wait for its deadline
+    assert time.monotonic() - start < DEADLINES["other"] / 2  # none of the others has to wait for its deadline
     # A passing fault is tried again until the deadline, which on a busy machine may fall into the last try.
     accepted = {FAULTS[fault][0], *(["timeout"] if fault.startswith(PASSING) else [])}
     assert caught.value.status in accepted, caught.value.detail
@@ -160,8 +160,8 @@ def test_a_refused_connection_is_a_status_at_the_deadline() -> None:
 def test_tls_where_there_is_none(server: FaultyServer) -> None:
     start = time.monotonic()
     with pytest.raises(ConfigError, match="start the server, or mend the address"):
-        EndpointSubject.load(server.url.replace("http:", "https:"), MODEL, timeout=5.0)
-    assert time.monotonic() - start < 4  # and not tried again
+        EndpointSubject.load(server.url.replace("http:", "https:"), MODEL, timeout=60.0)
+    assert time.monotonic() - start < 30  # and not tried again
 
 
 MEASURE = f"""

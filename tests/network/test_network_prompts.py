@@ -58,11 +58,11 @@ def test_anything_is_read_without_a_fault(text: str) -> None:
 
 
 def test_reading_takes_linear_time() -> None:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     for piece in ("question:", "answer\n", "\n****answer", "yes no ", "the correct "):
         prompts.read_question(piece * 50_000)
         prompts.read_fault(piece * 50_000)
-    assert time.perf_counter() - begun < 2
+    assert time.thread_time() - begun < 20  # at quadratic time each text takes minutes
 
 
 def test_an_interviewer_is_told_all_it_needs_and_no_two_requests_are_alike() -> None:

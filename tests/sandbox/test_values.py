@@ -94,10 +94,10 @@ def test_depth_and_size_are_bounded() -> None:
 def test_members_made_to_collide_are_refused_fast(kind: str) -> None:
     same_hash = [f'["int","{i * (2**61 - 1):x}"]' for i in range(100_000)]
     members = [f"[{key},null]" for key in same_hash] if kind == "dict" else same_hash
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(ValueError, match="collide"):
         decode(f'["{kind}",[{",".join(members)}]]')
-    assert time.perf_counter() - start < 10  # 5 000 million comparisons would take minutes
+    assert time.thread_time() - start < 30  # 5 000 million comparisons would take minutes
 
 
 def test_answers_are_as_many_as_calls_and_marked() -> None:
