@@ -20,6 +20,9 @@ ABILITY = Condition("ability", "at_least", -0.5)
 PAIRED = Condition("accuracy", "not_worse_than", 0.02, "old")
 RANK = Condition("accuracy", "rank_within", 3)
 ABOVE = Condition("accuracy", "above", name="u")
+GAIN = Condition("gain", "at_least", 0.1)
+AREA = Condition("auc", "not_worse_than", 0.5, "old")
+PART = Condition("ability.cross", "at_least", 0.3)
 
 
 def make_bank(*, calibrated=True, **more):
@@ -72,6 +75,15 @@ def test_thresholds_out_of_range(change, message):
         (RANK, {"metric": "ability"}, "only accuracy has this condition"),
         (ABOVE, {"name": ""}, "above: expected the name of a subject to compare with"),
         (ABOVE, {"method": "likelihood-ratio"}, "method is"),
+        (ABILITY, {"method": "likelihood-ratio", "confidence": 0.5}, r"decides at a confidence above \.5"),
+        (GAIN, {"value": 1.0}, r"gain\.at_least\(1\.0\): a gain is a difference of accuracies, in \(-1, 1\)"),
+        (GAIN, {"value": -1.0}, "a gain is a difference of accuracies"),
+        (GAIN, {"kind": "above", "name": "u"}, r"gain\.above: only accuracy has this condition"),
+        (AREA, {"value": 0.0}, r"margin is 0\.0, expected a number of levels above 0"),
+        (AREA, {"value": -0.5}, "expected a number of levels above 0"),
+        (AREA, {"name": ""}, "not_worse_than: expected the name of a subject"),
+        (AREA, {"metric": "last_level"}, r"last_level\.not_worse_than: only accuracy has this condition"),
+        (AREA, {"kind": "rank_within"}, r"auc\.rank_within: only accuracy has this condition"),
     ],
 )
 def test_comparisons_out_of_range(condition, change, message):
@@ -85,6 +97,13 @@ def test_what_lies_in_range_is_taken():
     assert replace(ABILITY, value=-30.0).value == -30.0
     assert replace(AT_LEAST, confidence=0.5).confidence == 0.5
     assert replace(ABILITY, method="likelihood-ratio").method == "likelihood-ratio"
+    assert replace(ABILITY, method="likelihood-ratio", confidence=0.51).confidence == 0.51
+    for value in (-0.99, 0, 0.99):
+        assert replace(GAIN, value=value).value == value
+    for value in (0.25, 1, 7.5):  # levels, and no share
+        assert replace(AREA, value=value).value == value
+    assert replace(RANK, value=1).value == 1
+    assert replace(RANK, probability=0.51).probability == 0.51
     assert {AT_LEAST.kind, PAIRED.kind, RANK.kind, ABOVE.kind} == set(KINDS)
 
 
@@ -98,6 +117,8 @@ def test_what_lies_in_range_is_taken():
         (PAIRED, "accuracy-not-worse-than-0.02-old", ">= -.02"),
         (RANK, "accuracy-rank-within-3", "within the first 3"),
         (ABOVE, "accuracy-above-u", "above u"),
+        (AREA, "auc-not-worse-than-0.5-old", ">= -.50"),
+        (PART, "ability.cross-at-least-0.3", ">= .30"),
     ],
 )
 def test_how_it_reads(condition, label, requirement):
@@ -108,6 +129,36 @@ def test_which_are_decided_by_bets():
     assert [c.by_draws for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE)] == [True, True, True, False, False]
     assert not replace(ABILITY, method="likelihood-ratio").by_draws
     assert [c.by_rank for c in (AT_LEAST, ABILITY, PAIRED, RANK, ABOVE)] == [False, False, False, True, True]
+
+
+def test_kind_of_decision_by_metric():
+    last = Condition("last_level", "at_least", 3)
+    assert [c.by_level for c in (AT_LEAST, PART, GAIN, AREA, last)] == [False, False, False, True, True]
+    assert [c.by_draws for c in (PART, GAIN, AREA, last)] == [False, True, False, False]
+    assert [c.whole for c in (AT_LEAST, GAIN, AREA, RANK, ABOVE, PART)] == [False, False, False, True, True, True]
+    assert [c.part for c in (AT_LEAST, ABILITY, PART)] == ["", "", "cross"]
+    assert [c.denials(make_bank()) for c in (AT_LEAST, PAIRED, AREA, RANK, ABOVE)] == [1, 1, 1, 0, 0]
+
+
+def test_quantity_names_metric_part_and_baseline():
+    assert AT_LEAST.quantity == RANK.quantity == "accuracy"
+    assert Condition("last_level", "at_least", 3).quantity == "last level"
+    assert PAIRED.quantity == "accuracy less that of old"
+    assert PART.quantity == "cross ability"
+
+
+def test_levels_need_a_climb_and_parts_a_bank_that_has_them():
+    bank = make_bank()
+    AREA.check(bank, climbed=True)
+    with pytest.raises(ConfigError, match="auc is of a task that is climbed"):
+        AREA.check(bank)
+    with pytest.raises(ConfigError, match=r"the bank 'b' has no part of ability 'cross'; it has none: set formats"):
+        PART.check(bank)
+
+
+def test_abilities_up_to_the_bound_are_judged():
+    for value in (-8.0, 8.0):
+        replace(ABILITY, value=value).check(make_bank())
 
 
 def test_banks_on_which_it_means_nothing():
@@ -147,4 +198,5 @@ def test_it_survives_the_record(condition):
     data = condition.to_json()
     assert Condition(**data) == condition
     assert "method" not in data
+    assert ("value" in data) == (condition.kind != "above")
     assert ("on_inconclusive" in data) == (condition.on_inconclusive != "fail")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit, logit
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim, decide
@@ -60,6 +61,8 @@ def test_a_baseline_is_complete_or_was_drawn():
     scores = (np.arange(30) % 3 > 0).astype(float)
     whole = Baseline("old", scores)
     assert (whole.complete, whole.draws) == (True, 30)
+    assert not whole.twins
+    assert not whole.climbed
     part = recorded(bank, scores, Policy(budget=12))
     assert (part.complete, part.draws) == (False, 12)
     all_asked = recorded(bank, scores, Policy(budget="100%"))
@@ -67,8 +70,8 @@ def test_a_baseline_is_complete_or_was_drawn():
 
 
 def test_some_answers_of_which_nobody_knows_how_they_came_are_no_baseline():
-    scores = np.array([1.0, NAN, 0.0, NAN])
-    with pytest.raises(BaselineError, match="'old' has scores on 2 of 4 items that were not drawn at random"):
+    scores = np.array([1.0, NAN, 0.0, 1.0])
+    with pytest.raises(BaselineError, match="'old' has scores on 3 of 4 items that were not drawn at random"):
         Baseline("old", scores)
     with pytest.raises(BaselineError, match="or by the policy 'decide'"):
         recorded(make_bank(30), np.ones(30), Policy(MaximumInformation(), floor=0.0, budget=5))
@@ -79,6 +82,7 @@ def test_predictions_by_hand():
     baseline = Baseline("old", np.array([1.0, 1.0, 1.0, 0.0, 0.0]))
     even = np.ones((1, 5))
     guess = FLIPS
+    assert guess == 0.05
     first = baseline.predicted(even, NONE.astype(int), NONE)
     np.testing.assert_allclose(first, [[1 - guess] * 3 + [guess] * 2])
     # a right answer became a wrong one, and one has no score: only right answers are expected to flip more
@@ -93,6 +97,27 @@ def test_predictions_by_hand():
     # nothing is ever sure
     sure = baseline.predicted(even * 1e-9, np.array([[0, 3]]), np.array([[1.0, 0.0]]))
     np.testing.assert_allclose(sure, [[1 - RAREST] * 3 + [RAREST] * 2])
+
+
+def test_bank_predictions_move_towards_the_baseline_by_agreement():
+    scores, none = np.array([1.0, 0.0, 0.5]), np.empty((0, 3))
+    model = np.array([[0.6, 0.6, 0.3]])
+    baseline = Baseline("old", scores)
+    moved = np.array([expit(logit(model[0]) + agreement * (2 * scores - 1)) for agreement in (0, 1, 2, 3, 4)])
+    before = baseline.predicted(none, NONE.astype(int), NONE, model)
+    np.testing.assert_allclose(before, moved.mean(axis=0)[None])  # no answer yet: all count alike
+    likelihood = moved[:, 0] * (1 - moved[:, 1])  # as the baseline on both; the third has no score
+    after = baseline.predicted(none, np.array([[0, 1, 2]]), np.array([[1.0, 0.0, NAN]]), model)
+    np.testing.assert_allclose(after, (likelihood @ moved / likelihood.sum())[None])
+    differing = baseline.predicted(none, np.array([[0]]), np.array([[0.0]]), model)
+    np.testing.assert_allclose(differing, ((1 - moved[:, 0]) @ moved / (1 - moved[:, 0]).sum())[None])
+
+
+def test_bank_predictions_are_never_certain():
+    sure = Baseline("old", np.array([1.0, 0.0])).predicted(
+        np.empty((0, 2)), NONE.astype(int), NONE, np.array([[1.0, 0.0]])
+    )
+    np.testing.assert_allclose(sure, [[1 - RAREST, RAREST]])
 
 
 def test_candidates_are_predicted_each_from_its_own_answers():

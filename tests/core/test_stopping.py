@@ -20,6 +20,7 @@ from pytest_adaptive_eval.core.stopping import (
     StandardError,
     StoppingRule,
     StopReason,
+    repeats,
     resolve_budget,
 )
 from pytest_adaptive_eval.errors import ConfigError
@@ -70,6 +71,21 @@ def test_refused_budgets(budget: object, message: str) -> None:
     assert message in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("repeat", "asked", "count"),
+    [(20, 50, 20), (0, 50, 0), (20, 5, 5), ("20", 5, 5), (" 3 ", 5, 3), ("10%", 50, 5), ("10%", 0, 0), (3, 0, 0)],
+)
+def test_repeats_are_a_count_up_to_all_or_a_share(repeat: int | str, asked: int, count: int) -> None:
+    assert repeats(repeat, asked) == count
+
+
+@pytest.mark.parametrize("repeat", [True, -1, 0.1, "101%", "some"])
+def test_refused_repeats_name_the_value(repeat: object) -> None:
+    with pytest.raises(ConfigError, match="expected a count such as 20") as raised:
+        repeats(repeat, 10)  # type: ignore[arg-type]
+    assert f"repeat is {repeat!r}," in str(raised.value)
+
+
 @given(st.integers(1, 100), st.integers(1, 10_000))
 def test_a_share_lies_within_half_an_item(share: int, items: int) -> None:
     count = resolve_budget(f"{share}%", items)
@@ -95,6 +111,13 @@ def test_rules() -> None:
     assert rule.check(progress[5]) == [StopReason.PRECISION, StopReason.BUDGET, StopReason.PRECISION]
     assert StandardError(9.0).check(progress[0]) == [None] * 3  # a wide target does not stop before the first answer
     assert Budget(5).check(progress[4]) == [None] * 3
+
+
+def test_a_standard_error_that_equals_its_target_stops() -> None:
+    estimate = Estimate(np.zeros((1, 1)), np.full((1, 1, 1), 0.25), np.ones(1, dtype=bool))
+    for target, reason in ((0.5, StopReason.PRECISION), (0.49, None)):
+        progress = Progress(1, estimate, partial(uniform_logs, np.zeros((1, 1)), 100))
+        assert StandardError(target).check(progress) == [reason]
 
 
 def test_a_decision_waits_for_every_claim() -> None:
