@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_adaptive_eval.core.item import GRADED_CHARACTERS, GRADERS, Item, Response, Status
+from pytest_adaptive_eval.core.item import GRADED_CHARACTERS, GRADERS, Item, Response, Status, unmarked
 from pytest_adaptive_eval.errors import BankError
 
 COLOURS = ("red", "blue", "dark green", "Yellow.")
@@ -169,6 +169,18 @@ def test_contains() -> None:
 def test_graders_read_the_beginning_of_an_endless_answer() -> None:
     assert grade("contains", "end", "x" * (GRADED_CHARACTERS - 3) + "end") == 1
     assert grade("contains", "end", "x" * GRADED_CHARACTERS + "end") == 0
+
+
+def test_answers_are_readable_by_the_part_that_is_graded() -> None:
+    assert Item("i").readable(" " * (GRADED_CHARACTERS - 1) + "x")
+    assert not Item("i").readable(" " * GRADED_CHARACTERS + "x")
+    numeric = Item("i", answer="7", grader="numeric")
+    assert numeric.readable("x" * (GRADED_CHARACTERS - 1) + "7")
+    assert not numeric.readable("x" * GRADED_CHARACTERS + "7")
+
+
+def test_unmarked_prompt_keeps_values_without_marks_and_names() -> None:
+    assert unmarked("take <20> of <rate=-3.50>, if a < b > c") == "take 20 of -3.50, if a < b > c"
 
 
 def test_own_grader_and_what_it_may_give() -> None:

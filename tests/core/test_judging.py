@@ -135,6 +135,17 @@ def test_the_likelihood_decides_sooner_and_says_what_it_rests_on():
     assert asked[by_likelihood] < 0.9 * asked[by_draws]
 
 
+def test_the_likelihood_shows_the_ability_with_a_normal_interval_of_its_standard_error():
+    good = bank()
+    condition = Condition("ability", "at_least", 0.0, confidence=0.9, method="likelihood-ratio")
+    result = interview(good, answers(good, 1.2, 1), planned=[condition])
+    shown = result.judge(condition).interval
+    half = 1.2815515655446004 * result.standard_error[0]
+    assert shown.estimate == result.theta[0]
+    assert (shown.low, shown.high) == pytest.approx((result.theta[0] - half, result.theta[0] + half))
+    assert (shown.confidence, shown.method) == (0.9, "likelihood ratio")
+
+
 def test_the_likelihood_gives_way_to_the_draws_where_the_bank_is_off():
     good = bank()
     rng = np.random.default_rng(2)

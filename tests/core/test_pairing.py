@@ -233,6 +233,7 @@ def test_against_some_items_the_claim_is_about_differences():
     assert isinstance(claim, PairedClaim)
     # all the same would be 1 / 2 on each of 20 items
     assert claim.total == pytest.approx(20 * (1 - 0.1) / 2)
+    assert (claim.confidence, claim.unit, claim.distances, claim.rare) == (0.9, 0.05, (1.5, 3.0), True)
     log = replace(baseline.log, scores=np.array([0.0, NAN, 1.0]))
     view = claim.view(log)
     np.testing.assert_array_equal(view.scores, [0.0, NAN, 0.5])
@@ -266,6 +267,21 @@ def test_differences_lie_in_the_range_of_scores(pairs):
     reach = 0.5 / log.propensities
     assert (view.down >= reach - 1e-9).all()
     assert (view.up >= reach - 1e-9).all()
+
+
+def test_a_difference_is_bounded_by_the_score_of_the_baseline():
+    bank = make_bank(20)
+    baseline = recorded(bank, np.full(20, 0.4), Policy(budget=3))
+    log = replace(baseline.log, scores=np.array([0.0, NAN, 1.0]), noise=0.2)
+    view = PairedClaim.of(baseline, 0.1, 0.9).view(log)
+    np.testing.assert_allclose(view.low, [0.3] * 3)
+    np.testing.assert_allclose(view.high, [0.8] * 3)
+    np.testing.assert_allclose(view.scores, [0.3, NAN, 0.8])
+    assert view.noise == pytest.approx(0.05)  # of half a difference
+
+
+def test_the_assumed_distance_is_never_below_a_thousandth_of_the_bank():
+    assert PairedClaim.of(Baseline("old", np.ones(4)), 1e-9, 0.9).unit == 1e-3
 
 
 def test_what_a_baseline_could_not_answer_may_have_been_anything():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.answers import by_choice, by_letters, by_number, by_pattern
+from pytest_adaptive_eval.tasks.answers import by_choice, by_letters, by_number, by_pattern, last_line, shortened
 from pytest_adaptive_eval.tasks.numbers import by_values
 from pytest_adaptive_eval.tasks.scrambled import by_restoration
 from pytest_adaptive_eval.tasks.strings import FIELD
@@ -68,6 +68,25 @@ def test_what_the_question_gives_is_no_answer() -> None:
     assert judge("The field right after T6Z is H2G.", None).score == 1.0
     assert judge("T6Z", None).why == "no answer in 'T6Z'"
     assert judge("L7K or H2G", None).why == "several answers, and none is said to be meant: 'L7K, H2G'"
+
+
+@pytest.mark.parametrize("answer", ["H2G", " h2g. "])
+def test_the_expected_answer_alone_is_right_though_nothing_is_found_in_it(answer: str) -> None:
+    mark = by_pattern("H2G", "x{5}")(answer, None)
+    assert mark.score == 1.0
+    assert not mark.why
+
+
+def test_the_last_line_is_the_last_that_is_not_blank() -> None:
+    assert last_line("one\ntwo\n \n\n") == "two"
+    assert last_line(" \n") == ""
+
+
+def test_quoted_texts_are_one_line_of_at_most_the_length() -> None:
+    assert shortened("a\n b", 3) == "'a b'"
+    assert shortened("abcdefgh", 8) == "'abcdefgh'"
+    assert shortened("abcdefghi", 8) == "'abcde...'"
+    assert len(shortened("x" * 99)) == 62  # 60 and the quotation marks
 
 
 def test_numbers_and_their_refusal() -> None:
