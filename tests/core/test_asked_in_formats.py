@@ -197,6 +197,40 @@ class TestGates:
         assert verdict.outcome is Outcome.INCONCLUSIVE
         assert "4 answers of the 40 that abilities in parts take" in verdict.sentence
 
+    def test_ten_answers_for_each_part_are_enough(self):
+        few, enough = (interviewed(np.zeros(4), budget=n).ability["cross"].at_least(0.0) for n in (39, 40))
+        assert few.outcome is Outcome.INCONCLUSIVE
+        assert few.interval is None
+        assert "39 answers of the 40" in few.sentence
+        assert enough.interval is not None
+        assert "that abilities in parts take" not in enough.sentence
+
+    def test_an_uncertain_part_is_said_first(self):
+        result = interviewed(np.zeros(4))
+        for error, said in ((0.95, True), (0.9, False)):
+            notes = dataclasses.replace(result, standard_error=[error] * 4).ability["cross"].at_least(0.0).notes
+            assert notes[0].startswith("the answers say next to nothing of this part") == said
+            assert any("standard deviations of the bank's subjects" in note for note in notes)
+
+    def test_the_ability_shown_lies_in_its_interval(self):
+        result = interviewed(np.zeros(4))
+        shown = result.ability["image"].at_least(0.0).interval
+        middle = (shown.low + shown.high) / 2
+        for theta, estimate in ((-9.0, shown.low), (middle, middle), (9.0, shown.high)):
+            moved = dataclasses.replace(result, theta=[theta] * 4).ability["image"].at_least(0.0).interval
+            assert (moved.low, moved.estimate, moved.high) == (shown.low, estimate, shown.high)
+
+    def test_denials_of_a_part_are_corrected_for_the_gates_of_the_run_and_grants_are_not(self):
+        result = interviewed(np.zeros(4))
+        shown = result.ability["image"].at_least(0.0).interval
+        for family, denied in ((0, Outcome.FAIL), (1, Outcome.FAIL), (50, Outcome.INCONCLUSIVE)):
+            metric = dataclasses.replace(result, family=family).ability["image"]
+            assert metric.at_least(shown.low).outcome is Outcome.PASS
+            assert metric.at_least(shown.low + 1e-6).outcome is Outcome.INCONCLUSIVE
+            assert metric.at_least(shown.high).outcome is Outcome.INCONCLUSIVE
+            assert metric.at_least(shown.high + 1e-6).outcome is denied
+            assert metric.at_least(shown.high + 9.0).outcome is Outcome.FAIL
+
     def test_misses_of_what_all_answers_give_are_as_rare_as_stated_though_the_model_is_wrong(self):
         """Half of the items are answered at random, which the bank does not know."""
         miss = np.zeros((2, 4))

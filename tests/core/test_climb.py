@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb, by_level, leve
 from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.ladder import Ladder
+from pytest_adaptive_eval.core.pairing import Baseline
 from pytest_adaptive_eval.core.selection import Openable
 from pytest_adaptive_eval.core.session import Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.core.verdict import Outcome
+from pytest_adaptive_eval.errors import BaselineError, ConfigError
 
 NAN = np.nan
 
@@ -79,6 +82,33 @@ def test_settled_levels_are_left_early() -> None:
     assert found.last_level.at_least(3)
     with pytest.raises(ConfigError, match="auc needs all questions of each level, and settle leaves some out"):
         found.auc.at_least(1.0)
+
+
+def test_denials_of_an_area_are_corrected_for_the_gates_of_the_run_and_grants_are_not() -> None:
+    found = result(interview(Climb(20), [1.0, 0.7, 0.5, 0.2, 0.0], 2))
+    shown = found.climb.area(found.ladder, 0.95)  # type: ignore[union-attr, arg-type]
+    for family, denied in ((0, Outcome.FAIL), (1, Outcome.FAIL), (50, Outcome.INCONCLUSIVE)):
+        metric = replace(found, family=family).auc
+        assert metric.at_least(shown.low).outcome is Outcome.PASS
+        assert metric.at_least(shown.low + 1e-6).outcome is Outcome.INCONCLUSIVE
+        assert metric.at_least(shown.high).outcome is Outcome.INCONCLUSIVE
+        assert metric.at_least(shown.high + 1e-6).outcome is denied
+        assert metric.at_least(4.9).outcome is Outcome.FAIL
+
+
+def test_questions_that_a_baseline_was_asked_count_though_one_has_no_score() -> None:
+    found = result(interview(Climb(10), [1.0, 0.6, 0.0]))
+    known = np.full(30, NAN)
+    known[found.log.items] = found.log.scores
+    known[3] = NAN
+    asked = Baseline("old", known, found.log, climbed=True)
+    verdict = replace(found, baselines={"old": asked}).auc.not_worse_than("old", margin=1.0)
+    assert verdict.outcome in (Outcome.PASS, Outcome.INCONCLUSIVE)
+    assert verdict.interval is not None
+    assert verdict.interval.low <= 0.0 <= verdict.interval.high
+    elsewhere = Baseline("old", known, climbed=True)
+    with pytest.raises(BaselineError, match="the baseline 'old' answered no level of this task"):
+        replace(found, baselines={"old": elsewhere}).auc.not_worse_than("old", margin=1.0)
 
 
 def test_settling_errs_as_seldom_as_it_says() -> None:

@@ -111,13 +111,17 @@ def test_wrong_verdicts_are_as_rare_as_stated(stop, image, wrong):
 
 def test_a_clear_gain_is_decided_early_and_a_shortcut_refused():
     bank, condition = pairs(), Condition("gain", "at_least", 0.2)
-    seen = {}
+    seen, shown = {}, {}
     for name, image in (("looks and reads", 0.2), ("looks only", 0.75)):
         right = answers(bank, {"image+text": 0.8, "image": image, "none": 0.1}, np.random.default_rng(5))
         result = held(bank, right, DECIDE, 5, [condition])
         seen[name] = result.judge(condition).outcome, result.asked
+        shown[name] = result.judge(condition).interval
     assert [outcome for outcome, _ in seen.values()] == [Outcome.PASS, Outcome.FAIL]
     assert max(asked for _, asked in seen.values()) < 0.8 * len(bank)
+    passed, failed = shown.values()
+    assert 0.2 <= passed.low <= passed.estimate <= passed.high <= 1.0
+    assert -1.0 <= failed.low <= failed.estimate <= failed.high <= 0.2
 
 
 def test_missing_scores_are_counted_against_either_side():

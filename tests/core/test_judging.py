@@ -9,13 +9,14 @@ import pytest
 
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import Claim
+from pytest_adaptive_eval.core.betting import Claim, log_wealth
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.conformal import Conformal
 from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.judging import doubt
+from pytest_adaptive_eval.core.planning import Outlook
 from pytest_adaptive_eval.core.projection import accuracy_at
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import POLICIES, Session
@@ -96,6 +97,22 @@ def test_an_undecided_gate_says_how_many_more_questions_it_would_take():
     allowed = interview(good, answers(good, 0.5), planned=[condition]).judge(replace(condition, on_inconclusive="pass"))
     assert allowed
     assert "let through by on_inconclusive = pass" in allowed.sentence
+
+
+def test_an_undecided_gate_forecasts_from_its_estimate_spread_and_bets():
+    plain = ItemBank.uncalibrated("plain", [Item(id=f"q{i}", prompt="?", answer="A") for i in range(N)])
+    uniform = replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0, budget=40)
+    scores = (np.arange(N) % 10 < 8).astype(float)
+    for stop, target in (("decision", 0.7), ("budget", 0.78)):
+        result = interview(plain, scores, policy=replace(uniform, stop=stop))
+        verdict = result.accuracy.at_least(target)
+        assert verdict.outcome is Outcome.INCONCLUSIVE
+        gap = abs(verdict.interval.estimate - target)
+        bets = float(log_wealth(result.log, Claim(target * N), 1)[-1]) if stop == "decision" else 0.0
+        variance = float(result.log.variance[-1]) / (N - 39) ** 2  # of the last draw, as a share of the items left
+        more = Outlook(N, gap, variance, 0.95, 40, bets).quantile(0.5) - 40
+        assert 1 < more < 0.8 * (N - 40)
+        assert verdict.notes[0] == f"about {more} more questions would probably decide"
 
 
 # -- guessing -------------------------------------------------------------------------------------
