@@ -35,13 +35,13 @@ from scipy.stats import beta
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.classification import INDIFFERENCE, Cut
-from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
+from pytest_adaptive_eval.core.climb import LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.pairing import Baseline
-from pytest_adaptive_eval.core.projection import ability_at, project
-from pytest_adaptive_eval.core.session import FIXED_FORM, LADDER, POLICIES, Policy, Session
+from pytest_adaptive_eval.core.projection import ability_at
+from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Policy, Session
 from pytest_adaptive_eval.core.stopping import StopReason
 from pytest_adaptive_eval.core.verdict import Outcome
 
@@ -176,7 +176,7 @@ def interview(
 def results(session: Session, condition: Condition, baselines: Sequence[Baseline] = ()) -> Iterator[SessionResult]:
     """Yield the result of each subject, as a run makes it of one."""
     calibrated = session.bank.calibrated
-    accuracy, error = project(session) if calibrated else (np.zeros(session.subjects), np.zeros(session.subjects))
+    accuracy, error = session.projection() if calibrated else (np.zeros(session.subjects), np.zeros(session.subjects))
     for s in range(session.subjects):
         yield SessionResult(
             "simulated",
@@ -186,7 +186,7 @@ def results(session: Session, condition: Condition, baselines: Sequence[Baseline
             session.estimate.standard_error[s].tolist() if calibrated else None,
             session.stop[s],
             {},
-            climb=session.policy.levelled,
+            climb=levels if isinstance(levels := session.policy.levelled, Climb | AdaptiveClimb) else None,
             sequential=session.sequential,
             invalid=session.policy.design_based,
             projected=(float(accuracy[s]), float(error[s])) if calibrated else None,
@@ -341,7 +341,7 @@ def rank_gate(bank: str, condition: Condition, seeds: int, rng: np.random.Genera
 def climbed(way: Climb | AdaptiveClimb, scores: Array, rng: np.random.Generator, condition: Condition) -> Session:
     """Climb the levels of a task, `scores` of shape (S, levels * queries)."""
     task = ItemBank.uncalibrated("task", [Item(f"{n}", "?", "yes") for n in range(scores.shape[1])])
-    return interview(task, replace(POLICIES[LADDER], selector=way, batch=way.batch), scores, rng, condition)
+    return interview(task, replace(LADDER_POLICY, selector=way, batch=way.batch), scores, rng, condition)
 
 
 def answered(curve: Array, queries: int, luck: Array) -> Array:

@@ -33,13 +33,16 @@ class RunState(Protocol):
 class QuestionOwner(Protocol):
     """The interview of a question, as far as the question needs it."""
 
-    nodeid: str
     #: Why the user's own marks or fixtures skip the interview; empty where they do not.
     skipped: str
     #: How often another plugin ran a question again, which asked nothing.
     reruns: int
     #: Random state that the questions share.
     generators: GeneratorStates
+
+    @property
+    def nodeid(self) -> str:
+        """The node id of the interview."""
 
     def recall(self, made: Any) -> Response | None:
         """Return the answer that an earlier, killed run left to a question, if any."""
