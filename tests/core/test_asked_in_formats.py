@@ -160,10 +160,10 @@ class TestScale:
             read_bank(folder)
 
 
-def interviewed(standing, budget="60%", seed=0, conditions=(), odd=False, answers=None):
+def interviewed(standing, budget="60%", seed=0, conditions=(), odd=False, answers=None, batch=8):
     """The result of an interview with somebody of known standings; an odd one answers half of all at random."""
     pairs = asked_in_formats(bank(60, content_hash="x"))
-    session = Session(pairs, dataclasses.replace(POLICIES["decide"], budget=budget), seed=seed)
+    session = Session(pairs, dataclasses.replace(POLICIES["decide"], budget=budget, batch=batch), seed=seed)
     rng = np.random.default_rng((seed if answers is None else answers) + 100)
     chance = 1 / (1 + np.exp(-(pairs.discrimination @ standing + pairs.intercept)))
     if odd:
@@ -236,7 +236,10 @@ class TestGates:
         miss = np.zeros((2, 4))
         for seed in range(100):
             standing = np.random.default_rng(seed).normal(size=4)
-            result, everything = (interviewed(standing, b, seed, odd=True, answers=seed) for b in ("50%", "100%"))
+            result, everything = (  # of all answers the order says nothing
+                interviewed(standing, budget, seed, odd=True, answers=seed, batch=batch)
+                for budget, batch in (("50%", 8), ("100%", 240))
+            )
             assert everything.theta is not None
             assert everything.standard_error == [0.0] * 4
             for k, (part, truth) in enumerate(zip(result.bank.parts, everything.theta, strict=True)):

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from benchmarks import error_rates
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import decide
 from pytest_adaptive_eval.core.conditions import Condition
@@ -74,9 +75,10 @@ def test_the_one_draw_estimates_are_unbiased():
     right = answers(bank, {"image+text": 0.7, "image": 0.4, "none": 0.2}, rng)
     claim = gap_claims(bank, 0.1, 0.95)[0]
     truth = float((0.5 + 0.5 * claim.signs * right).sum())
-    found = [
-        claim.view(held(bank, right, dataclasses.replace(DECIDE, budget=12), seed).log).totals for seed in range(600)
-    ]
+    session = Session(bank, dataclasses.replace(DECIDE, budget=12), subjects=600)
+    while (proposal := session.ask()) is not None:
+        session.tell(right[proposal.items])
+    found = claim.view(session.logs()).totals
     mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
     assert (np.abs(mean - truth) < 4 * error).all()
 
@@ -100,13 +102,10 @@ def test_wrong_verdicts_are_as_rare_as_stated(stop, image, wrong):
     """The gain over the image alone is a hair below, or above, what is asked."""
     bank = pairs(50)
     condition = Condition("gain", "at_least", 0.25, confidence=0.9)
-    policy, count, seeds = dataclasses.replace(DECIDE, stop=stop, budget="50%"), 0, 150
-    for seed in range(seeds):
-        rng = np.random.default_rng(seed)
-        right = answers(bank, {"image+text": 0.7, "image": image, "none": 0.1}, rng)
-        result = held(bank, right, policy, seed, [condition])
-        count += result.judge(condition).outcome is wrong
-    assert count / seeds <= 0.1 + 2.5 * np.sqrt(0.09 / seeds)
+    policy, seeds, rng = dataclasses.replace(DECIDE, stop=stop, budget="50%"), 150, np.random.default_rng(0)
+    scores = np.stack([answers(bank, {"image+text": 0.7, "image": image, "none": 0.1}, rng) for _ in range(seeds)])
+    found = error_rates.verdicts(error_rates.interview(bank, policy, scores, rng, condition), condition)
+    assert found.count(wrong) / seeds <= 0.1 + 2.5 * np.sqrt(0.09 / seeds)
 
 
 def test_a_clear_gain_is_decided_early_and_a_shortcut_refused():
