@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,10 @@ class Lab:
     def spawn(self, *args: str, timeout: float = 120) -> pytest.RunResult:
         """A run in a process of its own, as xdist and faults that kill need."""
         return self.pytester.runpytest_subprocess(*ALONE, "--adaptive-eval", *args, timeout=timeout)
+
+    def run_with(self, workers: Sequence[str], *args: str) -> pytest.RunResult:
+        """A run in this process, or in one of its own where `workers` asks xdist for some."""
+        return self.spawn(*workers, *args) if workers else self.run(*args)
 
     def lines(self, name: str) -> list[str]:
         path = self.path / name

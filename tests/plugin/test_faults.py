@@ -61,7 +61,7 @@ def test_a_model_that_is_not_there_is_one_usage_error_before_any_question(
         """,
         "test_other",
     )
-    result = project.spawn(f"--adaptive-eval-model={spec}", *workers)
+    result = project.run_with(workers, f"--adaptive-eval-model={spec}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert project.records == []
     told = [line for line in (*result.outlines, *result.errlines) if "ERROR" in line]

@@ -441,7 +441,7 @@ def test_a_run_that_failed_is_not_made_one_that_passed(lab: Any, by: str, worker
     lab.toy(1, more="def pytest_sessionfinish(session): session.exitstatus = 0\n" if by == "hook" else "")
     late = "def test_late():\n    pytest.exit('over', returncode=0)\n" if by == "exit" else ""
     lab.tests(QUESTION.format(body=f"assert {GRADE}", more="") + late)
-    result = lab.spawn(*workers)
+    result = lab.run_with(workers)
     assert result.ret == 1
     assert lab.record["exit_status"] == 1
     assert lab.outcomes() != [("test_gate", "PASS")]
@@ -453,7 +453,7 @@ def test_a_failed_test_beside_a_gate_that_passes_promotes_nothing(lab: Any) -> N
     lab.toy(9)
     more = "def test_other():\n    assert False\ndef test_late():\n    pytest.exit('over', returncode=0)\n"
     lab.tests(QUESTION.format(body=f"assert {GRADE}", more="") + more)
-    assert lab.spawn().ret == 1
+    assert lab.run().ret == 1
     assert lab.outcomes() == [("test_gate", "PASS")]
     assert lab.record["exit_status"] == 1
 

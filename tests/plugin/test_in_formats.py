@@ -142,7 +142,7 @@ def test_compare_tells_the_change_of_each_part(lab: Any, capsys: pytest.CaptureF
 def test_a_gate_in_python_plans_for_the_part(lab: Any, more: tuple[str, ...]) -> None:
     project(lab, "reader")
     lab.tests(PYTHON)
-    lab.spawn(*more, *(["-p", "xdist"] if more else []))
+    lab.run_with(more, *(["-p", "xdist"] if more else []))
     assert lab.outcomes() == [("test_reads", "PASS")]
     (interview,) = lab.record["interviews"]
     assert interview["conditions"] == [{"metric": "ability.text", "kind": "at_least"}]

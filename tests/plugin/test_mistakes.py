@@ -313,11 +313,11 @@ def test_a_file_of_gates_that_skips_itself(project: Any, skip: str, workers: tup
     (project.path / "test_plain.py").write_text(
         "import pytest\npytest.skip('no business of ours', allow_module_level=True)\n"
     )
-    result = project.spawn(*workers)
+    result = project.run_with(workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert (
         "test_skipped.py speaks of adaptive_eval and is skipped as a whole ("
         in result.stdout.str() + result.stderr.str()
     )
     assert not project.asked
-    assert project.spawn("--ignore=test_skipped.py", *workers).ret == 0
+    assert project.run_with(workers, "--ignore=test_skipped.py").ret == 0

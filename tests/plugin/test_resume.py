@@ -244,10 +244,10 @@ def test_what_makes_the_prompt_is_part_of_the_interview(lab: Any, change: dict[s
     lab.bank()
     lab.toy(fault="if n == 10: pytest.exit('stop')")
     asking(lab)
-    lab.spawn()
+    lab.run()
     lab.toy()
     asking(lab, **change)
-    assert lab.spawn().ret == 0
+    assert lab.run().ret == 0
     assert sum(bool(a.get("resumed")) for a in lab.record["interviews"][0]["administrations"]) == resumed
 
 
@@ -264,7 +264,7 @@ def test_a_grader_that_changed_grades_anew(lab: Any) -> None:
             .replace("import helper", "")
             .replace("from helper import prompt_of", "prompt_of = lambda item: item.prompt")
         )
-        assert lab.spawn().ret != 0
+        assert lab.run().ret != 0
         lab.toy()
     (interview,) = lab.record["interviews"]
     assert {a["score"] for a in interview["administrations"]} == {0.0}
@@ -274,9 +274,9 @@ def test_a_baseline_of_other_prompts_is_refused(lab: Any) -> None:
     lab.bank()
     lab.toy()
     asking(lab)
-    assert lab.spawn("--adaptive-eval-record=base.json").ret == 0
+    assert lab.run("--adaptive-eval-record=base.json").ret == 0
     asking(lab, shot="Q: ", gate="not_worse_than('baseline', margin=0.2)")
-    result = lab.spawn("--adaptive-eval-baseline=base.json")
+    result = lab.run("--adaptive-eval-baseline=base.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "changed since the baseline was recorded" in " ".join(result.stdout.str().split())
 
@@ -301,10 +301,10 @@ def test_a_pattern_that_does_not_end_is_an_error_that_a_resumed_run_does_not_mee
     stuck = "if number == 3: return 'x' * 20_000\n"
     lab.toy(fault=stuck + "if n == 50: pytest.exit('stop')")
     lab.tests(WHOLE)
-    lab.spawn(*workers)
+    lab.run_with(workers)
     assert lab.asked.count("3") == 1
     lab.toy(fault=stuck)
-    result = lab.spawn(*workers)
+    result = lab.run_with(workers)
     assert result.ret != 0  # an error is an error in the resumed run too
     assert lab.asked.count("3") == 1
     (interview,) = lab.record["interviews"]
@@ -322,7 +322,7 @@ def test_a_grader_that_does_not_return_is_an_error_of_its_item(lab: Any) -> None
     lab.tests("def grade(item, answer):\n    while True: pass\ngrade.timeout = 0.2\n", name="mine")
     lab.toy()
     lab.tests(WHOLE)
-    assert lab.spawn().ret != 0
+    assert lab.run().ret != 0
     (interview,) = lab.record["interviews"]
     assert interview["statuses"] == {"ok": 59, "error": 1}
     (asked,) = [a for a in interview["administrations"] if a["item"] == "q3"]
@@ -333,7 +333,7 @@ def test_a_score_that_the_kept_text_does_not_get_is_refused(lab: Any) -> None:
     lab.bank()
     lab.toy(tenths=3, fault="if n == 50: pytest.exit('stop')")
     lab.tests(WHOLE)
-    lab.spawn()
+    lab.run()
     (path,) = lab.journals
     lines = []
     for line in path.read_text().splitlines():
@@ -343,8 +343,8 @@ def test_a_score_that_the_kept_text_does_not_get_is_refused(lab: Any) -> None:
         lines.append(f"{zlib.crc32(text.encode()):08x} {text}\n")
     path.write_text("".join(lines))
     lab.toy(tenths=3)
-    result = lab.spawn()
+    result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     (interview,) = lab.record["interviews"]
     assert "is kept with the score 1, and its grader gives the kept text 0" in interview["error"]
-    assert lab.spawn("--adaptive-eval-fresh").ret == 1
+    assert lab.run("--adaptive-eval-fresh").ret == 1
