@@ -480,7 +480,7 @@ def test_no_report_of_an_earlier_run_outlives_a_mistake_at_the_start(project: An
     flags = {"seed": ["--adaptive-eval-seed=-3"], "option": ["--no-such-option"]}.get(mistake, [])
     if mistake == "conftest":
         (project.path / "conftest.py").write_text("import nope\n")
-    assert project.spawn("--adaptive-eval-record=r.json", *flags).ret == pytest.ExitCode.USAGE_ERROR
+    assert project.run("--adaptive-eval-record=r.json", *flags).ret == pytest.ExitCode.USAGE_ERROR
     assert not (project.path / "r.json").exists()
 
 
