@@ -59,6 +59,17 @@ class TestGates:
     def test_gate(self, request):
         assert request.getfixturevalue("results")["toy"].accuracy.at_least(0.5)
 """,
+    "by usefixtures": """
+import pytest
+
+@pytest.mark.usefixtures("adaptive_eval")
+class TestGates:
+    def test_gate(self, request):
+        judge(request)
+
+def judge(request):
+    assert request.getfixturevalue("adaptive_eval")["toy"].accuracy.at_least(0.5)
+""",
     "in a decorated test": """
 import functools
 
