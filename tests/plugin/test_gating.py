@@ -240,8 +240,13 @@ def test_toml_says_what_stays_open_does(lab: Any) -> None:
             "        assert adaptive_eval['toy'].accuracy.at_least(0.5)\n"
             "        assert adaptive_eval['toy'].accuracy.at_least(0.3)",
         ),
+        (
+            "from unittest import mock\nLEAST = 0.5\n",
+            "@mock.patch.dict('os.environ', {})\ndef test_gate(adaptive_eval):\n"
+            "    assert adaptive_eval['toy'].accuracy.at_least(LEAST)",
+        ),
     ],
-    ids=["number", "constant", "parameter", "keywords", "method"],
+    ids=["number", "constant", "parameter", "keywords", "method", "decorated"],
 )
 def test_thresholds_that_can_be_read_end_the_interview(lab: Any, head: str, gate: str) -> None:
     lab.bank(n=300)
