@@ -398,6 +398,50 @@ def test_workflows_take_no_risk(path: Path) -> None:
         assert "secrets." not in path.read_text()
 
 
+#: What brings files of another job: caches, artifacts, and folders that stay on a runner.
+RESTORING = re.compile(r"actions/(cache|download-artifact)|\bgh run download\b|\bactions/cache/restore\b")
+FOLDER = re.compile(r"adaptive-eval-dir|\.adaptive-eval\b|\bfolder\b")
+
+
+def untrusted(triggers: Any) -> bool:
+    """Whether a pull request can start the workflow."""
+    return any("pull_request" in trigger or trigger in ("workflow_run", "issue_comment") for trigger in triggers)
+
+
+@pytest.mark.parametrize("path", [ACTION, *WORKFLOWS], ids=lambda path: path.name)
+def test_no_job_that_a_fork_can_start_restores_the_journal(path: Path) -> None:
+    if path == ACTION:
+        assert not RESTORING.search(path.read_text()), "the action restores nothing by itself"
+        assert load(path)["inputs"]["folder"]["default"] == "", "the folder of a checkout, unless the user names one"
+        return
+    data = load(path)
+    for job in data["jobs"].values():
+        for step in job["steps"]:
+            settings, text = step.get("with", {}), json.dumps(step)
+            assert "actions/cache" not in text, "a cache is shared with pull requests"
+            assert settings.get("cache") in (None, "pip"), text
+            if untrusted(data[True]):
+                assert not RESTORING.search(text), text
+                assert not FOLDER.search(text), text
+        if untrusted(data[True]):
+            assert "self-hosted" not in json.dumps(job["runs-on"])
+
+
+def test_no_snippet_of_the_documentation_shares_the_journal_with_pull_requests() -> None:
+    blocks = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+    for language, block in blocks:
+        if language == "yaml":
+            data = yaml.safe_load(block)
+            assert not RESTORING.search(block), block
+            for job in data.values() if isinstance(data, dict) else ():
+                assert "cache" not in job, block
+                assert "CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID" in json.dumps(job["rules"])
+        elif language == "groovy":
+            assert "adaptive-eval-dir" in block
+            gate = block.partition("stage('Gate')")[2].partition("steps")[0]
+            assert "when { not { changeRequest() } }" in gate, "the folder is shared by all builds of the agent"
+
+
 def test_promotion_waits_for_the_gate() -> None:
     jobs = load(PROMOTE)["jobs"]
     assert jobs["promote"]["needs"] == "gate"
