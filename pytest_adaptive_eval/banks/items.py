@@ -218,7 +218,7 @@ def _check_strictness(item: Item, where: str) -> None:
         return
     if lenient is not False:
         raise BankError(f"{where}: meta.{LENIENT} is {lenient!r:.80}, expected true or false")
-    why = ""
+    why, instead = "", "mend it"
     if item.grader == "regex":
         try:
             why = accepts_any_text(item.answer)
@@ -229,6 +229,7 @@ def _check_strictness(item: Item, where: str) -> None:
             ) from None
     elif item.grader == "contains" and all(unicodedata.category(sign)[0] in "PZC" for sign in item.answer):
         why = "holds nothing but punctuation"
+        instead = "use the grader 'exact', which compares the whole answer"
     elif item.grader == "numeric":
         wanted, tolerance = expected_number(item)
         if tolerance >= _WIDE and tolerance >= _WIDE * abs(wanted):
@@ -237,8 +238,8 @@ def _check_strictness(item: Item, where: str) -> None:
         why = "is the only choice"
     if why:
         raise BankError(
-            f"{where}: the answer {item.answer!r:.80} {why}, so that wrong answers would count as right: mend it, or "
-            f'say that it is meant with "meta": {{"{LENIENT}": true}}'
+            f"{where}: the answer {item.answer!r:.80} {why}, so that wrong answers would count as right: {instead}, "
+            f'or say that it is meant with "meta": {{"{LENIENT}": true}}'
         )
 
 
