@@ -294,7 +294,7 @@ def _arrays(path: Path) -> dict[str, NDArray[Any]]:
 def _read_columns(path: Path) -> dict[str, NDArray[Any]]:
     columns = _arrays(path)
     for name, kind in _COLUMNS.items():
-        if name not in columns or columns[name].dtype.kind != kind:
+        if name not in columns or columns[name].dtype.kind != kind or not columns[name].ndim:
             raise BankError(f"{path}: the column {name!r} is missing or not of kind {kind!r}; write the bank again")
         if len(columns[name]) != len(columns["ids"]):
             raise BankError(f"{path}: {len(columns[name])} values of {name} for {len(columns['ids'])} ids")
