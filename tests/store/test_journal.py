@@ -204,8 +204,22 @@ def test_a_closed_journal_refuses(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j.jsonl")
     journal.close()
     journal.close()
-    with pytest.raises(JournalError, match="closed"):
+    with pytest.raises(JournalError, match="the journal is closed: open it again"):
         journal.append("a", {})
+
+
+def test_a_journal_whose_file_got_descriptor_0_is_open(tmp_path: Path) -> None:
+    saved = os.dup(0)
+    os.close(0)  # as under a service manager that gives no standard input
+    try:
+        with Journal(tmp_path / "x.jsonl") as journal:
+            journal.append("k", {"score": 1})
+            assert len(journal) == 1
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+    with Journal(tmp_path / "x.jsonl") as journal:
+        assert journal.get("k") == {"score": 1}
 
 
 def test_a_second_writer_is_told_what_to_do(tmp_path: Path) -> None:
