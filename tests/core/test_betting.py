@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import DISTANCES, LIMIT, Claim, anytime_valid, decide, log_wealth
 from pytest_adaptive_eval.core.design import DesignLog
+from pytest_adaptive_eval.core.inference import noise_margin
 from pytest_adaptive_eval.core.selectors import SELECTORS
 from pytest_adaptive_eval.core.session import Policy, Session
 from pytest_adaptive_eval.errors import EstimationError
@@ -328,6 +329,20 @@ def test_a_denial_is_corrected_for_the_number_of_claims_and_a_grant_is_not():
     assert both.outcome.tolist() == [-1, -1]
     assert both.at[0] == alone
     assert both.at[1] < alone
+
+
+def test_noise_of_decoding_moves_thresholds_by_the_error_rate_of_each_decision():
+    claim = Claim(40.0)
+    wrong, right = (replace(uniform_log([score] * 60, 100), noise=0.25) for score in (0.0, 1.0))
+
+    def first(log, side, alpha):
+        wealth = log_wealth(log, claim, side, noise_margin(log, 1 - alpha, peeking=True))
+        return int((wealth >= -np.log(alpha)).argmax()) + 1
+
+    for family in (1, 2, 20):
+        assert decide(right, [claim], family).at.tolist() == [first(right, 1, 0.05)]
+        assert decide(wrong, [claim], family).at.tolist() == [first(wrong, -1, 0.05 / family)]
+    assert first(wrong, -1, 0.05 / 20) > first(wrong, -1, 0.05)
 
 
 def test_a_denial_counts_at_its_best_moment_when_the_next_is_judged():

@@ -215,11 +215,11 @@ def test_a_journal_whose_file_got_descriptor_0_is_open(tmp_path: Path) -> None:
         with Journal(tmp_path / "x.jsonl") as journal:
             journal.append("k", {"score": 1})
             assert len(journal) == 1
+        with Journal(tmp_path / "x.jsonl") as journal:  # it was given back, with its lock
+            assert journal.get("k") == {"score": 1}
     finally:
         os.dup2(saved, 0)
         os.close(saved)
-    with Journal(tmp_path / "x.jsonl") as journal:
-        assert journal.get("k") == {"score": 1}
 
 
 def test_a_second_writer_is_told_what_to_do(tmp_path: Path) -> None:
