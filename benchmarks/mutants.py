@@ -344,7 +344,7 @@ class Tree:
     def _run(self, tests: list[str], seconds: float) -> str:
         """Run tests in a forked process and return the first that fails, or another reason."""
         reader, writer = os.pipe()
-        limit = int(10.0 + 4.0 * seconds)  # of processor time: the machine may have other work
+        limit = int(5.0 + 2.0 * seconds)  # of processor time: the machine may have other work
         pid = os.fork()
         if pid == 0:
             code = 3

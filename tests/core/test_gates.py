@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.gates import SessionResult
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.core.gates import (
+    ERROR_SHARE,
+    ERRORS_IN_A_ROW,
+    UNREADABLE_SHARE,
+    Metric,
+    SessionResult,
+)
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.projection import ability_at, expected_accuracy
 from pytest_adaptive_eval.core.selectors import SELECTORS
@@ -154,6 +161,57 @@ def test_gates_refuse_what_has_no_meaning(ask, message):
     result = result_of(plain_bank(), uniform(), lambda i: 1.0)
     with pytest.raises(ConfigError, match=message):
         ask(result)
+
+
+class Noted:
+    """A result that gives back the condition asked of it."""
+
+    on_metric = None
+
+    @staticmethod
+    def verdict(condition):
+        return condition
+
+
+def test_gates_ask_at_95_percent_and_fail_where_open_unless_told_otherwise():
+    accuracy = Metric("accuracy", Noted())
+    defaults = {"confidence": 0.95, "probability": 0.95, "on_inconclusive": "fail", "method": "draws"}
+    assert accuracy.at_least(0.6) == Condition("accuracy", "at_least", 0.6, **defaults)
+    assert accuracy.not_worse_than("old", margin=0.02) == Condition(
+        "accuracy", "not_worse_than", 0.02, "old", **defaults
+    )
+    assert accuracy.rank_within(3) == Condition("accuracy", "rank_within", 3, **defaults)
+    assert accuracy.above("u") == Condition("accuracy", "above", name="u", **defaults)
+
+
+def test_gates_ask_what_they_are_told():
+    accuracy, ability = Metric("accuracy", Noted()), Metric("ability", Noted())
+    assert ability.at_least(1, confidence=0.9, on_inconclusive="warn", method="likelihood-ratio") == Condition(
+        "ability", "at_least", 1, confidence=0.9, on_inconclusive="warn", method="likelihood-ratio"
+    )
+    assert accuracy.not_worse_than("old", margin=0.1, confidence=0.8, on_inconclusive="pass") == Condition(
+        "accuracy", "not_worse_than", 0.1, "old", confidence=0.8, on_inconclusive="pass"
+    )
+    for given in (accuracy.rank_within(3, probability=0.8), accuracy.above("u", probability=0.8)):
+        assert given.probability == 0.8
+    assert ability["cross"].at_least(0.5).metric == "ability.cross"
+    with pytest.raises(ConfigError, match=r"confidence is 1\.0, expected"):  # a whole number is a number
+        accuracy.at_least(0.6, confidence=1)
+    with pytest.raises(ConfigError, match="confidence is True, expected"):
+        accuracy.at_least(0.6, confidence=True)
+
+
+def test_results_and_metrics_are_named_where_they_are_shown():
+    result = result_of(plain_bank(), uniform(), lambda i: 1.0)
+    assert repr(result) == "<result of eval: 60 of 200 items>"
+    assert repr(result.accuracy) == "accuracy of eval"
+    assert result.ladder is None  # no levels were climbed
+    with pytest.raises(AttributeError, match=r"<result of eval.*> has no 'speed'; use accuracy, ability, gain, auc"):
+        _ = result.speed
+
+
+def test_interviews_end_in_error_after_three_errors_in_a_row_or_one_in_twenty():
+    assert (ERRORS_IN_A_ROW, ERROR_SHARE, UNREADABLE_SHARE) == (3, 0.05, 0.5)
 
 
 def test_deterministic_and_data_dependent_interviews_cannot_feed_a_gate():

@@ -71,6 +71,17 @@ def test_same_seed_same_run(estimator) -> None:
     assert one.log(0).items.tolist() != one.log(1).items.tolist()
 
 
+def test_named_policies_are_as_documented() -> None:
+    names = ("selector", "floor", "budget", "standard_error", "batch", "estimator", "stop")
+    kept = {name: tuple(policy.to_json()[setting] for setting in names) for name, policy in POLICIES.items()}
+    assert kept == {
+        "estimate": ("variance", 0.0, "15%", None, 1, "map-wide", "budget"),
+        "decide": ("spread", 0.5, "20%", None, 8, "map", "decision"),
+        "fixed-form": ("random", 0.0, "20%", None, 8, "map", "budget"),
+        "ladder": ("climb", 0.0, "100%", None, 10, "map", "level"),
+    }
+
+
 def test_no_item_is_asked_twice_and_the_whole_bank_can_be() -> None:
     for policy in (
         DECIDE,
