@@ -223,6 +223,8 @@ def test_deterministic_and_data_dependent_interviews_cannot_feed_a_gate():
         early.accuracy.at_least(0.5)
     assert greedy.interval() is None
     assert greedy.model is not None
+    assert greedy.conformal is None  # the bank has no table of replayed interviews
+    assert result_of(plain_bank(), uniform(), lambda i: 1.0).conformal is None
 
 
 def test_verdicts_are_told_and_can_be_replaced():

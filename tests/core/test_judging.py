@@ -12,7 +12,7 @@ from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim, log_wealth
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.conformal import Conformal
+from pytest_adaptive_eval.core.conformal import Conformal, subjects_needed
 from pytest_adaptive_eval.core.gates import SessionResult
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.judging import doubt
@@ -217,6 +217,17 @@ def test_ranks_by_replayed_interviews_need_no_random_draws():
         result.accuracy.at_least(0.1)
     with pytest.raises(ConfigError, match="no sure chance"):
         replace(result, bank=ranked()).accuracy.rank_within(2)
+
+
+def test_a_conformal_interval_takes_as_many_replayed_interviews_as_its_confidence():
+    policy = replace(POLICIES["estimate"], budget=60)
+    key, needed = policy.key(ranked()), subjects_needed(0.95)
+    for count, given in ((needed, True), (needed - 1, False)):
+        good = ranked(conformal={key: Conformal(key, tuple(np.linspace(-2, 2, count)))})
+        result = interview(good, answers(good, 0.0), policy=policy)
+        assert (result.conformal is not None) == given
+        if given:
+            assert result.conformal == result.table.interval(result.projected[0], result.scale)
 
 
 def test_ranks_need_references():

@@ -171,6 +171,8 @@ def test_a_candidate_follows_the_draws_of_a_baseline_that_answered_some_items():
         log = session.log()
         assert len(log) == asked
         assert session.stop == [why]
+        assert session.sequential is True  # bets decide, though nobody stops for them
+        assert session.adapts_length is True
         np.testing.assert_array_equal(log.items, baseline.log.items[:asked])
         for name in ("propensities", "variance"):
             np.testing.assert_array_equal(getattr(log, name), getattr(baseline.log, name)[:asked])

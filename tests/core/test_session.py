@@ -10,6 +10,7 @@ import pytest
 from pytest_adaptive_eval.core import irt
 from pytest_adaptive_eval.core import session as module
 from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.betting import Claim
 from pytest_adaptive_eval.core.estimation import EAP, MAP, MLE
 from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.core.selectors import SELECTORS, MaximumInformation, Random
@@ -80,6 +81,19 @@ def test_named_policies_are_as_documented() -> None:
         "fixed-form": ("random", 0.0, "20%", None, 8, "map", "budget"),
         "ladder": ("climb", 0.0, "100%", None, 10, "map", "level"),
     }
+
+
+def test_only_a_stop_at_decisions_makes_an_interview_sequential() -> None:
+    found = {name: Session(make_bank(40), policy).sequential for name, policy in POLICIES.items() if name != "ladder"}
+    assert found == {"estimate": False, "decide": True, "fixed-form": False}
+
+
+def test_the_length_adapts_where_a_rule_looks_at_the_answers() -> None:
+    bank = make_bank(40)
+    assert Session(bank, DECIDE, claims=[Claim(20.0)]).adapts_length is True
+    assert Session(bank, DECIDE).adapts_length is False  # no gate to decide
+    assert Session(bank, Policy(standard_error=0.3)).adapts_length is True
+    assert Session(bank, POLICIES["fixed-form"]).adapts_length is False
 
 
 def test_no_item_is_asked_twice_and_the_whole_bank_can_be() -> None:
