@@ -38,6 +38,7 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import coverage
 import pytest
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "pytest_adaptive_eval"
@@ -217,6 +218,12 @@ class Watch:
         self.failed: list[str] = []
         self._longest = longest
 
+    def pytest_sessionstart(self) -> None:
+        """Spare hypothesis the search for the shortest failing example."""
+        phases = [phase for phase in Phase if phase not in (Phase.shrink, Phase.explain)]
+        settings.register_profile("unshrunk", settings(), phases=phases)
+        settings.load_profile("unshrunk")
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         """Measure a test, and skip the rest of it after its time."""
@@ -382,8 +389,6 @@ class Tree:
 
 def load_dependencies(modules: list[str]) -> None:
     """Import what pytest and the modules import, so that each forked process has it, and forget the package itself."""
-    import hypothesis  # noqa: F401
-
     for entry in metadata.entry_points(group="pytest11"):
         if not entry.value.startswith(PACKAGE):
             entry.load()

@@ -61,6 +61,16 @@ def test_many_subjects_are_as_many_single_runs(selector: str, guess: float, dime
         same(together, s, finish(Session(bank, policy, seed=s), scores[s]), 0)
 
 
+@pytest.mark.parametrize("passes", [1, 2, 3])
+def test_the_number_of_passes_changes_no_result(passes: int, monkeypatch) -> None:
+    monkeypatch.setattr(module, "CELLS", 40 * -(-6 // passes))
+    scores = (np.random.default_rng(1).random((6, 40)) < 0.6).astype(float)
+    policy = replace(DECIDE, budget=6, batch=2)
+    together = finish(Session(make_bank(40), policy, seed=range(6), subjects=6), scores)
+    for s in range(6):
+        same(together, s, finish(Session(make_bank(40), policy, seed=s), scores[s]), 0)
+
+
 @pytest.mark.parametrize("estimator", [MAP(), EAP(), MLE()], ids=lambda e: e.name)
 def test_same_seed_same_run(estimator) -> None:
     bank, scores = make_bank(30), (np.arange(30) % 3 > 0).astype(float)
@@ -86,6 +96,28 @@ def test_named_policies_are_as_documented() -> None:
 def test_only_a_stop_at_decisions_makes_an_interview_sequential() -> None:
     found = {name: Session(make_bank(40), policy).sequential for name, policy in POLICIES.items() if name != "ladder"}
     assert found == {"estimate": False, "decide": True, "fixed-form": False}
+
+
+@pytest.mark.parametrize(
+    ("change", "leans"),
+    [
+        ({}, True),
+        ({"floor": 0.1}, False),  # what gates need at least
+        ({"floor": 0.11}, True),
+        ({"stop": "budget"}, False),
+        ({"selector": Random()}, False),
+        ({"selector": MaximumInformation()}, False),  # takes the highest ratings and draws nothing
+    ],
+)
+def test_draws_lean_to_a_claim_where_they_may(change, leans: bool) -> None:
+    policy = replace(DECIDE, budget=12, batch=4, **change)
+    scores = (np.arange(60) % 3 > 0).astype(float)
+    untold, told = (
+        finish(Session(make_bank(60), policy, seed=1, claims=claims), scores).log() for claims in ((), [Claim(38.0)])
+    )
+    assert len(untold) == len(told) == 12
+    alike = np.array_equal(untold.items, told.items) and np.allclose(untold.propensities, told.propensities)
+    assert alike is not leans
 
 
 def test_the_length_adapts_where_a_rule_looks_at_the_answers() -> None:
