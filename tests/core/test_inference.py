@@ -18,6 +18,8 @@ from pytest_adaptive_eval.core.inference import (
     design_based,
     hull,
     mean_of_draws,
+    noise_margin,
+    standard_error,
     student_quantile,
     with_missing_bounded,
 )
@@ -108,6 +110,75 @@ def test_weighted_bounds_cover_at_their_confidence(selector, share):
     spread = np.std([i.estimate for i in intervals]) / np.sqrt(seeds)
     assert abs(centre - mean) < 4 * spread
     assert max(i.high - i.low for i in intervals) < 0.5
+
+
+def by_the_formula(log, confidence):
+    """The weighted interval of the docstring of `design_based`, written out draw by draw."""
+    t, size = len(log), log.size
+    totals, weights = [], []
+    for k in range(t):
+        gain = (log.scores[k] - log.predictions[k]) / log.propensities[k]
+        totals.append(log.scores[:k].sum() + log.rest[k] + gain)
+        weights.append(1 / max(log.variance[k], (0.1 * (size - k)) ** 2))
+    weights = np.array(weights) / sum(weights)
+    estimate = weights @ totals
+    ends = []
+    for side in (-1, 1):
+        room = log.predictions if side < 0 else 1 - log.predictions
+        surprise = estimate + side * (room / log.propensities).mean()
+        w, x = np.array([*weights * t, 1.0]) / (t + 1), np.array([*totals, surprise])
+        middle, concentration = w @ x, (w**2).sum()
+        empirical = (w**2 * (x - middle) ** 2).sum() / (1 - concentration)
+        spread = np.sqrt(max(empirical, (w[:-1] ** 2 * log.variance).sum()))
+        ends.append(middle + side * student.ppf(confidence, 1 / concentration - 1) * spread)
+    known = log.scores.sum()
+    low, high = np.clip(np.array(ends) / size, known / size, (known + size - t) / size)
+    return min(max(estimate / size, low), high), low, high
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.7])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_the_weighted_interval_by_the_formula(share, confidence):
+    rng = np.random.default_rng(4)
+    truth = (rng.random(300) < share).astype(float)
+    for budget in (20, 45):
+        for log in weighted_logs(truth, "spread", 0.25, budget, 3):
+            found = design_based(log, confidence)
+            expected = by_the_formula(log, confidence)
+            np.testing.assert_allclose((found.estimate, found.low, found.high), expected, rtol=1e-6)
+            assert (found.method, found.confidence) == ("design-based", confidence)
+
+
+def test_few_weighted_draws_are_judged_by_bets():
+    truth = (np.random.default_rng(4).random(300) < 0.5).astype(float)
+    (few,), (enough,) = (weighted_logs(truth, "spread", 0.25, budget, 1) for budget in (19, 20))
+    assert design_based(few).method == "anytime-valid"
+    assert design_based(enough).method == "design-based"
+
+
+def test_the_standard_error_is_that_of_the_draws_and_of_the_decodings():
+    truth = (np.random.default_rng(4).random(300) < 0.5).astype(float)
+    (log,) = weighted_logs(truth, "spread", 0.25, 40, 1)
+    weights = 1 / np.maximum(log.variance, (0.1 * (300 - np.arange(40))) ** 2)
+    weights /= weights.sum()
+    empirical = (weights**2 * (log.totals - weights @ log.totals) ** 2).sum() / (1 - (weights**2).sum())
+    by_draws = max(empirical, (weights**2 * log.variance).sum())
+    assert standard_error(log) == pytest.approx(np.sqrt(by_draws) / 300)
+    assert standard_error(replace(log, noise=0.09)) == pytest.approx(np.sqrt(by_draws + 40 * 0.09) / 300)
+    assert mean_of_draws(log) == pytest.approx(weights @ log.totals / 300)
+
+
+def test_noise_widens_an_interval_by_its_normal_quantile_within_0_and_1():
+    log = replace(uniform_log([1.0] * 30 + [0.0] * 20, 100), noise=0.16)
+    plain, wide = design_based(replace(log, noise=0.0), 0.9), design_based(log, 0.9)
+    half = norm.ppf(0.9) * np.sqrt(50 * 0.16) / 100
+    assert (plain.low - wide.low, wide.high - plain.high) == pytest.approx((half, half), rel=1e-6)
+    assert wide.estimate == plain.estimate
+    assert noise_margin(log, 0.9) == pytest.approx(100 * half, rel=1e-6)
+    assert noise_margin(log, 0.9, peeking=True) == pytest.approx(norm.ppf(0.95) * np.sqrt(8), rel=1e-6)
+    for score, end in ((0.0, "low"), (1.0, "high")):
+        edge = replace(uniform_log([score] * 50, 100), noise=0.16)
+        assert getattr(design_based(edge, 0.9), end) == score
 
 
 def test_predictions_that_tell_something_make_the_interval_narrower():

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from benchmarks.decoding_noise import verdicts
 from pytest_adaptive_eval.core.bank import ItemBank
@@ -73,6 +75,17 @@ def test_few_measurements_allow_for_more() -> None:
     assert sure[-1] < 0.001
     many = [0.0, 0.5] * 2000
     assert allowed(many) == pytest.approx(0.25, rel=0.01)
+
+
+@pytest.mark.parametrize("variances", [[], [0.1], [0.0] * 3, [0.1, 0.2, 0.05], [0.25] * 3, [0.3, 0.2, 0.25] * 9])
+def test_the_variance_allowed_by_the_formula(variances: list[float]) -> None:
+    """Satterthwaite's degrees of freedom of the mean of the variances, one more item of variance 1 / 4 among them."""
+    values = np.array([*variances, 0.25])
+    scatter = values.var(ddof=1) / len(values) if len(values) > 1 else math.inf
+    freedom = max(2 * values.mean() ** 2 / scatter, 1.0) if scatter > 0 else math.inf
+    larger = norm.ppf(0.95) if math.isinf(freedom) else student.ppf(0.95, freedom)
+    expected = values.mean() * (larger / norm.ppf(0.95)) ** 2
+    assert allowed(variances) == pytest.approx(expected, rel=1e-3)
 
 
 def test_no_more_is_allowed_for_than_the_scores_admit() -> None:

@@ -120,6 +120,22 @@ def test_draws_lean_to_a_claim_where_they_may(change, leans: bool) -> None:
     assert alike is not leans
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, "drawn by spread, 50% uniformly"),
+        ({"selector": Random(), "floor": 0.0}, "drawn uniformly"),
+        ({"selector": MaximumInformation(), "floor": 0.0}, "highest information"),
+        ({"selector": MaximumInformation(), "floor": 0.2}, "drawn by maximum-information, 20% uniformly"),
+    ],
+)
+def test_reason_names_the_selector_and_the_share_of_uniform_draws(change, reason: str) -> None:
+    session = Session(make_bank(30), replace(DECIDE, **change))
+    proposal = session.ask()
+    assert proposal is not None
+    assert session.reason(int(proposal.items[0, 0])) == reason
+
+
 def test_the_length_adapts_where_a_rule_looks_at_the_answers() -> None:
     bank = make_bank(40)
     assert Session(bank, DECIDE, claims=[Claim(20.0)]).adapts_length is True
