@@ -122,6 +122,14 @@ def test_zeros_after_a_power_cut_are_cut_off(tmp_path: Path) -> None:
         assert journal.repaired == 4096
 
 
+def test_a_blank_line_before_whole_records_is_damage_and_no_torn_end(tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    path.write_bytes(b"\n" + line("a", {"x": 1}))
+    with pytest.raises(JournalError, match="line 1: the record is damaged and others follow it"):
+        Journal(path)
+    assert path.read_bytes() == b"\n" + line("a", {"x": 1})
+
+
 def test_a_record_of_another_shape_is_damage(tmp_path: Path) -> None:
     payload = b'{"key":1,"data":[]}'
     path = tmp_path / "j.jsonl"
