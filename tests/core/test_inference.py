@@ -156,9 +156,11 @@ def test_few_weighted_draws_are_judged_by_bets():
     assert design_based(enough).method == "design-based"
 
 
-def test_the_standard_error_is_that_of_the_draws_and_of_the_decodings():
+@pytest.mark.parametrize("foreseen", [1e-3, 1.0, 1e3])
+def test_the_standard_error_is_that_of_the_draws_and_of_the_decodings(foreseen):
     truth = (np.random.default_rng(4).random(300) < 0.5).astype(float)
     (log,) = weighted_logs(truth, "spread", 0.25, 40, 1)
+    log = replace(log, variance=foreseen * log.variance)
     weights = 1 / np.maximum(log.variance, (0.1 * (300 - np.arange(40))) ** 2)
     weights /= weights.sum()
     empirical = (weights**2 * (log.totals - weights @ log.totals) ** 2).sum() / (1 - (weights**2).sum())
@@ -166,6 +168,17 @@ def test_the_standard_error_is_that_of_the_draws_and_of_the_decodings():
     assert standard_error(log) == pytest.approx(np.sqrt(by_draws) / 300)
     assert standard_error(replace(log, noise=0.09)) == pytest.approx(np.sqrt(by_draws + 40 * 0.09) / 300)
     assert mean_of_draws(log) == pytest.approx(weights @ log.totals / 300)
+
+
+def test_the_mean_of_the_draws_lies_within_what_the_known_scores_allow():
+    truth = (np.random.default_rng(4).random(300) < 0.5).astype(float)
+    (log,) = weighted_logs(truth, "spread", 0.25, 40, 1)
+    far = replace(log, propensities=log.propensities / 50)
+    assert mean_of_draws(replace(far, scores=np.ones(40))) == 1.0
+    assert mean_of_draws(replace(far, scores=np.zeros(40))) == 0.0
+    half = np.r_[np.ones(39), 0.0]
+    assert mean_of_draws(replace(far, scores=half)) == pytest.approx(299 / 300)
+    assert mean_of_draws(replace(far, scores=1 - half)) == pytest.approx(1 / 300)
 
 
 def test_noise_widens_an_interval_by_its_normal_quantile_within_0_and_1():
