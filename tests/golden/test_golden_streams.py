@@ -1,0 +1,40 @@
+"""The same seed asks the same questions, with the same chances, and finds the same, as before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import golden_streams
+import pytest
+from golden_project import check
+
+
+def test_twenty_seeds_of_the_promotion_example(tmp_path: Path) -> None:
+    check("seeds", golden_streams.twenty_seeds(tmp_path))
+
+
+def test_every_policy_selector_and_estimator_asks_the_same_items(tmp_path: Path) -> None:
+    check("policies", golden_streams.policies(tmp_path))
+
+
+def test_ladders_of_every_kind_ask_the_same_items(tmp_path: Path) -> None:
+    check("ladders", golden_streams.ladders(tmp_path))
+
+
+def test_task_families_set_the_same_questions(tmp_path: Path) -> None:
+    check("item-texts", golden_streams.item_texts(tmp_path))
+
+
+def test_networks_and_panels_ask_and_find_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+    check("studies", golden_streams.studies(tmp_path))
+
+
+def test_calibration_and_backtest_give_the_same_numbers(tmp_path: Path) -> None:
+    check("calibrations", golden_streams.calibrations(tmp_path))
+
+
+def test_calibration_and_backtest_with_torch_give_the_same_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="fits in formats need torch (extra hf)")
+    pytest.importorskip("pyro", reason="the engine svi needs pyro (extra pyro)")
+    check("torch-calibrations", golden_streams.torch_calibrations(tmp_path))
