@@ -37,9 +37,11 @@ def main() -> None:
     codes = []
     for number, one in enumerate(runs):
         os.chdir(one["folder"])
-        with Path(f"printed-{number}.txt").open("w", encoding="utf-8") as printed:
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-                codes.append(run(one["command"], one["arguments"]))
+        with contextlib.ExitStack() as stack:
+            printed = stack.enter_context(Path(f"printed-{number}.txt").open("w", encoding="utf-8"))
+            stack.enter_context(contextlib.redirect_stdout(printed))
+            stack.enter_context(contextlib.redirect_stderr(printed))
+            codes.append(run(one["command"], one["arguments"]))
     (here / CODES).write_text(json.dumps(codes))
 
 
