@@ -187,6 +187,7 @@ _PEERS = _STUDY.format(kind="peers") + 'peers = ["http://127.0.0.1:1/v1#b", "htt
 _NODE = '[[eval.network.node]]\ntask = "counting"\nlevels = 2\n'
 _JUDGED = 'models = { judge = "http://127.0.0.1:1/v1#judge" }\n'
 _NET = _STUDY.format(kind="network")
+_SEVERAL = _NET + 'models = { b = "http://127.0.0.1:1/v1#b", c = "http://127.0.0.1:1/v1#c" }\n[eval.network]\n'
 #: By table: a file around the keys, and keys with values that are taken.
 KEYS: dict[str, tuple[str, dict[str, list[str]]]] = {
     "eval of a bank": (
@@ -349,7 +350,8 @@ KEYS: dict[str, tuple[str, dict[str, list[str]]]] = {
             "queries": ["3"],
             "stop_at": ["0.5"],
             "interviewer": ['"judge"'],
-            'interviewer = "judge"\nquestions': ['"code"', '"written"', '"rephrased"'],
+            'interviewer = "judge"\nquestions': ['"written"', '"rephrased"'],
+            "questions": ['"code"'],
             "passing": ["true"],
             "rounds": ["2"],
             "retries": ["1"],
@@ -374,11 +376,20 @@ KEYS: dict[str, tuple[str, dict[str, list[str]]]] = {
             'task = "addition"\nqueries': ["2"],
             'task = "addition"\nstop_at': ["0.5"],
             'task = "addition"\ninterviewer': ['"judge"'],
-            'task = "addition"\ninterviewers': ['["judge"]'],
-            'task = "addition"\npanel': ['["judge"]'],
-            'task = "addition"\ninterviewer = "judge"\nquestions': ['"code"', '"written"', '"rephrased"'],
-            'task = "path_nodes"\nedges': ["[4, 6]"],
-            'task = "path_nodes"\ncycles': ["1"],
+            'task = "addition"\ninterviewer = "judge"\nquestions': ['"written"', '"rephrased"'],
+            'task = "addition"\nquestions': ['"code"'],
+        },
+    ),
+    "node of several interviewers": (
+        _SEVERAL + 'topology = "star"\n[[eval.network.node]]\ntask = "addition"\nlevels = 2\n' + HERE,
+        {"interviewers": ['["b", "c"]']},
+    ),
+    "node of a panel": (
+        _SEVERAL + 'topology = "hybrid"\n[[eval.network.node]]\ntask = "addition"\nlevels = 2\n' + HERE,
+        {
+            "panel": ['["b", "c"]'],
+            'panel = ["b", "c"]\nedges': ['[["b", "c"]]'],
+            'panel = ["b", "c"]\ncycles': ["2"],
         },
     ),
     "run": (_BANK + "[run]\n@here", {"required": ['["test_gate"]', "[]"]}),
