@@ -1,16 +1,18 @@
 """Items in error when a server is killed and started again, or limits the rate of requests.
 
-``python benchmarks/endpoint_faults.py [--runs 3]`` needs ``pip install xllamacpp gguf`` and, for the rate limits, the
-program ``nginx``.  llama.cpp serves ``fixtures/checkpoints/text-late``; a subject asks it all items of the bank.
+``python benchmarks/endpoint_faults.py [--runs 3] [--fault kill] [--fault limit]`` needs ``pip install xllamacpp gguf``
+and, for the rate limits, the program ``nginx``.  llama.cpp serves ``fixtures/checkpoints/text-late``; a subject asks it
+all items of the bank.
 
-* Kill: after a third of the answers the server is killed, and started again 0, 1 or 2 seconds later.
-* Limit: nginx passes on 20 requests per second and refuses the others by HTTP 429 or 503, with or without
-  ``Retry-After``.  The share is the rate of answers divided by 20.
+* kill: after a third of the answers the server is killed, and started again 0, 1 or 2 seconds later.
+* limit: nginx passes on 20 requests per second and refuses the others by HTTP 429 or 503, with or without
+  ``Retry-After``.  Printed are the rate of answers divided by 20, and the share of the requests that nginx refused.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "models"))
@@ -29,12 +32,13 @@ from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.models.endpoint import EndpointSubject
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+FAULTS = ("kill", "limit")
 RATE = 20
 NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log crit;
 events {{ worker_connections 256; }}
 http {{
-  access_log off;
+  log_format codes $status; access_log {folder}/codes codes;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   limit_req_zone $server_port zone=all:1m rate={rate}r/s; limit_req_status {code};
@@ -59,13 +63,11 @@ def ask(server: RealServer, url: str, items: list[Item]) -> tuple[Counter[str], 
 
 def kill_and_start(server: RealServer, items: list[Item], pause: float, quiet: float) -> None:
     """Ask while the server goes away for `pause` seconds, a third of the `quiet` seconds after the start."""
-    restarts: list[float] = []
 
     def fault() -> None:
         server.kill()
         time.sleep(pause)
         server.start(wait=False)
-        restarts.append(pause)
 
     timer = threading.Timer(quiet / 3, fault)
     timer.start()
@@ -96,16 +98,22 @@ def limited(server: RealServer, items: list[Item], code: int, header: str) -> No
         finally:
             nginx.terminate()
             nginx.wait()
+        codes = (Path(folder) / "codes").read_text().split()
     rate = statuses["ok"] / seconds
     name = f"HTTP {code}" + (f" with Retry-After: {header}" if header else "")
-    print(f"{name}: {dict(statuses)}, {rate:.1f} answers/s, {rate / RATE:.2f} of the limit {details[:1]}", flush=True)
+    print(
+        f"{name}: {dict(statuses)}, {rate:.1f} answers/s, {rate / RATE:.2f} of the limit, {codes.count(str(code))} of "
+        f"{len(codes)} requests refused, load {os.getloadavg()[0]:.1f} {details[:1]}",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--limited", type=int, default=624, help="items asked under a rate limit")
+    parser.add_argument("--fault", choices=FAULTS, action="append", help="what to try; both if it is not given")
     options = parser.parse_args()
+    faults = options.fault or FAULTS
     items = list(read_bank(FIXTURES / "banks" / "text.bank").items)
     with tempfile.TemporaryDirectory() as folder:
         gguf = Path(folder) / "text-late.gguf"
@@ -116,12 +124,12 @@ def main() -> None:
         try:
             statuses, quiet, _ = ask(server, server.url, items)
             print(f"without a fault: {dict(statuses)} in {quiet:.1f} s", flush=True)
-            for pause in (0.0, 1.0, 2.0):
+            for pause in (0.0, 1.0, 2.0) if "kill" in faults else ():
                 for _ in range(options.runs):
                     kill_and_start(server, items, pause, quiet)
-            for code in (429, 503):
-                for header in ("", "1"):
-                    limited(server, items[: options.limited], code, header)
+            for code, header in product((429, 503), ("", "1")) if "limit" in faults else ():
+                for _ in range(options.runs):
+                    limited(server, items, code, header)
         finally:
             server.kill()
 

@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
@@ -28,6 +27,7 @@ from pytest_adaptive_eval.core.record import RunRecord, plain
 from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.errors import AlertError
 from pytest_adaptive_eval.reports.text import clean_terminal
+from pytest_adaptive_eval.retry_after import retry_after
 
 __all__ = ["payload", "send"]
 
@@ -246,7 +246,7 @@ def _attempt(parts: SplitResult, body: bytes, seconds: float) -> _Reply:
         try:
             connection.request("POST", path, body, {"Content-Type": "application/json", "Connection": "close"})
             with connection.getresponse() as response:
-                reply.wait = _asked(response.getheader("Retry-After", ""))
+                reply.wait = retry_after(response.getheader("Retry-After", ""), datetime.now(UTC))
                 reply.status = response.status
                 if response.status >= 300:
                     word = response.read(_REFUSAL).decode("ascii", "replace").strip()
@@ -267,13 +267,3 @@ def _attempt(parts: SplitResult, body: bytes, seconds: float) -> _Reply:
         with suppress(OSError):
             held.shutdown(socket.SHUT_RDWR)
     return late
-
-
-def _asked(header: str) -> float | None:
-    """Seconds of a Retry-After header, which holds a number or a date."""
-    if re.fullmatch(r"\d{1,9}", header):
-        return float(header)
-    with suppress(ValueError):
-        until = parsedate_to_datetime(header)
-        return max(0.0, (until.astimezone(UTC) - datetime.now(UTC)).total_seconds())
-    return None

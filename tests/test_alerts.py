@@ -101,11 +101,11 @@ def test_a_payload_is_delivered_once() -> None:
 
 def test_it_is_tried_again_when_the_receiver_is_in_trouble() -> None:
     waits: list[float] = []
-    with Receiver(status(503), status(429, Retry_After="7"), status(500), status(204)) as receiver:
+    with Receiver(status(503), status(429, Retry_After="0.5"), status(500), status(204)) as receiver:
         send(receiver.url, {"text": "x"}, sleep=waits.append)
     assert len(receiver.got) == 4
     assert 0.5 <= waits[0] <= 1.5
-    assert waits[1] == 7.0
+    assert waits[1] == 0.5
     assert 2.0 <= waits[2] <= 6.0
 
 
@@ -125,14 +125,6 @@ def test_a_wait_beyond_the_deadline_is_not_waited() -> None:
     assert len(receiver.got) == 1
     assert not waits
     assert "it answered 429 after 1 attempt, and the deadline of 5 s leaves no time" in told[0]
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("soon", None), ("-3", None), ("9" * 40, None), ("", None), ("0", 0.0)],
-)
-def test_retry_after_is_a_number_or_a_date(header: str, seconds: float | None) -> None:
-    assert alerts._asked(header) == seconds
 
 
 def test_a_refusal_is_final_and_tells_the_receivers_word() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
-import email.utils
 import math
 import random
 from collections import deque
 
-__all__ = ["Backoff", "Circuit", "Pace", "retry_after"]
+__all__ = ["Backoff", "Circuit", "Pace"]
 
 #: Seconds before the first retry of a request at most, doubled for each further one up to `LONGEST`.
 FIRST, LONGEST = 0.5, 8.0
@@ -51,13 +49,17 @@ class Pace:
         The most requests per second; None is without limit.
     """
 
-    #: Factor of a decrease, and of one from the third in a row without an accepted request between them.
-    CUT, DEEP_CUT, IN_A_ROW = 0.9, 0.5, 3
+    #: Factor of a decrease, and of the one for the third refusal in a row.
+    CUT, DEEP_CUT, IN_A_ROW = 0.97, 0.5, 3
     #: The first accepted request after a decrease raises the rate by this share of what it was before, and each
-    #: further one by `ACCELERATION` times as much as the one before it: 26 make up for `CUT`, 81 treble the rate.
-    INCREASE, ACCELERATION = 0.002, 1.05
+    #: further one by `ACCELERATION` times as much as the one before it: 29 make up for `CUT`, 109 treble the rate.
+    INCREASE, ACCELERATION = 0.0005, 1.05
+    #: Factor by which each accepted request raises the rate after a decrease by half or more, until the next refusal.
+    SEARCH = 1.1
     #: Seconds over which the rate of requests is measured, at most and at least.
     WINDOW, LEAST_WINDOW = 1.0, 0.1
+    #: A decrease starts from at most so many times the measured rate, which a busy machine keeps below the set one.
+    LATENESS = 1.25
     #: Rates above this are no limit, in requests per second.
     UNLIMITED = 1e4
 
@@ -65,6 +67,7 @@ class Pace:
         self._most = math.inf if rate is None else rate
         self._rate = self._most
         self._step = 0.0
+        self._searching = False
         self._next = self._decreased = -math.inf
         self._row = 0
         self._begun: deque[float] = deque()
@@ -84,7 +87,7 @@ class Pace:
         """Note that the server took a request."""
         self._row = 0
         if self._rate < self._most:
-            self._rate = min(self._most, self._rate + self._step)
+            self._rate = min(self._most, self._rate * self.SEARCH if self._searching else self._rate + self._step)
             self._step *= self.ACCELERATION
             if self._rate > self.UNLIMITED:
                 self._rate, self._step = self._most, 0.0
@@ -106,11 +109,17 @@ class Pace:
         if begun <= self._decreased:
             return False
         self._row += 1
-        shut = self._row >= self.IN_A_ROW
+        if self._row > self.IN_A_ROW:  # the server takes none at any rate, as while it restarts
+            return True
+        shut = self._row == self.IN_A_ROW
         recent = [start for start in self._begun if start > now - self.WINDOW] or [now]
-        rate = min(self._rate, len(recent) / max(self.LEAST_WINDOW, now - recent[0]))
+        measured = len(recent) / max(self.LEAST_WINDOW, now - recent[0])
+        rate = measured if math.isinf(self._rate) else min(self._rate, self.LATENESS * measured)
         self._step = self.INCREASE * rate
-        self._rate = rate * (self.DEEP_CUT if shut else self.CUT)
+        lower = rate * (self.DEEP_CUT if shut else self.CUT)
+        # so large a decrease comes from a burst, a lull or an outage, and says little about what the server takes
+        self._searching = lower <= self._rate / 2.0
+        self._rate = lower
         self._next = max(self._next, now + 1.0 / self._rate)
         self._decreased = now
         return shut
@@ -178,16 +187,3 @@ class Circuit:
         rest = min(self._longest, self._first * 2.0 ** min(self._trials, 16)) * self._rests.uniform(0.5, 1.0)
         self._trials += 1
         self._until = now + max(rest, wait)
-
-
-def retry_after(value: str, now: datetime.datetime) -> float:
-    """Return the seconds that a ``Retry-After`` header asks for, as a number or a date; 0 if it is neither."""
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            when = email.utils.parsedate_to_datetime(value)
-        except (ValueError, TypeError, OverflowError):
-            return 0.0
-        seconds = (when.replace(tzinfo=when.tzinfo or datetime.UTC) - now).total_seconds()
-    return max(0.0, seconds) if not math.isnan(seconds) else 0.0

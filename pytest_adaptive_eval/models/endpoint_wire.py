@@ -30,7 +30,6 @@ from pytest_adaptive_eval.models.endpoint_limits import (
     Backoff,
     Circuit,
     Pace,
-    retry_after,
 )
 from pytest_adaptive_eval.models.endpoint_network import Backend, Stale
 from pytest_adaptive_eval.models.endpoint_outcome import (
@@ -45,6 +44,7 @@ from pytest_adaptive_eval.models.endpoint_outcome import (
     Try,
 )
 from pytest_adaptive_eval.models.endpoint_secrets import Redactor, Secret
+from pytest_adaptive_eval.retry_after import retry_after
 
 __all__ = ["Wire"]
 
@@ -368,7 +368,7 @@ class Wire:
         if code in (400, 403) and error_code in FILTERED:
             return Try(Delivery(Status.REFUSED, {}, what, code))
         status = Status.TIMEOUT if code in TOO_SLOW else Status.ERROR
-        wait = retry_after(header(response, "retry-after"), datetime.datetime.now(datetime.UTC))
+        wait = retry_after(header(response, "retry-after"), datetime.datetime.now(datetime.UTC)) or 0.0
         fault = Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
         return Try(Delivery(status, {}, what, code), fault, wait)
 
