@@ -141,6 +141,8 @@ class Evaluation:
         Times that each item is put to the subject; its score is the mean.
     repeat : int or str
         Items that are asked again at the end, to measure the noise of decoding: a count, or a share of those asked.
+    interviewer : tuple or None
+        Spec and options of the model that leads the interview; None where no model does.
     """
 
     name: str
@@ -154,6 +156,7 @@ class Evaluation:
     lead: str = ""
     samples: int = 1
     repeat: int | str = 0
+    interviewer: tuple[str, Mapping[str, Any]] | None = None
 
     @property
     def questions(self) -> int:
@@ -263,9 +266,9 @@ class EvalSpec:
                 from pytest_adaptive_eval.core.formats import asked_in_formats
 
                 bank = asked_in_formats(bank, self.data["formats"])
-            lead = ""
+            lead, interviewer = "", None
             if self.data.get("selector") == AUTOJUDGER:
-                led, lead = self._interviewer(settings, bank)
+                led, interviewer, lead = self._interviewer(settings, bank)
                 selector = {AUTOJUDGER: led}.get
             policy = self._policy(settings, bank, selector)
             budget = policy.budget_on(bank)
@@ -284,7 +287,9 @@ class EvalSpec:
         notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
         if fixed:
             notes.insert(0, "a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
-        return Evaluation(self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat)
+        return Evaluation(
+            self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat, interviewer
+        )
 
     def _decodings(self, bank: ItemBank) -> tuple[int, int | str]:
         """Times that each item is asked, and which are asked again at the end."""
@@ -342,7 +347,9 @@ class EvalSpec:
             f"{self.where}: there is no bank at {' or '.join(tried)}: give a folder NAME.bank or a JSONL file of items"
         )
 
-    def _interviewer(self, settings: Settings, bank: ItemBank) -> tuple[Selector, str]:
+    def _interviewer(
+        self, settings: Settings, bank: ItemBank
+    ) -> tuple[Selector, tuple[str, Mapping[str, Any]] | None, str]:
         from pytest_adaptive_eval.config.interviewing import interviewed
 
         seed = self.data.get("seed", 0) if settings.seed is None else settings.seed

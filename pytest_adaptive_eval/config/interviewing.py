@@ -60,8 +60,10 @@ def interviewed(
     decisions: Path,
     fresh: bool = False,
     seed: int = 0,
-) -> tuple[AutoJudger, str]:
-    """The selector ``autojudger`` with an evaluation's settings, and a sentence on who will lead by what embeddings.
+) -> tuple[AutoJudger, tuple[str, Mapping[str, Any]] | None, str]:
+    """Return the selector ``autojudger``, the model that leads, and a sentence on who leads by what embeddings.
+
+    The model is given by its spec and its options, None for the interviewer by code.
 
     Parameters
     ----------
@@ -111,7 +113,8 @@ def interviewed(
     if not made.agent:
         who = "drawn in the window, nobody picks"
     what = f"embeddings by {data['encoder']}, as configured" if encoder else best_embedder(bank)[1]
-    return made, f"{who}; {what}"
+    model = (spec, data.get("options", {})) if spec and made.agent else None
+    return made, model, f"{who}; {what}"
 
 
 def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:

@@ -71,6 +71,12 @@ class NetworkPlan:
         return (self.candidate, *(node.name for node in self.network.nodes))
 
     @property
+    def roles(self) -> tuple[tuple[Member, bool], ...]:
+        """Those who are interviewed are subjects, and supervisors and interviewers agents."""
+        interviewed = set(self.network.subjects)
+        return tuple((member, member.name in interviewed) for member in self.models)
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """Energy of the interviewee, area and last level of a node."""
         return _METRICS
@@ -122,8 +128,7 @@ class NetworkPlan:
     def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Hold all nodes."""
         network = self.network
-        interviewed = set(network.subjects)
-        loaders = {one.name: loader(one, self.folder / "cache", one.name in interviewed) for one in self.models}
+        loaders = {one.name: loader(one, self.folder / "cache", subject) for one, subject in self.roles}
         pool = AgentPool(loaders, self.memory, remote=[one.name for one in self.models if one.remote])
         try:
             found = hold_network(

@@ -89,6 +89,11 @@ class PanelPlan:
         return tuple(member.name for member in self.models)
 
     @property
+    def roles(self) -> tuple[tuple[Member, bool], ...]:
+        """All are agents: a panel sets tasks and judges as well as it answers."""
+        return tuple((member, False) for member in self.models)
+
+    @property
     def metrics(self) -> tuple[str, ...]:
         """The score alone; mode ``paper`` tells no errors, so that no gate can be set on it."""
         return _METRICS if self.settings.mode == "reliability" else ()
@@ -133,7 +138,7 @@ class PanelPlan:
 
     def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Hold all rounds."""
-        loaders = {one.name: loader(one, self.cache) for one in self.models}
+        loaders = {one.name: loader(one, self.cache, subject) for one, subject in self.roles}
         pool = AgentPool(loaders, self.memory, remote=[one.name for one in self.models if one.remote])
         try:
             agents = [_Named(pool.agent(name), name) for name in self.subjects]

@@ -17,6 +17,7 @@ from pytest_adaptive_eval.inputs import find_input
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+    from pytest_adaptive_eval.models.agent import Agent
     from pytest_adaptive_eval.models.base import Subject
     from pytest_adaptive_eval.sandbox import Run, Sandbox
     from pytest_adaptive_eval.tasks import TaskFamily
@@ -112,14 +113,21 @@ def load_model(
 
 
 def check_model(
-    spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
-) -> Subject | None:
+    spec: str,
+    folders: Sequence[Path],
+    cache: Path,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    agent: bool = False,
+) -> Subject | Agent | None:
     """Look at the model that a text names, before anything is asked; parameters as of `load_model`.
+
+    With `agent`, the model works for the run and the options are those of `pytest_adaptive_eval.models.load_agent`.
 
     Returns
     -------
-    Subject or None
-        The loaded subject; None for a checkpoint folder, of which only the files are examined: loading its weights in
+    Subject, Agent or None
+        The loaded model; None for a checkpoint folder, of which only the files are examined: loading its weights in
         each process that collects would fill a GPU.
 
     Raises
@@ -127,12 +135,12 @@ def check_model(
     ConfigError, CheckpointError
         As `load_model`.
     """
-    from pytest_adaptive_eval.models import ENDPOINT, REPLAY, need_checkpoint_packages
+    from pytest_adaptive_eval.models import ENDPOINT, REPLAY, check_checkpoint_options, load_agent
 
     folder = (find_input(spec, folders) or Path(spec)).expanduser()
     if spec.startswith((REPLAY, *ENDPOINT)) or not spec or not folder.is_dir():
-        return load_model(spec, folders, cache, options)
-    need_checkpoint_packages(spec)
+        return load_agent(spec, **options) if agent else load_model(spec, folders, cache, options)
+    check_checkpoint_options(spec, options, agent=agent)
     from pytest_adaptive_eval.models.checkpoint import preflight
 
     preflight(folder, cache=cache)

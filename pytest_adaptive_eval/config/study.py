@@ -84,6 +84,10 @@ class StudyPlan(Protocol):
         """What gates may be set on, the leading one first."""
 
     @property
+    def roles(self) -> Sequence[tuple[Member, bool]]:
+        """The models that take part, and whether each is asked as a subject; the others are agents."""
+
+    @property
     def outlook(self) -> str:
         """Who takes part and about what it will cost, in a sentence."""
 

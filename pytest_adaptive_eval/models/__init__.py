@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pytest_adaptive_eval.core.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentity
@@ -19,12 +20,25 @@ from pytest_adaptive_eval.models.base import Completion, Subject, SubjectIdentit
 if TYPE_CHECKING:
     from pytest_adaptive_eval.models.agent import Agent
 
-__all__ = ["Completion", "Subject", "SubjectIdentity", "load_agent", "load_subject", "need_checkpoint_packages"]
+__all__ = [
+    "DTYPES",
+    "Completion",
+    "Subject",
+    "SubjectIdentity",
+    "check_checkpoint_options",
+    "load_agent",
+    "load_subject",
+]
 
 Made = TypeVar("Made")
 
 REPLAY = "replay:"
 ENDPOINT = ("http://", "https://")
+#: Types of a checkpoint's weights besides ``auto``.
+DTYPES = ("float32", "float16", "bfloat16")
+#: Options of a checkpoint as an agent and as a subject; the signatures that have them cannot be read without torch.
+_AGENT_OPTIONS = ("device", "dtype", "cache")
+_SUBJECT_OPTIONS = ("device", "dtype", "max_tokens", "batch_size", "temperature", "seed", "cache")
 
 
 def load_subject(spec: str, **options: Any) -> Subject:
@@ -110,18 +124,34 @@ def load_agent(spec: str, **options: Any) -> Agent:
     )
 
 
-def need_checkpoint_packages(spec: str) -> None:
-    """Check that what loads a checkpoint folder is installed, without importing it.
+def check_checkpoint_options(spec: str, options: Mapping[str, Any], *, agent: bool = False) -> None:
+    """Check that a checkpoint folder can be loaded with these options, without importing what loads it.
+
+    Parameters
+    ----------
+    spec : str
+        The folder.
+    options : mapping
+        Of `load_subject`, or of `load_agent`.
+    agent : bool
+        The checkpoint is an agent, not a subject.
 
     Raises
     ------
     ConfigError
-        A package is missing.
+        A package is missing, an option is not known, or its value is out of its range.  Whether there is such a device
+        is not checked.
     """
     for package in ("torch", "transformers"):
         if importlib.util.find_spec(package) is None:
             error = ImportError(f"No module named {package!r}")
             raise _missing(spec, "a checkpoint folder", "hf", error)
+    _check_names(spec, options, _AGENT_OPTIONS if agent else _SUBJECT_OPTIONS)
+    for name in ("max_tokens", "batch_size"):
+        check_count(name, options.get(name, 1))
+    check_decoding(options.get("temperature", 0.0), options.get("seed", 0))
+    if options.get("dtype", "auto") not in ("auto", *DTYPES):
+        raise ConfigError(f"dtype {options['dtype']!r} is not known; use auto, {', '.join(DTYPES)}")
 
 
 def _missing(spec: str, what: str, extra: str, error: ImportError) -> ConfigError:
@@ -130,9 +160,12 @@ def _missing(spec: str, what: str, extra: str, error: ImportError) -> ConfigErro
 
 
 def _load(load: Callable[..., Made], spec: str, given: tuple[Any, ...], options: dict[str, Any]) -> Made:
-    accepted = list(inspect.signature(load).parameters)[len(given) :]
+    _check_names(spec, options, list(inspect.signature(load).parameters)[len(given) :])
+    return load(*given, **options)
+
+
+def _check_names(spec: str, options: Iterable[str], accepted: Iterable[str]) -> None:
     if unknown := sorted(set(options) - set(accepted)):
         raise ConfigError(
             f"model {spec!r} has no option {', '.join(unknown)}; expected {', '.join(accepted) or 'no options'}"
         )
-    return load(*given, **options)

@@ -23,6 +23,7 @@ import transformers
 from packaging.requirements import Requirement
 
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
+from pytest_adaptive_eval.models import DTYPES
 from pytest_adaptive_eval.models.checkpoint import CheckpointInfo
 from pytest_adaptive_eval.models.deadline import within
 from pytest_adaptive_eval.models.weights import read_object
@@ -40,7 +41,7 @@ LOAD_SECONDS = 60.0
 #: Nothing is fetched and no code of the checkpoint runs, whatever its files say.
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
-_DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+_DTYPES = {name: getattr(torch, name) for name in DTYPES}
 
 #: Parts of a processor that only videos and sounds need.
 _UNUSED_PARTS = frozenset({"video_processor", "feature_extractor"})

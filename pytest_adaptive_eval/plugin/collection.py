@@ -289,7 +289,7 @@ class Collection:
                         _ = interview.evaluation.bank.items[0]  # checks the hash of all texts, before any call
                     probe(state.folder)
                     if not self.config.getoption("setuponly", False):
-                        fixtures.check_models(self.config, interviews)
+                        fixtures.check_models(self.config, interviews, [i for i in items if isinstance(i, Study)])
                 except UsageError as error:
                     self.mistake(error)
         if self._mistakes:

@@ -15,7 +15,9 @@ from pytest_adaptive_eval.plugin.gates import Results, judges_itself
 from pytest_adaptive_eval.plugin.question import Once
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.interview import Interview
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
+    from pytest_adaptive_eval.plugin.study import Study
 
 __all__ = [
     "NO_MODEL",
@@ -58,22 +60,24 @@ def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, 
     return spec, base, repr(sorted(options.items()))
 
 
-def check_models(config: pytest.Config, interviews: Iterable[pytest.Function]) -> None:
-    """Look at each model that a setting or a TOML file names for these interviews, before anything is asked.
+def check_models(config: pytest.Config, interviews: Iterable[Interview], studies: Iterable[Study]) -> None:
+    """Look once at each model that a setting or a TOML file names, before anything is asked.
 
-    A subject that was loaded for it is what `subject` gives first.  A fixture `model` of the user's own, and what a
-    plugin makes of a name, cannot be looked at before they run.
+    Those are the subjects of the interviews, the models that lead them, and all that take part in the studies.  A
+    subject that was loaded for it is what `subject` gives first.  A fixture `model` of the user's own cannot be looked
+    at before it runs.
 
     Raises
     ------
     ConfigError, CheckpointError
         A model cannot be used.
     """
-    if config.hook.pytest_adaptive_eval_subject.get_hookimpls():
-        return
     settings, checked = config.stash[STATE].settings, config.stash.setdefault(_CHECKED, {})
     named: dict[tuple[str, Path, str], Mapping[str, Any]] = {}
+    others: list[tuple[str, Mapping[str, Any], bool]] = []
     for interview in interviews:
+        if interview.evaluation.interviewer is not None:
+            others.append((*interview.evaluation.interviewer, True))
         for name in interview._fixtureinfo.names_closure:
             function: Any = next((one.func for one in interview._fixtureinfo.name2fixturedefs.get(name, ())[-1:]), None)
             spec, base, options = getattr(function, "adaptive_eval_model", (None, config.rootpath, {}))
@@ -83,10 +87,20 @@ def check_models(config: pytest.Config, interviews: Iterable[pytest.Function]) -
                 named[_key(spec, base, options)] = options
     cache = config.stash[STATE].folder / "cache"
     for key, options in named.items():
-        made = assembly.check_model(key[0], (config.invocation_params.dir, key[1]), cache, options)
+        made = config.hook.pytest_adaptive_eval_subject(spec=key[0], config=config)
+        if made is None:
+            made = assembly.check_model(key[0], (config.invocation_params.dir, key[1]), cache, options)
         if made is not None:
             checked[key] = made
             config.add_cleanup(getattr(made, "close", lambda: None))
+    others += [(one.spec, one.options, not asked) for study in studies for one, asked in study.evaluation.roles]
+    seen = {(key[0], key[2], False) for key in checked}
+    for spec, options, agent in others:
+        if (one := (spec, repr(sorted(options.items())), agent)) not in seen:
+            seen.add(one)
+            model = assembly.check_model(spec, (), cache, options, agent=agent)
+            if model is not None:
+                model.close()
 
 
 def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:

@@ -1,0 +1,147 @@
+"""Each model of a run is looked at before anything is asked, those of studies and interviewers included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+pytest.importorskip("torch", reason="checkpoints need torch (extra hf)")
+pytest.importorskip("transformers", reason="checkpoints need transformers (extra hf)")
+
+# loaded once: an in-process run forgets the modules that it loads
+from peer_server import SKILLS, PeerServer
+
+import pytest_adaptive_eval.config.network
+import pytest_adaptive_eval.config.panel
+import pytest_adaptive_eval.models.endpoint  # noqa: F401
+
+PANEL = """
+[[eval]]
+kind = "peers"
+model = "{url}#dog"
+peers = ["{url}#ant", {member}]
+panel = {{ topics = ["birds", "fish"], rounds = 1 }}
+"""
+NETWORK = """
+[[eval]]
+kind = "network"
+model = "{url}#dog"
+models = {{ judge = {member} }}
+[eval.network]
+topology = "line"
+queries = 8
+supervisor = {{ model = "judge", exchanges = 1 }}
+[[eval.network.node]]
+task = "addition"
+levels = 2
+"""
+
+
+def folder(lab: Any, name: str = "judge-model", config: str = '{"model_type": "llama"}') -> str:
+    """A folder that looks like a checkpoint, and has no weights."""
+    (lab.path / name).mkdir()
+    (lab.path / name / "config.json").write_text(config)
+    return name
+
+
+def refused(lab: Any, text: str, message: str, *args: str) -> None:
+    """The run ends with exit code 4 and one sentence, nothing is asked and no record kept."""
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    result = lab.run(*args)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = " ".join((*result.outlines, *result.errlines))
+    assert told.count(message) == 1
+    assert "Traceback" not in told
+    assert not lab.records
+
+
+@pytest.mark.parametrize("study", [PANEL, NETWORK], ids=["panel", "network"])
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [
+        ('"nowhere"', "the model 'nowhere' is no folder here"),
+        ('"judge-model"', "no weights"),
+        ('{{ model = "judge-model", options = {{ dtyp = "float32" }} }}', "has no option dtyp; expected "),
+        ('"{url}#nobody"', "there is no model nobody"),
+    ],
+)
+def test_a_mistake_in_a_member_ends_the_run_before_it_begins(lab: Any, study: str, member: str, message: str) -> None:
+    folder(lab)
+    with PeerServer() as server:
+        refused(lab, study.format(url=server.url, member=member.format(url=server.url)), message, "-n0")
+
+
+def test_a_mistake_in_a_member_is_told_once_by_several_workers(lab: Any) -> None:
+    member = f'{{ model = "{folder(lab)}", options = {{ dtyp = "float32" }} }}'
+    with PeerServer() as server:
+        refused(lab, PANEL.format(url=server.url, member=member), "has no option dtyp; expected ", "-n2")
+
+
+def test_each_model_of_a_panel_is_looked_at_once(lab: Any) -> None:
+    with PeerServer() as server:
+        study = PANEL.format(url=server.url, member=f'"{server.url}#elk"')
+        text = study.replace("[[eval]]", '[[eval]]\nname = "one"') + study.replace("[[eval]]", '[[eval]]\nname = "two"')
+        with PeerServer({"elk": SKILLS["elk"]}, lambda *_: None) as broken:
+            refused(lab, text.replace(f"{server.url}#elk", f"{broken.url}#elk"), "HTTP 500", "-n0")
+        assert server.asked["dog"] == server.asked["ant"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("{ max_token = 8 }", "has no option max_token; expected device, dtype, max_tokens, batch_size, temperature"),
+        ("{ batch_size = 0 }", "batch_size is 0, expected a whole number of at least 1"),
+        ('{ dtype = "float31" }', "dtype 'float31' is not known; use auto, float32, float16, bfloat16"),
+        ("{ temperature = -1.0 }", "temperature is -1.0"),
+    ],
+)
+def test_a_mistaken_option_of_a_checkpoint_ends_the_run_before_it_begins(lab: Any, options: str, message: str) -> None:
+    lab.bank()
+    folder(lab)
+    text = f'[[eval]]\nbank = "toy.jsonl"\nmodel = "judge-model"\nmodel_options = {options}\n'
+    refused(lab, text, message, "-n0")
+
+
+def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
+    lab.calibrated(n=40)
+    lab.toy()
+    folder(lab)
+    text = (
+        '[[eval]]\nbank = "toy.bank"\nselector = "autojudger"\n'
+        'interview = { interviewer = "judge-model", options = { max_tokens = 3 } }\n'
+    )
+    refused(lab, text, "has no option max_tokens; expected device, dtype, cache", "-n0")
+    assert lab.asked == []
+
+
+def test_what_a_plugin_makes_of_a_name_is_made_before_anything_is_asked(lab: Any) -> None:
+    lab.bank()
+    (lab.path / "conftest.py").write_text(
+        "from pytest_adaptive_eval.errors import ConfigError\n"
+        "def pytest_adaptive_eval_subject(spec):\n"
+        "    if spec.startswith('parrot:'):\n"
+        "        raise ConfigError(f'there is no parrot {spec}')\n"
+    )
+    refused(lab, '[[eval]]\nbank = "toy.jsonl"\nmodel = "parrot:x"\n', "there is no parrot parrot:x", "-n0")
+
+
+def test_other_names_are_looked_at_beside_such_a_plugin(lab: Any) -> None:
+    lab.bank()
+    (lab.path / "conftest.py").write_text("def pytest_adaptive_eval_subject(spec):\n    return None\n")
+    refused(lab, '[[eval]]\nbank = "toy.jsonl"\nmodel = "nowhere"\n', "model 'nowhere' is not known", "-n0")
+
+
+def test_the_named_options_of_checkpoints_are_those_that_load_them() -> None:
+    import inspect
+
+    from pytest_adaptive_eval import models
+    from pytest_adaptive_eval.models.transformers import TransformersSubject
+    from pytest_adaptive_eval.models.transformers_agent import TransformersAgent
+
+    for load, names in (
+        (TransformersSubject.load, models._SUBJECT_OPTIONS),
+        (TransformersAgent.load, models._AGENT_OPTIONS),
+    ):
+        assert tuple(inspect.signature(load).parameters)[1:] == names
