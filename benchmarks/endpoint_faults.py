@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -51,29 +52,39 @@ http {{
 """
 
 
-def ask(server: RealServer, url: str, items: list[Item]) -> tuple[Counter[str], float, list[str]]:
+def ask(
+    server: RealServer, url: str, items: list[Item], arrived: Callable[[], object] = lambda: None
+) -> tuple[Counter[str], float, list[str]]:
     """Ask all items at once and return their statuses, the seconds taken, and what was said of the errors."""
     subject = EndpointSubject.load(url, server.model)
     start = time.perf_counter()
-    completions = subject.answer(items)
+    completions = subject.answer_each(items, lambda *_: arrived())
     seconds = time.perf_counter() - start
     subject.close()
     return Counter(c.status.value for c in completions), seconds, [c.detail for c in completions if "err" in c.status]
 
 
-def kill_and_start(server: RealServer, items: list[Item], pause: float, quiet: float) -> None:
-    """Ask while the server goes away for `pause` seconds, a third of the `quiet` seconds after the start."""
+def kill_and_start(server: RealServer, items: list[Item], pause: float) -> None:
+    """Ask while the server goes away for `pause` seconds after a third of the answers."""
 
     def fault() -> None:
         server.kill()
         time.sleep(pause)
         server.start(wait=False)
 
-    timer = threading.Timer(quiet / 3, fault)
-    timer.start()
-    statuses, seconds, details = ask(server, server.url, items)
-    timer.join()
-    print(f"away for {pause:g} s: {dict(statuses)} in {seconds:.1f} s {details[:1]}", flush=True)
+    thread = threading.Thread(target=fault)
+    answers = 0
+
+    def count() -> None:
+        nonlocal answers
+        answers += 1
+        if answers == len(items) // 3:
+            thread.start()
+
+    statuses, seconds, details = ask(server, server.url, items, count)
+    thread.join()
+    load = os.getloadavg()[0]
+    print(f"away for {pause:g} s: {dict(statuses)} in {seconds:.1f} s, load {load:.1f} {details[:1]}", flush=True)
 
 
 def limited(server: RealServer, items: list[Item], code: int, header: str) -> None:
@@ -126,7 +137,7 @@ def main() -> None:
             print(f"without a fault: {dict(statuses)} in {quiet:.1f} s", flush=True)
             for pause in (0.0, 1.0, 2.0) if "kill" in faults else ():
                 for _ in range(options.runs):
-                    kill_and_start(server, items, pause, quiet)
+                    kill_and_start(server, items, pause)
             for code, header in product((429, 503), ("", "1")) if "limit" in faults else ():
                 for _ in range(options.runs):
                     limited(server, items, code, header)

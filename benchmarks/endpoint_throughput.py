@@ -1,9 +1,10 @@
 """Requests per second to a server on loopback with 16 at once: a subject of this package beside wrk.
 
-``python benchmarks/endpoint_throughput.py [--seconds 5] [--milliseconds 50]`` starts a server that answers each chat
-after a fixed time, as many at once as are asked, and lets wrk (``apt-get install wrk``) and the subject send it the
-same 16 bodies in turns.  Printed are three such pairs and the median of their ratios: only within a pair had both the
-same machine.
+``python benchmarks/endpoint_throughput.py [--seconds 5] [--milliseconds 50] [--tls]`` starts a server that answers each
+chat after a fixed time, as many at once as are asked.  wrk (``apt-get install wrk``) and the subject send it the same
+16 bodies in turns: the subject with the package's own transport, which uses connections again, and with that of
+httpcore2 whose keep-alive is off.  Printed are three such rounds and the medians of the ratios to wrk: only within a
+round had all the same machine.  ``--tls`` encrypts, with a certificate that ``openssl`` makes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import os
 import re
 import shutil
+import ssl
 import statistics
 import subprocess
 import sys
@@ -21,11 +24,13 @@ import tempfile
 import time
 from pathlib import Path
 
+import httpcore2
+
 from pytest_adaptive_eval.core.item import Item, Status
 from pytest_adaptive_eval.models.endpoint import EndpointSubject
 
 AT_ONCE = 16
-PAIRS = 3
+ROUNDS = 3
 REPLY = {
     "id": "chatcmpl-1",
     "object": "chat.completion",
@@ -80,9 +85,13 @@ class Chat(asyncio.Protocol):
                 self.transport.close()
 
 
-async def serve(seconds: float) -> None:
+async def serve(seconds: float, certificate: str | None) -> None:
     Chat.seconds = seconds
-    server = await asyncio.get_running_loop().create_server(Chat, "127.0.0.1", 0, backlog=256)
+    context = None
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+    server = await asyncio.get_running_loop().create_server(Chat, "127.0.0.1", 0, backlog=256, ssl=context)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
@@ -106,51 +115,85 @@ def by_wrk(url: str, bodies: list[bytes], seconds: float) -> float:
     return float(re.search(r"Requests/sec:\s*([\d.]+)", told)[1])
 
 
-def by_subject(subject: EndpointSubject, count: int) -> float:
+def make_certificate(path: Path) -> None:
+    """Write a key and a certificate for 127.0.0.1 into one file."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test"
+    made = subprocess.run(
+        [*command.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "-", "-out", "-"],
+        capture_output=True,
+        check=True,
+    )
+    path.write_bytes(made.stdout)
+
+
+def turn_keepalive_off(subject: EndpointSubject) -> None:
+    """Replace the pool of connections by one of httpcore2 with its own transport."""
+    wire = subject._endpoint.wire
+    context = httpcore2.default_ssl_context() if wire.url.startswith("https:") else None
+    wire._pool = httpcore2.AsyncConnectionPool(context, max_connections=None, max_keepalive_connections=0)
+
+
+def by_subject(subject: EndpointSubject, count: int) -> tuple[float, float]:
+    """Requests per second, and milliseconds of a processor for each."""
     items = [Item(f"{item.id}-{n}", item.prompt) for n in range(count // AT_ONCE) for item in prompts()]
-    start = time.perf_counter()
+    start, processor = time.perf_counter(), time.process_time()
     completions = subject.answer(items)
-    taken = time.perf_counter() - start
+    taken, processor = time.perf_counter() - start, time.process_time() - processor
     if any(completion.status is not Status.OK for completion in completions):
         raise SystemExit(next(c for c in completions if c.status is not Status.OK))
-    return len(items) / taken
+    return len(items) / taken, 1000 * processor / len(items)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--milliseconds", type=float, default=50.0)
+    parser.add_argument("--tls", action="store_true")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--certificate", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        asyncio.run(serve(options.milliseconds / 1000))
+        asyncio.run(serve(options.milliseconds / 1000, options.certificate))
         return
-    command = [sys.executable, __file__, "--serve", "--milliseconds", str(options.milliseconds)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        subject = EndpointSubject.load(url, "fixed", concurrency=AT_ONCE)
-        most = AT_ONCE / (options.milliseconds / 1000)
-        print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors; the server allows {most:.0f} requests/s")
-        present = shutil.which("wrk") is not None
-        if not present:
-            print("wrk is not installed (apt-get install wrk): the subject alone")
-        ratios = []
-        for _ in range(PAIRS):
-            bodies = [subject._write(item) for item in prompts()]
-            ours = by_subject(subject, int(most * options.seconds))
-            if not present:
-                print(f"subject {ours:7.1f} requests/s")
-                continue
-            theirs = by_wrk(url, bodies, options.seconds)
-            ratios.append(ours / theirs)
-            print(f"subject {ours:7.1f} requests/s   wrk {theirs:7.1f}   ratio {ratios[-1]:.3f}")
-        if ratios:
-            print(f"median of the ratios {statistics.median(ratios):.3f}")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--serve", "--milliseconds", str(options.milliseconds)]
+        if options.tls:
+            certificate = Path(folder) / "test.pem"
+            make_certificate(certificate)
+            command += ["--certificate", str(certificate)]
+            os.environ["SSL_CERT_FILE"] = str(certificate)
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        try:
+            port = int(server.stdout.readline())
+            compare(f"http{'s' if options.tls else ''}://127.0.0.1:{port}/v1", options.milliseconds, options.seconds)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def compare(url: str, milliseconds: float, seconds: float) -> None:
+    most = AT_ONCE / (milliseconds / 1000)
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors; the server allows {most:.0f} requests/s")
+    wrk = shutil.which("wrk") is not None
+    if not wrk:
+        print("wrk is not installed (apt-get install wrk): the subject alone")
+    subjects = {
+        name: EndpointSubject.load(url, "fixed", concurrency=AT_ONCE) for name in ("own transport", "no keep-alive")
+    }
+    turn_keepalive_off(subjects["no keep-alive"])
+    bodies = [subjects["own transport"]._write(item) for item in prompts()]
+    ratios: dict[str, list[float]] = {name: [] for name in subjects}
+    for _ in range(ROUNDS):
+        theirs = by_wrk(url, bodies, seconds) if wrk else math.nan
+        line = [f"wrk {theirs:6.1f} requests/s"]
+        for name, subject in subjects.items():
+            ours, processor = by_subject(subject, int(most * seconds))
+            ratios[name].append(ours / theirs)
+            line.append(f"{name} {ours:6.1f} (ratio {ours / theirs:.2f}, {processor:.2f} ms of a processor each)")
+        print(", ".join(line), flush=True)
+    print("medians of the ratios:", ", ".join(f"{name} {statistics.median(ratios[name]):.2f}" for name in ratios))
+    for subject in subjects.values():
         subject.close()
-    finally:
-        server.terminate()
-        server.wait()
 
 
 if __name__ == "__main__":

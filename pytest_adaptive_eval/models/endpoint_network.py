@@ -1,4 +1,9 @@
-"""Connections over asyncio that are used again only when nothing of an earlier reply can be left on them."""
+"""Connections over asyncio that are used again only when nothing of an earlier reply can be left on them.
+
+httpcore2's own connections are handed to the next request with whatever an earlier reply left on them.  To turn its
+keep-alive off would be the other remedy, and costs two to three times as much of a processor for a request, most over
+TLS: ``benchmarks/endpoint_throughput.py`` measures both, and docs/endpoints.md has the figures.
+"""
 
 from __future__ import annotations
 
