@@ -198,7 +198,7 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
         found = []
         for claim, view in zip(claims, logs, strict=True):
             alpha = (1.0 - claim.confidence) / (number if side < 0 else 1)
-            margin = np.asarray(noise_margin(view, 1.0 - alpha, peeking=True))[..., None]
+            margin = np.asarray(noise_margin(view, 1.0 - alpha))[..., None]
             found.append(log_wealth(view.with_missing_as(missing), claim, side, margin) + claim.log_alpha)
         return np.stack(found, axis=-2)
 
@@ -249,7 +249,7 @@ def anytime_valid(log: DesignLog, estimate: float, confidence: float = 0.95, uni
     if low > high:  # draws that contradict each other: both ends were refuted, and what lies between is left in doubt
         low, high = high, low
     middle = min(max(estimate, low / size), high / size)
-    return widened(Interval(middle, low / size, high / size, confidence, "anytime-valid"), log, peeking=True)
+    return widened(Interval(middle, low / size, high / size, confidence, "anytime-valid"), log)
 
 
 def _edge(refuted: Callable[[float], bool], sure: float, far: float) -> float:

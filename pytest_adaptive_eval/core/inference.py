@@ -83,7 +83,7 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     return widened(_of_scores(log, confidence), log)
 
 
-def widened(found: Interval, log: DesignLog, *, peeking: bool = False) -> Interval:
+def widened(found: Interval, log: DesignLog) -> Interval:
     """An interval of the mean score, made one of the accuracy to expect over decodings.
 
     The scores of the items asked are what one decoding made of them.  A draw
@@ -92,28 +92,28 @@ def widened(found: Interval, log: DesignLog, *, peeking: bool = False) -> Interv
     what the bets are about are off by the sum of their deviations, and by
     nothing else, since whatever else a later answer may be by luck is part of
     the spread that the draws show.  That sum has mean 0 and the standard
-    deviation ``log.doubt``, so that each bound moves by its normal quantile.
+    deviation ``log.doubt``, so that each bound moves by `noise_margin`.
 
     Parameters
     ----------
     found : Interval
     log : DesignLog
         With `noise` in the unit of its scores.
-    peeking : bool
-        See `noise_margin`.
     """
-    half = noise_margin(log, found.confidence, peeking=peeking) / log.size
+    half = noise_margin(log, found.confidence) / log.size
     return replace(found, low=max(found.low - half, 0.0), high=min(found.high + half, 1.0)) if half else found
 
 
-def noise_margin(log: DesignLog, confidence: float, *, peeking: bool = False) -> Any:
-    """How far a sum moves for the noise of decoding, see `widened`; an array along the log's leading axes.
+def noise_margin(log: DesignLog, confidence: float) -> Any:
+    """Return how far a sum moves for the noise of decoding, see `widened`; an array along the log's leading axes.
 
-    With `peeking` at every moment, at half the error rate: there is the luck of all moments besides that of the last.
+    The normal quantile is that of a quarter of the error rate.  The draws and the noise share the error rate, and so do
+    the two sides: where the whole bank was asked, and nothing but the noise decides, PASS and FAIL at the threshold
+    together are rarer than one of them may be.
     """
     if not np.any(log.noise):
         return 0.0
-    return student_quantile(math.inf, (1.0 + confidence) / 2.0 if peeking else confidence) * log.doubt
+    return student_quantile(math.inf, (3.0 + confidence) / 4.0) * log.doubt
 
 
 def _of_scores(log: DesignLog, confidence: float) -> Interval:

@@ -349,10 +349,14 @@ def _decided(result: SessionResult, condition: Condition, own: Sequence[Claim]) 
 def _forecast(result: SessionResult, claim: Claim, log: DesignLog, estimate: float) -> str:
     """How many more questions would probably decide, were the truth where the estimate is."""
     if len(log) == log.size:
-        return "the whole bank was asked: missing answers, or the noise of decoding, leave it open"
+        missing = bool(np.isnan(log.scores).any())
+        if not log.noise:
+            return "the whole bank was asked, and answers without a score leave it open"
+        noise = "the noise of decoding leaves it open: another run may decide otherwise"
+        return f"the whole bank was asked, and {'answers without a score, or ' * missing}{noise}"
     gap = estimate - claim.total / log.size
     side: Literal[1, -1] = 1 if gap >= 0 else -1
-    margin = noise_margin(log, claim.confidence, peeking=result.sequential)
+    margin = noise_margin(log, claim.confidence)
     filled = log.with_missing_as(0.5)
     left = max(log.size - len(log) + 1, 1)
     outlook = Outlook(

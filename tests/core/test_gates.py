@@ -92,7 +92,7 @@ def test_missing_answers_never_decide():
     assert holes.interval().high == full.interval().high == 1.0
     whole = result_of(plain_bank(), uniform(N), lambda i: nan if i % 10 == 0 else 1.0).accuracy.at_least(0.94)
     assert whole.outcome is Outcome.INCONCLUSIVE
-    assert whole.notes[0] == "the whole bank was asked: missing answers, or the noise of decoding, leave it open"
+    assert whole.notes[0] == "the whole bank was asked, and answers without a score leave it open"
 
 
 def test_an_interview_cut_short_is_an_error_whatever_it_found():

@@ -115,8 +115,8 @@ def test_repeats_measure_and_count_for_nothing_else(lab: Any) -> None:
     noise = found["decoding_noise"]
     assert (noise["items"], noise["answers"], noise["samples"]) == (6, 12, 1)
     right = sum(a["score"] for a in drawn[0])
-    half = 1.6448536 * math.sqrt(30 * noise["allowed"]) / 60
-    project(lab, 'budget=30, stop="budget"')
+    half = 2.2414027 * math.sqrt(30 * noise["allowed"]) / 60
+    project(lab, 'budget=30, stop="budget", repeat=0')
     lab.run()
     plain = interview(lab)
     assert [a["score"] for a in plain["administrations"]] == [a["score"] for a in drawn[0]]
