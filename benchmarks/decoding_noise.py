@@ -5,14 +5,27 @@ The threshold lies at the bank's expected accuracy, where a verdict may be wrong
 side; the bank's predictions are the expected scores with noise.  Beside it the same gate without measuring.
 
     python benchmarks/decoding_noise.py --seeds 1000
+
+With ``--runs`` it makes whole runs of pytest instead: a sampling model whose expected accuracy is the threshold is
+asked its whole bank, by default and with ``repeat = 0``.  It prints the outcomes, and the notes of open verdicts.
+
+    python benchmarks/decoding_noise.py --runs 40 --items 60
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import json
+import re
+import tempfile
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.core.betting import Claim, decide
@@ -24,6 +37,34 @@ from pytest_adaptive_eval.core.session import POLICIES, Session
 #: Expected scores: temperature .7 of a trained checkpoint (mostly sure), and of one that is hardly ever sure.
 KINDS = {"mostly sure": (0.07, 0.07), "hardly sure": (2.0, 2.0)}
 WAYS = ((1, 0.1), (1, 0.3), (3, 0.0))
+
+
+#: A project whose model samples: item q7 is right with the chance that stands in its prompt.
+PROJECT = """
+import random
+import pytest
+from pytest_adaptive_eval import SubjectIdentity
+
+class Model:
+    identity = SubjectIdentity("sampling", "", {{"temperature": 0.7}})
+
+    def __init__(self):
+        self.random = random.Random({run})
+
+    def generate(self, prompt):
+        return "right" if self.random.random() < float(prompt) else "wrong"
+
+@pytest.fixture(scope="module")
+def model():
+    return Model()
+
+@pytest.mark.adaptive_eval("whole.jsonl", budget="100%", stop="{stop}"{repeat})
+def test_whole(item, model):
+    assert item.grade(model.generate(item.prompt))
+
+def test_gate(adaptive_eval):
+    assert adaptive_eval["whole"].accuracy.at_least({threshold})
+"""
 
 
 def verdicts(
@@ -63,12 +104,50 @@ def verdicts(
     return outcomes, asked / seeds
 
 
+def run_gate(expected: np.ndarray, run: int, stop: str, repeat: str) -> tuple[str, str]:
+    """Run pytest once.  Return the gate's outcome, and the verdict's notes without their figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        items = [{"id": f"q{i}", "prompt": repr(float(p)), "answer": "right"} for i, p in enumerate(expected)]
+        Path(folder, "whole.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+        text = PROJECT.format(run=run, stop=stop, repeat=repeat, threshold=float(expected.mean()))
+        Path(folder, f"test_{Path(folder).name}.py").write_text(text)  # a name of its own: modules stay loaded
+        flags = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--import-mode=importlib", "--rootdir", folder]
+        with contextlib.redirect_stdout(io.StringIO()):
+            pytest.main(
+                [
+                    folder,
+                    *flags,
+                    "--adaptive-eval",
+                    f"--adaptive-eval-dir={folder}/runs",
+                    f"--adaptive-eval-record={folder}/run.json",
+                ]
+            )
+        verdict = json.loads(Path(folder, "run.json").read_text())["gates"][0]["verdict"]
+        return verdict["outcome"], re.sub(r"\d*\.?\d+", "N", "; ".join(verdict["notes"]))
+
+
+def print_runs(runs: int, items: int) -> None:
+    """Print the outcomes of whole runs of pytest."""
+    for kind, shape in KINDS.items():
+        expected = np.random.default_rng(3).beta(*shape, items)
+        for stop, repeat in (("decision", ""), ("budget", ""), ("budget", ", repeat=0")):
+            found = [run_gate(expected, run, stop, repeat) for run in range(runs)]
+            counts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(Counter(o for o, _ in found).items()))
+            print(f"{kind}, stop {stop}{repeat}: {counts}", flush=True)
+            for notes, n in Counter(notes for o, notes in found if o == "INCONCLUSIVE" or repeat).items():
+                print(f"  {n} x {notes}", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--items", type=int, default=300)
+    parser.add_argument("--runs", type=int, default=0, help="whole runs of pytest instead of simulated interviews")
     options = parser.parse_args()
+    if options.runs:
+        print_runs(options.runs, options.items)
+        return
     for kind, shape in KINDS.items():
         expected = np.random.default_rng(3).beta(*shape, options.items)
         print(

@@ -139,8 +139,9 @@ class Evaluation:
         Who leads the interview and by what embeddings, where someone does.
     samples : int
         Times that each item is put to the subject; its score is the mean.
-    repeat : int or str
+    repeat : int, str or None
         Items that are asked again at the end, to measure the noise of decoding: a count, or a share of those asked.
+        None until it is known who answers, where the user sets nothing; see `for_subject` and `stopping.repeats`.
     interviewer : tuple or None
         Spec and options of the model that leads the interview; None where no model does.
     """
@@ -155,8 +156,21 @@ class Evaluation:
     path: Path | None = None
     lead: str = ""
     samples: int = 1
-    repeat: int | str = 0
+    repeat: int | str | None = 0
     interviewer: tuple[str, Mapping[str, Any]] | None = None
+
+    @property
+    def allows_for_noise(self) -> bool:
+        """Whether intervals of this policy can allow for the noise of decoding.
+
+        A ladder takes the questions of a level as draws from the task, and the luck of decoding with them; of other
+        policies without an interval by the draws no verdict depends on it.
+        """
+        return self.policy.levelled is None and not self.policy.design_based
+
+    def for_subject(self, *, samples: bool) -> Evaluation:
+        """Return the evaluation of a subject whose decoding samples, or does not."""
+        return self if samples or self.repeat is not None else replace(self, repeat=0)
 
     @property
     def questions(self) -> int:
@@ -272,7 +286,7 @@ class EvalSpec:
                 selector = {AUTOJUDGER: led}.get
             policy = self._policy(settings, bank, selector)
             budget = policy.budget_on(bank)
-            samples, repeat = self._decodings(bank)
+            samples, repeat = self._decodings(bank, policy)
         except ConfigError as error:
             text = str(error)
             raise ConfigError(text if text.startswith(self.where) else f"{self.where}: {text}") from None
@@ -291,14 +305,18 @@ class EvalSpec:
             self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat, interviewer
         )
 
-    def _decodings(self, bank: ItemBank) -> tuple[int, int | str]:
-        """Times that each item is asked, and which are asked again at the end."""
-        samples, repeat = self.data.get("samples", 1), self.data.get("repeat", 0)
+    def _decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
+        """Return how often each item is asked, and how many are asked again at the end."""
+        samples = self.data.get("samples", 1)
         check_count("samples", samples)
+        by_default = samples == 1 and policy.levelled is None and not policy.design_based
+        repeat = self.data.get("repeat", None if by_default else 0)
         if samples == 1 and repeats(repeat, len(bank)) == 0:
             return 1, 0
         own = next((item.id for item in bank.items if "sample" in item.meta), None)
         if own is not None:
+            if repeat is None:
+                return 1, 0
             raise ConfigError(
                 f"item {own!r} sets meta.sample, which samples and repeat count by: remove it from the bank, or remove "
                 "samples and repeat"

@@ -164,14 +164,26 @@ def resolve_budget(budget: int | str, items: int) -> int:
     return budget
 
 
-def repeats(repeat: int | str, asked: int) -> int:
-    """Number of the `asked` items that are asked again: a count, at most all, or a share such as ``"10%"``.
+#: Share of the items asked that is asked again where the user sets nothing, and the least number of items.
+DEFAULT_REPEAT, FEWEST_REPEATS = "10%", 10
+
+
+def repeats(repeat: int | str | None, asked: int) -> int:
+    """Return how many of the `asked` items are asked again.
+
+    Parameters
+    ----------
+    repeat : int, str or None
+        A count, at most all, or a share such as ``"10%"``; None for a tenth, at least `FEWEST_REPEATS`.
+    asked : int
 
     Raises
     ------
     ConfigError
         It is neither.
     """
+    if repeat is None:
+        return min(max(repeats(DEFAULT_REPEAT, asked), FEWEST_REPEATS), asked)
     text = str(repeat).strip()
     if text.isdecimal() and not isinstance(repeat, bool):
         return min(int(text), asked)

@@ -61,6 +61,21 @@ class SubjectIdentity:
     environment: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def samples(self) -> bool | None:
+        """Whether decoding samples, by `decoding`; None where it does not say.
+
+        ``extra`` holds settings that are sent to a server after ours, and replace them.
+        """
+        extra = self.decoding.get("extra")
+        settings = {**self.decoding, **(extra if isinstance(extra, Mapping) else {})}
+        temperature, chosen = settings.get("temperature"), settings.get("do_sample")
+        if chosen is False or temperature == 0:
+            return False
+        if chosen is True or (isinstance(temperature, int | float) and temperature > 0):
+            return True
+        return None
+
+    @property
     def decoding_hash(self) -> str:
         """First 16 hex digits of SHA-256 over the decoding settings.
 

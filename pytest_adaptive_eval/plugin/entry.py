@@ -129,7 +129,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         f'{MARKER}(bank, *, category, values, formats, name, policy="decide", selector, interview, floor, '
-        'budget="20%", stop="decision", standard_error, batch, estimator, seed, samples=1, repeat=0), or with task, '
+        'budget="20%", stop="decision", standard_error, batch, estimator, seed, samples=1, repeat), or with task, '
         "levels, queries, stop_at, settle, width, scale in place of a bank: ask its items adaptively, one test a "
         "question; needs --adaptive-eval",
     )

@@ -38,6 +38,7 @@ from pytest_adaptive_eval.core.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.plugin.completions import prefetch
+from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.fixtures import check_scope, who_answers
 from pytest_adaptive_eval.plugin.question import Once, Question, question
@@ -80,6 +81,7 @@ class Interview(Once):
     _journal: Journal | None = None
     _identity = SubjectIdentity("")
     _compared: dict[str, BaselineFile] | None = None
+    _varies: DecodingCheck | None = None
     #: Why the user's own marks or fixtures skip this interview.
     skipped = ""
     #: How often another plugin ran a question again, which asked nothing.
@@ -199,7 +201,7 @@ class Interview(Once):
             family=self.state.family,
             cuts=cuts if stops else (),
             baseline=next(iter([*complete, *partial]), None),
-            decodings=evaluation.decodings,
+            decodings=0 if evaluation.repeat is None else evaluation.decodings,  # None: `bind` learns who answers
         )
 
     @property
@@ -220,6 +222,8 @@ class Interview(Once):
 
     def _ask_again(self) -> None:
         """Ask some of the items once more, drawn uniformly: how far answers differ tells the noise of decoding."""
+        if self._varies is not None:
+            self.evaluation = self._varies.again(self.evaluation, self._answers)
         evaluation = self.evaluation
         items = self._session.log().items
         count = repeats(evaluation.repeat, len(items)) if self._session.finished else 0
@@ -333,7 +337,7 @@ class Interview(Once):
         if isinstance(subject, Subject):
             check_scope(self, name, self.evaluation.name)
             subject.prepare(self.evaluation.bank.items)
-            if self.evaluation.decodings and not subject.varies:
+            if self.evaluation.repeat is not None and self.evaluation.decodings and not subject.varies:
                 raise ConfigError(
                     f"{self.evaluation.name}: samples and repeat ask an item anew, and {name!r} has one recorded "
                     "answer to it: remove samples and repeat, or ask a model"
@@ -342,6 +346,10 @@ class Interview(Once):
         self._identity = identity
         for file in self._baselines().values():
             file.check(decoding=self._decoding, prompt=self._code)
+        if self.evaluation.allows_for_noise and getattr(subject, "varies", True):
+            self._varies = DecodingCheck(self.state.folder, self.evaluation, identity, self._code)
+        self.evaluation = self.evaluation.for_subject(samples=bool(self._varies and self._varies.reason))
+        self._session.decodings = self.evaluation.decodings
         if not self._identity.checkpoint:
             return  # without knowing who answers, an answer may not outlive the run
         evaluation = self.evaluation
@@ -420,6 +428,7 @@ class Interview(Once):
             )
         noise = noise_of(self._answers, evaluation.samples, len(bank)) if evaluation.decodings else None
         notes += noise_notes(noise, self._identity, self._answers) if noise else []
+        notes += self._varies.notes(noise, whole=len(session.log()) == len(bank)) if self._varies else []
         chance = float(np.mean(self._chances)) if self._chances else np.nan
         if self._texts and self._unreadable > UNREADABLE_SHARE * self._texts:
             self.give_up(

@@ -1,0 +1,114 @@
+"""Find out whether a subject may answer otherwise in another run, so that the noise of its decoding is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_adaptive_eval.config import Evaluation
+from pytest_adaptive_eval.core.noise import DecodingNoise
+from pytest_adaptive_eval.core.record import Administration, InterviewRecord
+from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.errors import JournalError
+from pytest_adaptive_eval.models.base import SubjectIdentity
+
+__all__ = ["DecodingCheck"]
+
+
+class DecodingCheck:
+    """What is known of whether another run would bring other answers.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the runs.
+    evaluation : Evaluation
+    identity : SubjectIdentity
+        Of the subject that answers.
+    prompt : str
+        Hash of the test that makes the prompts.
+
+    Attributes
+    ----------
+    reason : str
+        Why another run may bring other answers; empty where nothing says so.
+    """
+
+    def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> None:
+        self._by_default = evaluation.repeat is None
+        self._samples = identity.samples
+        self.reason = "decoding samples" if self._samples else ""
+        self._earlier: InterviewRecord | None = None
+        if not self._samples and identity.checkpoint and (self._by_default or not evaluation.decodings):
+            self._earlier = _latest(folder, evaluation, identity, prompt)
+            if self._earlier is not None and (self._earlier.decoding_noise or {}).get("variance"):
+                self.reason = "an earlier run of this checkpoint gave different answers to the same item"
+
+    def again(self, evaluation: Evaluation, answers: Sequence[Administration]) -> Evaluation:
+        """Return the evaluation with items to ask again where these answers differ from those of an earlier run."""
+        if self._earlier is None or self.reason:
+            return evaluation
+        earlier = {_place(entry): (entry.text, entry.score) for entry in self._earlier.administrations}
+        both = [(earlier[_place(a)], (a.text, a.score)) for a in answers if _place(a) in earlier]
+        scored = [(old, new) for old, new in both if old[1] is not None and new[1] is not None]
+        if differ := sum(old != new for old, new in scored):
+            self.reason = (
+                f"an earlier run of this checkpoint answered {differ} of {counted(len(scored), 'item')} differently"
+            )
+            return replace(evaluation, repeat=None) if self._by_default else evaluation
+        return evaluation
+
+    def notes(self, noise: DecodingNoise | None, *, whole: bool) -> list[str]:
+        """Return what a reader of any verdict must know.
+
+        Parameters
+        ----------
+        noise : DecodingNoise or None
+            As measured.
+        whole : bool
+            Whether the whole bank was asked, so that nothing but the noise is uncertain.
+        """
+        if noise is not None:
+            if not self.reason or self._samples:
+                return []
+            # what varies between runs, such as a server, need not vary within one
+            return [self.reason + (": another run may decide otherwise" if noise.variance == 0 else "")]
+        if self.reason:
+            return [
+                f"{self.reason}, and the noise was not measured: another run may decide otherwise; remove repeat = 0, "
+                "or set samples"
+            ]
+        if whole and self._samples is None:
+            return [
+                "the model does not say how it decodes: where it samples, another run may decide otherwise; set "
+                "repeat, or give its identity a temperature"
+            ]
+        return []
+
+
+def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> InterviewRecord | None:
+    """Read the latest interview of the same checkpoint, decoding, bank and test, with its answers."""
+    if not (folder / "runs").is_dir():
+        return None
+    from pytest_adaptive_eval.store.history import History
+
+    history = History(folder)
+    same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash, prompt)
+    for run, one in reversed(list(history.interviews())):
+        if same == (
+            one.subject.get("checkpoint"),
+            one.subject.get("decoding_hash"),
+            one.bank.get("content_hash"),
+            one.extra.get("prompt"),
+        ):
+            try:
+                whole = history.whole(run.run)
+            except JournalError:  # gone or damaged meanwhile: nothing is known of it
+                return None
+            return next((other for other in whole.interviews if other.nodeid == one.nodeid), None)
+    return None
+
+
+def _place(entry: Administration) -> tuple[str, str, str, int]:
+    return entry.item, entry.item_hash, entry.format, entry.sample
