@@ -26,7 +26,9 @@ __all__ = [
     "Item",
     "Response",
     "Status",
+    "cut_text",
     "expected_number",
+    "length_note",
     "named_choice",
     "unmarked",
 ]
@@ -45,6 +47,8 @@ MARKED = "marked_prompt"
 #: Answers are graded on at most this many characters, so that a runaway
 #: completion cannot stall a grader.
 GRADED_CHARACTERS = 20_000
+#: What stands for the rest of a longer answer in journals and records.
+_CUT = re.compile(r"\n\[([0-9]{1,18}) more characters were neither graded nor kept\]")
 
 
 class Status(enum.StrEnum):
@@ -66,6 +70,30 @@ class Status(enum.StrEnum):
 
 
 _INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NOT_RUN)
+
+
+def cut_text(text: str) -> str:
+    """Return the part of an answer that is graded, and a line that tells the length of the rest.
+
+    This is what memory, journals and records keep.  A text that was cut before stays as it is.
+    """
+    if len(text) <= GRADED_CHARACTERS or _rest(text):
+        return text
+    more = len(text) - GRADED_CHARACTERS
+    return f"{text[:GRADED_CHARACTERS]}\n[{more} more characters were neither graded nor kept]"
+
+
+def length_note(text: str) -> str:
+    """Return how long an answer was that `cut_text` cut; empty for any other."""
+    if not (more := _rest(text)):
+        return ""
+    return f"the answer has {GRADED_CHARACTERS + more} characters: the first {GRADED_CHARACTERS} were graded and kept"
+
+
+def _rest(text: str) -> int:
+    """Characters that `cut_text` left out."""
+    found = _CUT.fullmatch(text, GRADED_CHARACTERS)
+    return int(found[1]) if found else 0
 
 
 def unmarked(prompt: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from pytest_adaptive_eval.core.checks import check_count
-from pytest_adaptive_eval.core.item import Item, Status
+from pytest_adaptive_eval.core.item import Item, Status, cut_text
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 
 __all__ = ["Completion", "Subject", "SubjectIdentity", "Usage", "cap_and_sample"]
@@ -208,9 +208,9 @@ class Subject(abc.ABC):
         if arrived is None:
             completions = self.answer(asked)
         else:
-            completions = self.answer_each(asked, lambda n, completion: arrived(fresh[n], completion))
+            completions = self.answer_each(asked, lambda n, completion: arrived(fresh[n], _cut(completion)))
         for item, completion in zip(asked, completions, strict=True):
-            self._ready.setdefault(_key(item), {})[item.id] = completion
+            self._ready.setdefault(_key(item), {})[item.id] = _cut(completion)
 
     def restore(self, item: Item, sample: int, completion: Completion) -> None:
         """Have the completion of an earlier run ready, as `prefetch` does with new ones."""
@@ -268,7 +268,7 @@ class Subject(abc.ABC):
             The answer was truncated, refused, empty or could not be had.
         """
         item = _drawn(item, self.sample)
-        completion = self._take(item) or self.answer([item])[0]
+        completion = self._take(item) or _cut(self.answer([item])[0])
         if completion.status is not Status.OK:
             raise Unscored(completion.status.value, completion.detail, completion.text)
         return completion
@@ -281,6 +281,12 @@ class Subject(abc.ABC):
         if not waiting:
             self._ready.pop(_key(item), None)
         return completion
+
+
+def _cut(completion: Completion) -> Completion:
+    """The completion with as much of its text as is kept."""
+    text = cut_text(completion.text)
+    return completion if text is completion.text else replace(completion, text=text)
 
 
 def _drawn(item: Item, sample: int) -> Item:

@@ -26,7 +26,7 @@ from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.core.classification import Cut
 from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.core.gates import UNREADABLE_SHARE, SessionResult
-from pytest_adaptive_eval.core.item import Response, Status
+from pytest_adaptive_eval.core.item import Response, Status, length_note
 from pytest_adaptive_eval.core.judging import with_doubt
 from pytest_adaptive_eval.core.noise import item_score
 from pytest_adaptive_eval.core.pairing import Baseline
@@ -312,7 +312,8 @@ class Interview(Once):
                 response = Response(Status.ERROR, None, response.text, str(error))
                 self.give_up(str(error), usage=True)
         entry.status, entry.score = response.status.value, response.score
-        entry.text, entry.detail = plain(response.text), plain(response.detail or made.fault)
+        entry.text = plain(response.text)
+        entry.detail = plain(response.detail or made.fault or length_note(response.text))
         self._answers.append(entry)
         item = made.asked.item
         if not entry.sample:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from pytest_adaptive_eval.core.item import Item, Response, Status
+from pytest_adaptive_eval.core.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.core.record import Administration, plain
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.models.base import Subject
@@ -97,7 +97,7 @@ class AskedItem:
                 "generate() returns",
             )
             raise self.fault
-        self.text, self.read, self.fault = str(text), True, None
+        self.text, self.read, self.fault = cut_text(str(text)), True, None
         try:
             self.graded = self.item.grade(self.text)
         except Unscored as fault:
@@ -339,7 +339,7 @@ class Question(Once):
             return Response(Status.OK, 0.0, self.asked.text)
         except Unscored as fault:
             status = Status(fault.status)
-            response = Response(status, None, fault.text or self.asked.text, fault.detail)
+            response = Response(status, None, cut_text(fault.text) or self.asked.text, fault.detail)
             if status.infrastructure:
                 self.response, self.lasting = response, fault.lasting
                 raise
