@@ -100,7 +100,7 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, pro
             one.subject.get("checkpoint"),
             one.subject.get("decoding_hash"),
             one.bank.get("content_hash"),
-            one.extra.get("prompt"),
+            one.extra.get("prompt", ""),
         ):
             try:
                 whole = history.whole(run.run)
