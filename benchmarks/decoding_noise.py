@@ -23,6 +23,7 @@ import tempfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -66,9 +67,11 @@ def test_gate(adaptive_eval):
     assert adaptive_eval["whole"].accuracy.at_least({threshold})
 """
 
+Stop = Literal["budget", "decision"]
+
 
 def verdicts(
-    expected: np.ndarray, side: int, seeds: int, samples: int, repeat: float, stop: str, budget: str, *, measured: bool
+    expected: np.ndarray, side: int, seeds: int, samples: int, repeat: float, stop: Stop, budget: str, *, measured: bool
 ) -> tuple[np.ndarray, float]:
     """Outcomes of a gate whose threshold lies just beyond the truth, and the mean number of items asked."""
     n, rng = len(expected), np.random.default_rng(side + 1)

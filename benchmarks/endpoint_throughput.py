@@ -58,6 +58,7 @@ class Chat(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
+        assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self.raw = b""
 
@@ -112,7 +113,9 @@ def by_wrk(url: str, bodies: list[bytes], seconds: float) -> float:
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     if "Non-2xx" in told or "Socket errors" in told:
         raise SystemExit(told)
-    return float(re.search(r"Requests/sec:\s*([\d.]+)", told)[1])
+    rate = re.search(r"Requests/sec:\s*([\d.]+)", told)
+    assert rate is not None, told
+    return float(rate[1])
 
 
 def make_certificate(path: Path) -> None:
@@ -164,6 +167,7 @@ def main() -> None:
             os.environ["SSL_CERT_FILE"] = str(certificate)
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
+            assert server.stdout is not None
             port = int(server.stdout.readline())
             compare(f"http{'s' if options.tls else ''}://127.0.0.1:{port}/v1", options.milliseconds, options.seconds)
         finally:

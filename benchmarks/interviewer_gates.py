@@ -69,7 +69,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
 
         def led(settings: dict[str, object], seed: int) -> Policy:
-            selector, _ = interviewed(
+            selector, *_ = interviewed(
                 settings,
                 bank,
                 "benchmark",

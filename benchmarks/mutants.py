@@ -176,8 +176,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[Any, Any]]:
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
         name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
         if name in FUNCTIONS:
-            other = ast.Name(FUNCTIONS[name])
-            func = other if isinstance(node.func, ast.Name) else ast.Attribute(node.func.value, other.id)
+            changed = FUNCTIONS[name]
+            func = ast.Name(changed) if isinstance(node.func, ast.Name) else ast.Attribute(node.func.value, changed)
             yield node.func, func
     elif isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant):
         yield node.value, ast.Constant(None)
@@ -263,7 +263,8 @@ class Covering:
         found = self._tests(contexts, _lines(tree, mutant)) or self._tests(contexts, set(contexts))
         stem = Path(module).stem
         own = {test for test in found if stem in Path(test.partition("::")[0]).stem}
-        chosen, total = [], 0.0
+        chosen: list[str] = []
+        total = 0.0
         for test in sorted(found, key=lambda test: (test not in own, self.seconds[test], test)):
             total += self.seconds[test]
             if len(chosen) < MOST_TESTS and self.seconds[test] < LONGEST_TEST and total < LONGEST:
@@ -443,8 +444,8 @@ def measure(tree: Tree, covering: Covering | None, module: str, options: argpars
             equivalent += 1
             print(f"  equivalent {place}", flush=True)
             continue
-        tests = options.tests or covering.of(module, parsed, mutant)
-        seconds = LONGEST if options.tests else sum(covering.seconds[test] for test in tests)
+        tests = options.tests if covering is None else covering.of(module, parsed, mutant)
+        seconds = LONGEST if covering is None else sum(covering.seconds[test] for test in tests)
         failed = tree.fails(module, source, mutant.apply(source), tests, seconds)
         killed += bool(failed)
         if not failed:
