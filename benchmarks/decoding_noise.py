@@ -68,6 +68,7 @@ def test_gate(adaptive_eval):
 """
 
 Stop = Literal["budget", "decision"]
+RULES: tuple[tuple[Stop, str], ...] = (("decision", "20%"), ("decision", "100%"), ("budget", "50%"), ("budget", "100%"))
 
 
 def verdicts(
@@ -156,7 +157,7 @@ def main() -> None:
         print(
             f"{kind}: {2 * float((expected * (1 - expected)).mean()):.3f} of the answers differ between two decodings"
         )
-        for stop, budget in (("decision", "20%"), ("decision", "100%"), ("budget", "50%"), ("budget", "100%")):
+        for stop, budget in RULES:
             for samples, repeat in WAYS:
                 rates = []
                 for measured in (True, False):
