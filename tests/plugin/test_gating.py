@@ -439,7 +439,7 @@ def test_not_worse_than_another_evaluation_of_the_run(lab: Any) -> None:
     # a gate alone brings both
     assert lab.run("-k", "test_gate").ret == 0
     assert [i["name"] for i in lab.record["interviews"]] == ["old", "new"]
-    lab.toy(6, more=OLD.format(tenths=9))
+    lab.toy(6, more=OLD.format(tenths=9), identity='"toy", "regressed"')
     assert lab.run().ret == 1
     assert lab.outcomes() == [("test_gate", "FAIL")]
 
