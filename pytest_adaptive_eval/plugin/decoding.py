@@ -88,7 +88,7 @@ class DecodingCheck:
 
 
 def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> InterviewRecord | None:
-    """Read the latest interview of the same checkpoint, decoding, bank and test, with its answers."""
+    """Read the latest interview, not void, of the same checkpoint, decoding, bank and test, with its answers."""
     if not (folder / "runs").is_dir():
         return None
     from pytest_adaptive_eval.store.history import History
@@ -96,7 +96,7 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, pro
     history = History(folder)
     same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash, prompt)
     for run, one in reversed(list(history.interviews())):
-        if same == (
+        if not one.error and same == (
             one.subject.get("checkpoint"),
             one.subject.get("decoding_hash"),
             one.bank.get("content_hash"),
