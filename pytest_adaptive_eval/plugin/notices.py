@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import sys
 
 import pytest
 
 from pytest_adaptive_eval.core.record import plain
 
 __all__ = ["show_log_warnings"]
+
+#: The worker of xdist that writes to the terminal: all of them look at the models before the first question.
+_SPEAKER = "gw0"
 
 
 class _Terminal(logging.Handler):
@@ -17,18 +21,24 @@ class _Terminal(logging.Handler):
     def __init__(self, config: pytest.Config) -> None:
         super().__init__(logging.WARNING)
         self._config = config
+        self._worker = getattr(config, "workerinput", {}).get("workerid")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
+        line = f"adaptive-eval: {plain(record.getMessage())}"
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
-        if reporter is None:  # on a worker of xdist
+        if self._worker not in (None, _SPEAKER) or (self._worker is None and reporter is None):
             return
         capture = self._config.pluginmanager.getplugin("capturemanager")
         if capture is not None:
             capture.suspend_global_capture(in_=False)
         try:
-            reporter.ensure_newline()
-            reporter.write_line(f"adaptive-eval: {plain(record.getMessage())}")
+            if self._worker is None:
+                reporter.ensure_newline()
+                reporter.write_line(line)
+            elif sys.__stderr__ is not None:  # a worker's reporter writes to nowhere, and its errors to the terminal
+                sys.__stderr__.write(f"\n{line}\n")
+                sys.__stderr__.flush()
         finally:
             if capture is not None:
                 capture.resume_global_capture()

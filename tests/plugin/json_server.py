@@ -31,11 +31,18 @@ class JsonServer:
     models : sequence of str
     answer : callable
         Takes the body and the headers of a chat, and gives the reply with its status.
+    port : int
+        0 for any that is free.
     """
 
     def __init__(
-        self, models: Sequence[str], answer: Callable[[Any, Mapping[str, str]], tuple[dict[str, Any], int]]
+        self,
+        models: Sequence[str],
+        answer: Callable[[Any, Mapping[str, str]], tuple[dict[str, Any], int]],
+        port: int = 0,
     ) -> None:
+        self.port = port
+
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"  # connections stay open
 
@@ -60,7 +67,8 @@ class JsonServer:
         self._handler = Handler
 
     def __enter__(self) -> JsonServer:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), self._handler)
+        self.port = self._server.server_address[1]
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
@@ -74,4 +82,4 @@ class JsonServer:
     @property
     def url(self) -> str:
         """Of its API."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
