@@ -243,3 +243,26 @@ def test_content_hash_changes_with_what_is_asked_and_not_with_where_it_lies() ->
         Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 1}, images=("p.png",)),
     ]
     assert len({item.content_hash, *(other.content_hash for other in others)}) == 7
+
+
+def test_content_hash_is_the_same_in_every_version_and_order() -> None:
+    """Journals and records find an item's answers by it."""
+    item = Item("i", "\u65e5\u672c?", "B", "choice", choices=("a", "b"), meta={"b": 1, "a": 2})
+    assert item.content_hash == "c828440a36fa6934"
+    assert Item("i", item.prompt, "B", "choice", choices=("a", "b"), meta={"a": 2, "b": 1}).content_hash == (
+        item.content_hash
+    )
+
+
+def test_json_leaves_out_what_is_at_its_default() -> None:
+    assert Item("i").to_json() == {"id": "i", "grader": "exact"}
+    full = Item("i", "?", "a", formats=("image", "text"), messages=({"role": "user", "content": "x"},), meta={"a": 1})
+    assert full.to_json() == {
+        "id": "i",
+        "prompt": "?",
+        "answer": "a",
+        "grader": "exact",
+        "messages": [{"role": "user", "content": "x"}],
+        "formats": ["image", "text"],
+        "meta": {"a": 1},
+    }
