@@ -199,4 +199,5 @@ def test_it_survives_the_record(condition):
     assert Condition(**data) == condition
     assert "method" not in data
     assert ("value" in data) == (condition.kind != "above")
+    assert ABOVE.value == 0.0
     assert ("on_inconclusive" in data) == (condition.on_inconclusive != "fail")

@@ -67,6 +67,17 @@ def test_the_noise_is_the_mean_variance_within_items(answers: list[list[float]])
         assert noise.allowed == pytest.approx(float(bound([given[0] for given in answers])) / 2)
 
 
+def test_noise_as_records_keep_it() -> None:
+    assert DecodingNoise(0.1, 2, 5, 1, 0.01, 0.2).to_json() == {
+        "variance": 0.1,
+        "items": 2,
+        "answers": 5,
+        "samples": 1,
+        "error": 0.01,
+        "allowed": 0.2,
+    }
+
+
 def test_few_measurements_allow_for_more() -> None:
     assert allowed([]) >= 0.25
     sure = [allowed([0.0] * n) for n in (3, 30, 300, 3000)]
