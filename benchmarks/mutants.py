@@ -53,7 +53,7 @@ MODULES = [
 #: Tests of one mutant: how many, and how many seconds of processor time one and all may take.
 MOST_TESTS, LONGEST_TEST, LONGEST = 60, 3.0, 20.0
 #: Of pytest; its plugins are loaded before.
-OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+OPTIONS = ("-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 #: Share of the mutants that must be killed.
 WANTED = 0.95
 
@@ -366,7 +366,7 @@ class Tree:
                 os.environ["PYTHONPATH"] = str(self.folder)
                 watch = Watch()
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
-                code = int(pytest.main([*OPTIONS, *tests], plugins=[watch]))
+                code = int(pytest.main([*OPTIONS, "-x", *tests], plugins=[watch]))
                 if code not in (0, 5):  # 5: no tests
                     os.write(writer, (watch.failed or [f"exit code {code}"])[0].encode())
                 code = 0
@@ -404,17 +404,9 @@ def cover(data: Path, tests: list[str]) -> int:
     data.mkdir(parents=True, exist_ok=True)
     watch, kept = Watch(LONGEST_TEST), data / "seconds.json"
     os.environ["COVERAGE_FILE"] = str(data / "coverage")
-    options = [
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        f"--cov={ROOT / PACKAGE}",
-        "--cov-context=test",
-        "--cov-append",
-        "--cov-report=",
-    ]
+    options = [f"--cov={ROOT / PACKAGE}", "--cov-context=test", "--cov-append", "--cov-report="]
     os.chdir(ROOT)
-    code = int(pytest.main([*options, *tests], plugins=[watch]))
+    code = int(pytest.main([*OPTIONS, *options, *tests], plugins=[watch]))
     seconds = json.loads(kept.read_text()) if kept.exists() else {}
     passed = {test: spent for test, spent in watch.seconds.items() if test not in watch.failed}
     kept.write_text(json.dumps(seconds | passed))
