@@ -93,6 +93,38 @@ def test_a_gate_without_a_verdict_never_passes(make: SimpleNamespace, verdict: d
     assert read(make.record(gates=[gate])).get("errors") == "1"
 
 
+def test_long_texts_are_cut_at_what_readers_show(make: SimpleNamespace) -> None:
+    gates = [make.gate("FAIL", name="x" * 200), make.gate("FAIL", name="x" * 201)]
+    for gate in gates:
+        gate.verdict |= {"metric": "", "requirement": "", "sentence": "s" * 2_001, "notes": ["n" * 30_000]}
+    kept, cut = [c for c in read(make.record(gates=gates)).iter("testcase") if c.get("name") != "interview"]
+    assert kept.get("name") == "x" * 200
+    assert cut.get("name") == "x" * 200 + "... (1 more characters)"
+    assert kept.find("failure").get("message") == "s" * 2_000 + "... (1 more characters)"
+    left_out = kept.find("failure").text.split("...")[-1]
+    assert left_out.endswith(" more characters)")
+    assert len(kept.find("failure").text) == 20_000 + len("..." + left_out)
+
+
+def test_an_interview_says_what_has_no_score(make: SimpleNamespace) -> None:
+    for statuses, said in (({"ok": 96}, False), ({"ok": 93, "timeout": 2, "refused": 1}, True)):
+        root = read(make.record([make.interview(statuses=statuses)], []))
+        assert ("no score: 2 timeout, 1 refused" in root.find(".//system-out").text) == said
+        assert ("no score" in root.find(".//system-out").text) == said
+
+
+def test_a_study_tells_the_candidate_s_quantities(make: SimpleNamespace) -> None:
+    record = make.record([], [])
+    record.studies = [make.study(), make.study(error="no model answered")]
+    whole, void = read(record)
+    properties = {p.get("name"): p.get("value") for p in whole.iter("property")}
+    assert properties["candidate"] == "cat"
+    assert (properties["score"], properties["score_low"], properties["score_high"]) == ("3.8", "3.7", "3.9")
+    assert properties["score_rank"] == "1"
+    assert whole.find(".//error") is None
+    assert void.find(".//error").get("message") == "ERROR no model answered"
+
+
 def test_names_are_unique(make: SimpleNamespace) -> None:
     gates = [make.gate(), make.gate("FAIL"), make.gate(name="interview")]
     gates[2].verdict = {"outcome": "PASS"}
