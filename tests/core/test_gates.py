@@ -197,8 +197,9 @@ def test_gates_ask_what_they_are_told():
     assert ability["cross"].at_least(0.5).metric == "ability.cross"
     with pytest.raises(ConfigError, match=r"confidence is 1\.0, expected"):  # a whole number is a number
         accuracy.at_least(0.6, confidence=1)
-    with pytest.raises(ConfigError, match="confidence is True, expected"):
-        accuracy.at_least(0.6, confidence=True)
+    for wrong in (True, "95%", None):
+        with pytest.raises(ConfigError, match=f"confidence is {wrong!r}, expected"):
+            accuracy.at_least(0.6, confidence=wrong)
 
 
 def test_results_and_metrics_are_named_where_they_are_shown():

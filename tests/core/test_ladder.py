@@ -292,6 +292,11 @@ def test_where_accuracy_crosses_a_half() -> None:
     assert crossing(ladder((1, 50), (0, 50))).estimate == 1.0
     late = crossing(ladder((50, 50), (49, 50), cap=8))
     assert (late.low, late.high) == (2.0, 2.0)  # it lies beyond the last level asked
+    for right, estimate in ((1, 1.0), (2, 3.0)):  # few answers: any level may be the one
+        few = crossing(ladder((right, 3), (right, 3), (right, 3)))
+        assert (few.low, few.estimate, few.high) == (1.0, estimate, 3.0)
+    few = crossing(ladder((2, 3), (1, 3), (1, 3)))
+    assert (few.low, few.estimate, few.high) == pytest.approx((1.0, 1.5, 3.0))
     shifted = crossing(ladder((50, 50), (45, 50), (30, 50), (10, 50), (0, 50), first=3))
     assert (shifted.low, shifted.estimate, shifted.high) == pytest.approx((4.0, 5.25, 6.0))
 
