@@ -272,7 +272,7 @@ def told(folder: Path) -> dict[str, Any]:
         found[name] = [[gate["name"], gate["verdict"]["outcome"]] for gate in record["gates"]]
     found["tables"] = {}
     for path in sorted(folder.glob("*.csv")):
-        rows = list(csv.reader(path.open(encoding="utf-8", newline="")))
+        rows = list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
         found["tables"][path.name] = [rows[0] if rows else [], len(rows)]
     for name in ("first.jsonl", "studies.jsonl"):
         lines = [json.loads(line) for line in (folder / name).read_text().splitlines()]
