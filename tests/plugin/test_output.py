@@ -41,7 +41,8 @@ def test_nothing_is_kept_from_the_garbage_collector_after_a_run(project: Any) ->
 
 def test_verbose(project: Any) -> None:
     result = project.run("-v")
-    result.stdout.fnmatch_lines(["test_it.py::test_toy?q* RIGHT *?  3%]", "test_it.py::test_gate PASSED *?100%]"])
+    # the total has room for ten questions that a sampling model would be asked again
+    result.stdout.fnmatch_lines(["test_it.py::test_toy?q* RIGHT *?  2%]", "test_it.py::test_gate PASSED *?100%]"])
     result.stdout.fnmatch_lines(["test_it.py::test_toy?q9? WRONG *"])
 
 
