@@ -52,8 +52,8 @@ MODULES = [
 ]
 #: Tests of one mutant: how many, and how many seconds of processor time one and all may take.
 MOST_TESTS, LONGEST_TEST, LONGEST = 60, 3.0, 20.0
-#: Of pytest; its plugins are loaded before.
-OPTIONS = ("-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+#: Of pytest.
+OPTIONS = ("-q", "-p", "no:cacheprovider")
 #: Share of the mutants that must be killed.
 WANTED = 0.95
 
@@ -395,6 +395,9 @@ def load_dependencies(modules: list[str]) -> None:
     for entry in metadata.entry_points(group="pytest11"):
         if not entry.value.startswith(PACKAGE):
             entry.load()
+    for name, loaded in sys.modules.items():
+        if "." not in name:  # pytest then does not warn that it comes too late to rewrite assertions there
+            loaded.__doc__ = f"{loaded.__doc__} PYTEST_DONT_REWRITE"
     for module in modules:
         importlib.import_module(f"{PACKAGE}.{module.removesuffix('.py').replace('/', '.')}")
     for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
@@ -406,7 +409,14 @@ def cover(data: Path, tests: list[str]) -> int:
     data.mkdir(parents=True, exist_ok=True)
     watch, kept = Watch(LONGEST_TEST), data / "seconds.json"
     os.environ["COVERAGE_FILE"] = str(data / "coverage")
-    options = [f"--cov={ROOT / PACKAGE}", "--cov-context=test", "--cov-append", "--cov-report="]
+    options = [
+        f"--cov={ROOT / PACKAGE}",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+        "--cov-context=test",
+        "--cov-append",
+        "--cov-report=",
+    ]
     os.chdir(ROOT)
     code = int(pytest.main([*OPTIONS, *options, *tests], plugins=[watch]))
     seconds = json.loads(kept.read_text()) if kept.exists() else {}
