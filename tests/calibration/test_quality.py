@@ -192,6 +192,12 @@ def test_predictions_are_the_models_at_the_posterior_mode(planted):
     np.testing.assert_allclose(slope, theta[:, 0], atol=1e-3)  # of the likelihood, and of the prior
 
 
+def test_predictions_never_fall_below_guessing():
+    wrong, n = np.zeros((1, 20)), 20
+    assert predicted(wrong, bank()).min() < 0.1
+    assert predicted(wrong, bank(guess=np.full(n, 0.25))).min() > 0.25
+
+
 # Whole assessments
 
 
@@ -282,6 +288,7 @@ def test_wrong_keys_extreme_items_and_noise_are_told(planted):
     scores[:, 1], scores[:, 2] = 1.0, 0.0
     scores[:, 3] = np.random.default_rng(1).integers(0, 2, 200)
     scores[15:, 4] = np.nan
+    scores[20:, 5] = np.nan  # as many as are enough
     items = [f"q{i}" for i in range(40)]
     recipe = Recipe("2pl")
     quality = assess(scores, recipe(scores), recipe, items)
