@@ -1,0 +1,85 @@
+"""Baselines from files of recorded answers: where they are found, what is kept of them, and how old they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.baseline import STALE, BaselineFile, read_again, read_baseline
+from pytest_adaptive_eval.core.bank import ItemBank
+from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.core.pairing import Baseline
+from pytest_adaptive_eval.errors import BaselineError, BaselineMissing
+
+BANK = ItemBank.uncalibrated("toy", [Item(f"q{i}", "?", "a") for i in range(1, 5)])
+MATRIX = "subject,q1,q2,q3,q4\nearly,1,0,0,0.25\nlate,1,1,1,1.0\n"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    found = [tmp_path / "rundir", tmp_path / "root"]
+    for folder in found:
+        folder.mkdir()
+    return found
+
+
+def test_the_path_is_kept_as_given_in_the_first_folder_and_in_full_elsewhere(folders: list[Path]) -> None:
+    for folder, path in ((folders[1], str(folders[1] / "old.csv")), (folders[0], "old.csv")):
+        (folder / "old.csv").write_text(MATRIX)
+        file = read_baseline("old.csv#late", folders, BANK, "toy")
+        assert file.source["path"] == path
+        assert file.source["subject"] == "late"
+        assert file.baseline.name == "late"
+        np.testing.assert_array_equal(file.baseline.scores, [1, 1, 1, 1])
+        again = read_again(file.source, folders, BANK, "toy")
+        np.testing.assert_array_equal(again.baseline.scores, [1, 1, 1, 1])
+
+
+def test_answers_that_changed_since_the_comparison_are_refused(folders: list[Path]) -> None:
+    path = folders[0] / "old.csv"
+    path.write_text(MATRIX)
+    source = read_baseline("replay:old.csv#early", folders, BANK, "toy").source
+    path.write_text(MATRIX.replace("0.25", "0.5"))
+    with pytest.raises(BaselineError, match=r"old\.csv, whose answers have changed since"):
+        read_again(source, folders, BANK, "toy")
+    path.unlink()
+    with pytest.raises(BaselineError, match=r"was compared with old\.csv, which is not at hand"):
+        read_again(source, folders, BANK, "toy")
+
+
+def test_a_missing_file_names_every_folder_tried_once(folders: list[Path]) -> None:
+    with pytest.raises(BaselineMissing) as raised:
+        read_baseline("none.csv", [*folders, folders[0]], BANK, "toy")
+    for folder in folders:
+        assert str(raised.value).count(str(folder / "none.csv")) == 1
+
+
+def test_answers_to_other_items_are_no_baseline(folders: list[Path]) -> None:
+    (folders[0] / "old.csv").write_text("subject,x1\na,1\n")
+    with pytest.raises(BaselineError, match="it has no answer to any item of the bank 'toy'"):
+        read_baseline("old.csv", folders, BANK, "toy")
+
+
+def test_age_is_told_from_thirty_days_on() -> None:
+    now = datetime(2031, 5, 6, tzinfo=UTC)
+    baseline = Baseline("main", np.ones(4))
+    for age, told in ((timedelta(days=STALE), True), (timedelta(days=STALE, seconds=-1), False)):
+        said = BaselineFile(baseline, "x", started=(now - age).isoformat()).age(now)
+        assert said.startswith("the baseline main was recorded 30 days ago") == told
+        assert bool(said) == told
+    for unknown in ("", "yesterday", "2020-01-01T00:00:00"):
+        assert BaselineFile(baseline, "x", started=unknown).age(now) == ""
+
+
+def test_a_change_of_decoding_or_prompt_is_refused_where_both_are_known() -> None:
+    file = BaselineFile(Baseline("main", np.ones(4)), "run.json", decoding="d1", prompt="p1")
+    file.check(decoding="d1", prompt="p1")
+    file.check(decoding="", prompt="p1")
+    BaselineFile(file.baseline, "run.json").check(decoding="d1", prompt="p1")
+    with pytest.raises(BaselineError, match=r"run\.json: the decoding settings changed .*\(hash d1 then, d2 now\)"):
+        file.check(decoding="d2", prompt="p2")
+    with pytest.raises(BaselineError, match="the test that makes the prompts changed"):
+        file.check(decoding="d1", prompt="p2")
