@@ -292,6 +292,7 @@ def test_where_accuracy_crosses_a_half() -> None:
     assert crossing(ladder((1, 50), (0, 50))).estimate == 1.0
     late = crossing(ladder((50, 50), (49, 50), cap=8))
     assert (late.low, late.high) == (2.0, 2.0)  # it lies beyond the last level asked
+    assert crossing(ladder((50, 50), (49, 50), (26, 50), (3, 50))).high == 4.0
     for right, estimate in ((1, 1.0), (2, 3.0)):  # few answers: any level may be the one
         few = crossing(ladder((right, 3), (right, 3), (right, 3)))
         assert (few.low, few.estimate, few.high) == (1.0, estimate, 3.0)
