@@ -32,6 +32,7 @@ def test_the_path_is_kept_as_given_in_the_first_folder_and_in_full_elsewhere(fol
         file = read_baseline("old.csv#late", folders, BANK, "toy")
         assert file.source["path"] == path
         assert file.source["subject"] == "late"
+        assert len(file.source["hash"]) == 16
         assert file.baseline.name == "late"
         np.testing.assert_array_equal(file.baseline.scores, [1, 1, 1, 1])
         again = read_again(file.source, folders, BANK, "toy")
