@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.plugin.gates import literal_names
+from pytest_adaptive_eval.core.conditions import Condition
+from pytest_adaptive_eval.plugin.gates import literal_conditions, literal_names
 
 NAME = "a"
 
@@ -65,3 +66,18 @@ def test_declared_names_need_no_source() -> None:
 
     gate.adaptive_eval_names = ("b", "c")  # type: ignore[attr-defined]
     assert literal_names(gate) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("body", "known"),
+    [
+        ('assert adaptive_eval["a"].accuracy.at_least(0.6)', True),
+        ('first = adaptive_eval["a"]\n    second = first\n    assert second.accuracy.at_least(0.6)', True),
+        ('assert adaptive_eval["a"].accuracy.at_least(sum([0.6]))', False),
+        ('assert adaptive_eval["a"].accuracy.at_least(*[0.6])', False),
+    ],
+)
+def test_conditions_are_known_where_they_are_written_out(pytester: pytest.Pytester, body: str, known: bool) -> None:
+    item = pytester.getitem(f"def test_gate(adaptive_eval):\n    {body}\n", "test_gate")
+    found = literal_conditions(item)
+    assert found == ([("a", Condition("accuracy", "at_least", 0.6))] if known else None)
