@@ -336,7 +336,7 @@ def test_noise_of_decoding_moves_thresholds_by_the_error_rate_of_each_decision()
     wrong, right = (replace(uniform_log([score] * 60, 100), noise=0.25) for score in (0.0, 1.0))
 
     def first(log, side, alpha):
-        wealth = log_wealth(log, claim, side, noise_margin(log, 1 - alpha, peeking=True))
+        wealth = log_wealth(log, claim, side, noise_margin(log, 1 - alpha))
         return int((wealth >= -np.log(alpha)).argmax()) + 1
 
     for family in (1, 2, 20):

@@ -89,12 +89,11 @@ def test_named_policies_are_as_documented() -> None:
         "estimate": ("variance", 0.0, "15%", None, 1, "map-wide", "budget"),
         "decide": ("spread", 0.5, "20%", None, 8, "map", "decision"),
         "fixed-form": ("random", 0.0, "20%", None, 8, "map", "budget"),
-        "ladder": ("climb", 0.0, "100%", None, 10, "map", "level"),
     }
 
 
 def test_only_a_stop_at_decisions_makes_an_interview_sequential() -> None:
-    found = {name: Session(make_bank(40), policy).sequential for name, policy in POLICIES.items() if name != "ladder"}
+    found = {name: Session(make_bank(40), policy).sequential for name, policy in POLICIES.items()}
     assert found == {"estimate": False, "decide": True, "fixed-form": False}
 
 
