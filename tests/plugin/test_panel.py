@@ -104,7 +104,8 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     assert (study["kind"], study["candidate"], study["asked"], study["size"]) == ("peers", "dog", 8, 8)
     assert [row["subject"] for row in study["metrics"]["score"]] == ["dog", "ant", "bee", "cat", "elk"]
     assert [member["name"] for member in study["members"]] == ["dog", "ant", "bee", "cat", "elk"]
-    assert study["costs"]["total"]["calls"] == sum(server.asked.values()) - 30  # three a model at the first look, and at its opening
+    # three a model at the first look, and at its opening
+    assert study["costs"]["total"]["calls"] == sum(server.asked.values()) - 30
     assert set(study["costs"]["loads"].values()) == {1}
     assert lab.record["warnings"] == []
     assert not lab.journals
