@@ -153,11 +153,13 @@ def test_more_mistakes(lab: Any) -> None:
     folder.mkdir()
     ungated = TEST.partition("def test_gate")[0]
     lab.tests(ungated.format(more=", interview={'interviewer': 'empty', 'count': 1}"))
-    lab.tests(ungated.format(more=", interview={'encoder': 'nothing-like-that'}"), "test_other")
+    result = lab.spawn()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *empty has no config.json*"])
+    assert not lab.records
+    lab.tests(ungated.format(more=", interview={'encoder': 'nothing-like-that'}"))
     assert lab.spawn().ret == pytest.ExitCode.USAGE_ERROR
-    one, other = lab.record["interviews"]
-    assert "empty" in one["error"]
-    assert "nothing-like-that" in other["error"]
+    assert "nothing-like-that" in lab.record["interviews"][0]["error"]
 
 
 def test_what_it_cost(lab: Any) -> None:
