@@ -39,17 +39,17 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split
 from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
 from pytest_adaptive_eval.calibration.replay import replay
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.clusters import clusters, residual_factors, response_factors
-from pytest_adaptive_eval.core.ranking import ranking_accuracy
-from pytest_adaptive_eval.core.responses import Responses
-from pytest_adaptive_eval.core.selectors import FixedForm
-from pytest_adaptive_eval.core.session import Policy, Session
-from pytest_adaptive_eval.core.stopping import resolve_budget
-from pytest_adaptive_eval.interview.autojudger import AutoJudger
-from pytest_adaptive_eval.interview.embeddings import FactorsEmbedder
-from pytest_adaptive_eval.interview.first import by_difficulty
-from pytest_adaptive_eval.interview.metrics import difficulty_distance, relative_cost, semantic_distance, spread
+from pytest_adaptive_eval.cat.selectors import FixedForm
+from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.stopping import resolve_budget
+from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
+from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
+from pytest_adaptive_eval.interviewer.embeddings import FactorsEmbedder
+from pytest_adaptive_eval.interviewer.first import by_difficulty
+from pytest_adaptive_eval.interviewer.metrics import difficulty_distance, relative_cost, semantic_distance, spread
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.responses import Responses
 
 Array = NDArray[np.float64]
 SHARES = (1, 2, 3, 4, 5)

@@ -36,9 +36,9 @@ from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Cont
 from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
 from pytest_adaptive_eval.calibration.quality import assess
 from pytest_adaptive_eval.calibration.replay import grouped, replay
-from pytest_adaptive_eval.core.ranking import ranking_accuracy
-from pytest_adaptive_eval.core.responses import Responses
-from pytest_adaptive_eval.core.session import Policy
+from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.items.responses import Responses
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 FOLDER = DATA / "autojudger"

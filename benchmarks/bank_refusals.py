@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.build import calibrate
 from pytest_adaptive_eval.calibration.engines import Recipe
-from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.items.responses import Responses
 
 Array = NDArray[np.float64]
 Shape = tuple[int, int]

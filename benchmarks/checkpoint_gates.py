@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.baseline import read_baseline
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import Claim, decide
-from pytest_adaptive_eval.core.item import Status
-from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
-from pytest_adaptive_eval.core.session import POLICIES, Session
-from pytest_adaptive_eval.core.stopping import StopReason
-from pytest_adaptive_eval.models import load_subject
+from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.stopping import StopReason
+from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
+from pytest_adaptive_eval.inference.betting import Claim, decide
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.records.baseline import read_baseline
+from pytest_adaptive_eval.subjects import load_subject
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "fixtures" / "responses" / "released-text.csv.gz"

@@ -28,12 +28,12 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import Claim, decide
-from pytest_adaptive_eval.core.inference import with_missing_bounded
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.noise import DecodingNoise
-from pytest_adaptive_eval.core.session import POLICIES, Session
+from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.inference.betting import Claim, decide
+from pytest_adaptive_eval.inference.noise import DecodingNoise
+from pytest_adaptive_eval.inference.sampling import with_missing_bounded
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
 
 #: Expected scores: temperature .7 of a trained checkpoint (mostly sure), and of one that is hardly ever sure.
 KINDS = {"mostly sure": (0.07, 0.07), "hardly sure": (2.0, 2.0)}

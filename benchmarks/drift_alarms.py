@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import Claim
-from pytest_adaptive_eval.core.categories import by_category
-from pytest_adaptive_eval.core.drift import BASELINE, Alarm, Point, Series, limit, monitor
-from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.session import FIXED_FORM, POLICIES, Policy, Session
+from pytest_adaptive_eval.claims.categories import by_category
+from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.records.drift import BASELINE, Alarm, Point, Series, limit, monitor
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "fixtures" / "responses" / "released-text.csv.gz"

@@ -24,8 +24,8 @@ import numpy as np
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.interview.embeddings import Embedder, FactorsEmbedder, load_embedder
+from pytest_adaptive_eval.interviewer.embeddings import Embedder, FactorsEmbedder, load_embedder
+from pytest_adaptive_eval.items.bank import ItemBank
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 CHECKPOINTS = FIXTURES / "checkpoints"

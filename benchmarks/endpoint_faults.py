@@ -24,13 +24,13 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "models"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "subjects"))
 
 from real_servers import RealServer, _free_port, write_gguf
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.models.endpoint import EndpointSubject
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FAULTS = ("kill", "limit")

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import httpcore2
 
-from pytest_adaptive_eval.core.item import Item, Status
-from pytest_adaptive_eval.models.endpoint import EndpointSubject
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
 
 AT_ONCE = 16
 ROUNDS = 3

@@ -33,17 +33,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.classification import INDIFFERENCE, Cut
-from pytest_adaptive_eval.core.climb import LADDER_POLICY, AdaptiveClimb, Climb
-from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.gates import SessionResult
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.pairing import Baseline
-from pytest_adaptive_eval.core.projection import ability_at
-from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Policy, Session
-from pytest_adaptive_eval.core.stopping import StopReason
-from pytest_adaptive_eval.core.verdict import Outcome
+from pytest_adaptive_eval.cat.session import FIXED_FORM, POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.stopping import StopReason
+from pytest_adaptive_eval.claims.classification import INDIFFERENCE, Cut
+from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.claims.projection import ability_at
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.ladder.policy import LADDER_POLICY, AdaptiveClimb, Climb
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -36,17 +36,18 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_format_responses
 from pytest_adaptive_eval.calibration.scale import format_scale
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import decide
-from pytest_adaptive_eval.core.estimation import Estimator
-from pytest_adaptive_eval.core.formats import asked_in_formats
-from pytest_adaptive_eval.core.gap import fullest, gap_claims
-from pytest_adaptive_eval.core.inference import student_quantile, with_missing_bounded
-from pytest_adaptive_eval.core.multimodal import Form
-from pytest_adaptive_eval.core.responses import FormatResponses
-from pytest_adaptive_eval.core.selectors import SELECTORS
-from pytest_adaptive_eval.core.session import POLICIES, Session
-from pytest_adaptive_eval.core.weighted import weighted_ability
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.claims.gain import fullest, gap_claims
+from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
+from pytest_adaptive_eval.inference.betting import decide
+from pytest_adaptive_eval.inference.sampling import with_missing_bounded
+from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.irt.estimation import Estimator
+from pytest_adaptive_eval.irt.multimodal import Form
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.modalities import asked_in_formats
+from pytest_adaptive_eval.items.responses import FormatResponses
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"

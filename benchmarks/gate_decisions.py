@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pytest_adaptive_eval.calibration.variational import Model, fit_map
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import DISTANCES, UNIT, Claim, Decisions, decide
-from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.design import DesignLog
-from pytest_adaptive_eval.core.estimation import ESTIMATORS, Estimate
-from pytest_adaptive_eval.core.pairing import Baseline, PairedClaim
-from pytest_adaptive_eval.core.planning import outlooks
-from pytest_adaptive_eval.core.selectors import SELECTORS
-from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.planning import outlooks
+from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT, Claim, Decisions, decide
+from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS, Estimate
+from pytest_adaptive_eval.items.bank import ItemBank
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.variational import Fit, fit_map
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.inference import design_based
-from pytest_adaptive_eval.core.projection import model_based
-from pytest_adaptive_eval.core.selectors import SELECTORS
-from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.claims.projection import model_based
+from pytest_adaptive_eval.inference.sampling import design_based
+from pytest_adaptive_eval.items.bank import ItemBank
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 SHARES = (0.02, 0.05, 0.15)

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.baseline import read_baseline
+from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.config.interviewing import interviewed
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.betting import Claim, decide
-from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.inference.betting import Claim, decide
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.records.baseline import read_baseline
 
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "fixtures"

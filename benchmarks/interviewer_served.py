@@ -29,12 +29,12 @@ import torch
 
 from fixtures.recipe.banks import items_of
 from fixtures.recipe.interviewer import State, States, best, category
-from pytest_adaptive_eval.interview import prompts
-from pytest_adaptive_eval.interview.agent import AgentInterviewer
-from pytest_adaptive_eval.interview.interviewer import Choice
-from pytest_adaptive_eval.models.agent import Agent
-from pytest_adaptive_eval.models.endpoint import EndpointAgent
-from pytest_adaptive_eval.models.transformers_agent import TransformersAgent
+from pytest_adaptive_eval.interviewer import prompts
+from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
+from pytest_adaptive_eval.interviewer.interviewer import Choice
+from pytest_adaptive_eval.subjects.agent import Agent
+from pytest_adaptive_eval.subjects.checkpoint.agent import TransformersAgent
+from pytest_adaptive_eval.subjects.endpoint.subject import EndpointAgent
 
 CHECKPOINT = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints" / "interviewer"
 MODES = ("rate", "reply")

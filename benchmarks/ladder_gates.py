@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pytest_adaptive_eval.core.ladder import Ladder, difference
-from pytest_adaptive_eval.models.transformers import TransformersSubject
+from pytest_adaptive_eval.ladder.result import Ladder, difference
+from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
 from pytest_adaptive_eval.tasks import FAMILIES
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from pytest_adaptive_eval.core.ladder import Ladder, difference
-from pytest_adaptive_eval.core.schedule import Schedule
+from pytest_adaptive_eval.ladder.result import Ladder, difference
+from pytest_adaptive_eval.ladder.schedule import Schedule
 
 Array = NDArray[np.float64]
 

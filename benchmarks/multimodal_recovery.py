@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.multimodal import BOUNDS, fit_multimodal, roc_auc
-from pytest_adaptive_eval.core.multimodal import Form, Modalities, MultimodalItems
+from pytest_adaptive_eval.irt.multimodal import Form, Modalities, MultimodalItems
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -31,9 +31,9 @@ from pytest_adaptive_eval.calibration.format_backtest import format_backtest, se
 from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS
 from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, fit_multimodal, roc_auc
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
-from pytest_adaptive_eval.core.multimodal_selection import FormatInterview
-from pytest_adaptive_eval.core.ranking import rank_correlation
-from pytest_adaptive_eval.core.responses import FormatResponses
+from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
+from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
+from pytest_adaptive_eval.items.responses import FormatResponses
 from pytest_adaptive_eval.reports.formats import format_backtest_lines
 
 Bools = NDArray[np.bool_]

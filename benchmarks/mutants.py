@@ -1,7 +1,7 @@
 """Mutation testing: share of small faults in a module that the tests notice.
 
-``python benchmarks/mutants.py cover tests/core tests/plugin`` runs these tests once and keeps in the folder ``--data``
-which lines each test covers and how long it takes.  ``python benchmarks/mutants.py run core/pairing.py`` then draws 20
+``python benchmarks/mutants.py cover tests/gates tests/plugin`` runs these tests once and keeps in the folder ``--data``
+which lines each test covers and how long it takes.  ``python benchmarks/mutants.py run claims/paired.py`` then draws 20
 mutants of each named module (without names: of all in `MODULES`).  For each mutant it runs the tests that cover the
 line, quickest first, and stops at the first failure.  A test that hangs counts as a failure.  The command exits with 1
 if fewer than 95 % of the mutants of a module are killed.  `mutants_equivalent.toml` lists those that no test can kill.
@@ -44,11 +44,24 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = "pytest_adaptive_eval"
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.toml")
 MODULES = [
-    *(f"core/{name}.py" for name in ("betting", "conditions", "gates", "inference", "item", "judging", "ladder")),
-    *(f"core/{name}.py" for name in ("noise", "pairing", "selection", "session", "stopping")),
+    *(
+        "inference/betting.py",
+        "gates/condition.py",
+        "gates/result.py",
+        "inference/sampling.py",
+        "items/item.py",
+        "ladder/result.py",
+    ),
+    *("inference/noise.py", "claims/paired.py", "cat/selection.py", "cat/session.py", "cat/stopping.py"),
     *(f"plugin/{name}.py" for name in ("account", "collection", "gates", "question", "run")),
-    *("baseline.py", "calibration/quality.py", "models/checkpoint.py", "models/endpoint.py", "reports/junit.py"),
-    *("store/journal.py", "tasks/answers.py"),
+    *(
+        "records/baseline.py",
+        "calibration/quality.py",
+        "subjects/checkpoint/folder.py",
+        "subjects/endpoint/subject.py",
+        "reports/junit.py",
+    ),
+    *("records/journal.py", "tasks/answers.py"),
 ]
 #: Tests of one mutant: how many, and how many seconds of processor time one and all may take.
 MOST_TESTS, LONGEST_TEST, LONGEST = 60, 3.0, 20.0
@@ -473,7 +486,7 @@ def main() -> int:
     covers = commands.add_parser("cover", help="keep which test covers which line")
     covers.add_argument("tests", nargs="+", help="files and folders of tests, and options of pytest such as -n2")
     runs = commands.add_parser("run", help="draw mutants and run the tests that cover them")
-    runs.add_argument("modules", nargs="*", default=MODULES, help="below the package, such as core/pairing.py")
+    runs.add_argument("modules", nargs="*", default=MODULES, help="below the package, such as claims/paired.py")
     runs.add_argument("--count", type=int, default=20, help="mutants of each module (20)")
     runs.add_argument("--seed", type=int, default=1)
     runs.add_argument("--match", help="instead of a draw, all mutants on lines that hold this text")

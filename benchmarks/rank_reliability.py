@@ -32,12 +32,13 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.conformal import Conformal, conformal_scale
-from pytest_adaptive_eval.core.inference import design_based, student_quantile
-from pytest_adaptive_eval.core.ranks import Predictive, above_probability, rank_probability
-from pytest_adaptive_eval.core.responses import Responses
-from pytest_adaptive_eval.core.session import POLICIES, Session
+from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale
+from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_probability
+from pytest_adaptive_eval.inference.sampling import design_based
+from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.responses import Responses
 
 POLICY_NAMES = ("estimate", "decide")
 FIRST = (3, 10, 20, 30)

@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports.page import html_page
 
 BANK, ASKED, PICTURES = 4_000, 2_000, 200

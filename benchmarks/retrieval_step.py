@@ -31,10 +31,10 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.session import Policy, Session
-from pytest_adaptive_eval.interview.autojudger import AutoJudger, Interview
+from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.interviewer.autojudger import AutoJudger, Interview
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
 
 
 def clocked(work: Callable[[], object]) -> float:

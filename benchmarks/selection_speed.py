@@ -21,10 +21,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.selectors import MaximumInformation
-from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.selectors import MaximumInformation
+from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
 
 ANSWERED = 30
 SIZES = (1_000, 10_000, 100_000)

@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.calibration.svi import SVIFit, SVISettings, fit_svi
 from pytest_adaptive_eval.calibration.variational import fit_map
-from pytest_adaptive_eval.core import irt
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.estimation import MAP, PseudoItems
-from pytest_adaptive_eval.core.ranking import ranking_accuracy
-from pytest_adaptive_eval.core.selectors import NearestDifficulty
-from pytest_adaptive_eval.core.session import POLICIES, Policy
+from pytest_adaptive_eval.cat.selectors import NearestDifficulty
+from pytest_adaptive_eval.cat.session import POLICIES, Policy
+from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.irt.estimation import MAP, PseudoItems
+from pytest_adaptive_eval.items.bank import ItemBank
 
 Array = NDArray[np.float64]
 

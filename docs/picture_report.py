@@ -19,10 +19,10 @@ from pathlib import Path
 from PIL import Image
 
 from pytest_adaptive_eval.banks import read_bank
-from pytest_adaptive_eval.core.drift import Point, Series, monitor
-from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.records.drift import Point, Series, monitor
+from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.store.runs import read_run
 
 ROOT = Path(__file__).resolve().parent.parent
 LATE, REGRESSED = range(1, 13), range(13, 15)

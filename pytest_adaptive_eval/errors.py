@@ -99,7 +99,7 @@ class Unscored(AdaptiveEvalError):
     Parameters
     ----------
     status : str
-        A value of `pytest_adaptive_eval.core.item.Status` other than ``ok``.
+        A value of `pytest_adaptive_eval.items.item.Status` other than ``ok``.
     detail : str
         What happened, for the report.
     text : str

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.core.ladder import Ladder
-from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.ladder.result import Ladder
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 
 __all__ = ["bare", "climb", "climb_of", "run"]
 

@@ -17,20 +17,20 @@ import numpy as np
 from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.formats import read_format_responses
-from pytest_adaptive_eval.baseline import read_baseline
 from pytest_adaptive_eval.calibration.engines import read_parameters
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.config.kept import KeptTexts
 from pytest_adaptive_eval.config.toml import read_toml
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.models.checkpoint import preflight, preflight_open_clip
-from pytest_adaptive_eval.models.replay import ReplaySubject
-from pytest_adaptive_eval.network.supervision import read_labels
-from pytest_adaptive_eval.store.history import History
-from pytest_adaptive_eval.store.journal import Journal
-from pytest_adaptive_eval.store.runs import read_run, write_run
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.baseline import read_baseline
+from pytest_adaptive_eval.records.history import History
+from pytest_adaptive_eval.records.journal import Journal
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.runs import read_run, write_run
+from pytest_adaptive_eval.studies.network.supervision import read_labels
+from pytest_adaptive_eval.subjects.checkpoint.folder import preflight, preflight_open_clip
+from pytest_adaptive_eval.subjects.replay import ReplaySubject
 from pytest_adaptive_eval.tasks.instructions import read_texts
 
 __all__ = ["READERS", "Reader"]

@@ -1,106 +1,101 @@
-"""The house: which part may import which, what the entry point may load, and the public names."""
+"""Rooms, floors and circles of the package, what its entry points load, and its public names."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rooms import FLOORS, PACKAGE, Arrow, arrows, circles, modules, room_of, upward
 
 import pytest_adaptive_eval
 
-PACKAGE = Path(pytest_adaptive_eval.__file__).parent
-CORE = {"core", "errors", "inputs"}
-#: What each part may import of the others.
-MAY = {
-    "errors": set(),
-    "inputs": set(),
-    "core": {"errors"},
-    "retry_after": set(),
-    "models": CORE | {"retry_after"},
-    "grading": CORE | {"models"},
-    "tasks": CORE | {"grading"},
-    "banks": CORE | {"grading"},
-    "calibration": CORE,
-    "store": CORE,
-    "reports": CORE,
-    "sandbox": CORE,
-    "alerts": CORE | {"reports", "retry_after"},
-    "baseline": CORE | {"models", "store"},
-    "rescore": CORE | {"baseline", "config"},
-    "interview": CORE | {"tasks", "models"},
-    "peers": CORE | {"models", "tasks"},
-    "network": CORE | {"models", "tasks"},
-    "config": CORE
-    | {"interview", "banks", "models", "calibration", "network", "peers", "sandbox", "tasks", "store", "reports"},
-    "plugin": CORE | {"baseline", "config", "banks", "models", "store", "reports", "tasks"},
-    "cli": CORE
-    | {"alerts", "config", "banks", "calibration", "interview", "models", "reports", "rescore", "store", "tasks"},
-    "__init__": {"plugin"},
-}
-#: Packages that a part may import at its top level, besides the standard library.
+#: Rooms that measure: numpy and scipy alone, and nothing of the world around.
+ENGINE = {"irt", "inference", "items", "claims", "cat", "ladder", "gates"}
+#: Packages that a room may import at the top of a module, besides the standard library.
 OUTSIDE = {
-    "core": {"numpy", "scipy"},
+    **{room: {"numpy", "scipy"} for room in ENGINE},
     "calibration": {"numpy", "scipy"},
-    "tasks": {"numpy"},
     "banks": {"numpy"},
+    "records": {"numpy"},
+    "tasks": {"numpy"},
     "plugin": {"numpy", "pytest", "xdist"},
-    "cli": set(),
-    "alerts": set(),
-    "retry_after": set(),
-    "baseline": {"numpy"},
-    "rescore": {"numpy"},
-    "config": set(),
-    "errors": set(),
-    "inputs": set(),
-    "grading": set(),
-    "store": set(),
-    "reports": set(),
-    "sandbox": set(),
-    "__init__": set(),
+    "cli": {"numpy"},
+    **{room: set() for room in (*FLOORS[0], *FLOORS[1], "config", "reports", "sandbox")},
 }
-FILES = sorted(PACKAGE.rglob("*.py"))
-
-
-def part(path: Path) -> str:
-    relative = path.relative_to(PACKAGE)
-    return relative.parts[0].removesuffix(".py")
+#: Packages that an engine room imports within functions, by module.
+WITHIN = {"items/grading": {"regex"}}
+#: Modules of the standard library that tell of the world around: files, clocks, the environment, other processes.
+WORLD = {"os", "pathlib", "io", "shutil", "tempfile", "time", "datetime", "socket", "subprocess", "threading"}
+FILES = modules()
+ARROWS = arrows()
+IDS = [f"{module}.py" for module in FILES]
 
 
 def imports(path: Path, *, top_level: bool = False) -> list[str]:
-    tree = ast.parse(path.read_text())
-    nodes = ast.walk(tree) if not top_level else tree.body
+    """Return the packages that a file imports."""
+    tree = ast.parse(path.read_text("utf-8"))
     found = []
-    for node in nodes:
+    for node in tree.body if top_level else ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            found += [alias.name.partition(".")[0] for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names = (
-                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "pytest_adaptive_eval" else []
-            )
-            found += names or [str(node.module)]
+            found.append(str(node.module).partition(".")[0])
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
-def test_imports_follow_the_arrows(path: Path) -> None:
-    here = part(path)
-    for name in imports(path):
-        if name.startswith("pytest_adaptive_eval."):
-            there = name.split(".")[1]
-            assert there in {here, "__version__"} or there in MAY[here], f"{here} must not import {name}"
-    if here in OUTSIDE:
-        for name in imports(path, top_level=True):
-            root = name.split(".")[0]
-            assert root in sys.stdlib_module_names | OUTSIDE[here] | {"pytest_adaptive_eval", "__future__"}, name
+def test_every_room_stands_on_one_floor_and_is_there() -> None:
+    placed = [room for rooms in FLOORS for room in rooms]
+    assert sorted(placed) == sorted({room_of(module) for module in FILES})
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
-def test_files_stay_small(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 600
+def test_rooms_import_only_from_floors_below() -> None:
+    assert [str(arrow) for arrow in upward(ARROWS)] == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    assert [[str(arrow) for arrow in circle] for circle in circles(ARROWS)] == []
+
+
+def test_an_upward_arrow_and_a_circle_are_found(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    texts = {
+        "irt/__init__.py": "",
+        "irt/model.py": "def later():\n    from package.items.bank import ItemBank\n",
+        "items/__init__.py": "",
+        "items/bank.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from package.items import item\n",
+        "items/item.py": "import package.items.bank\n",
+    }
+    for name, text in texts.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    found = arrows(package)
+    assert found == [
+        Arrow("irt/model", "items/bank", 2),
+        Arrow("items/bank", "items/item", 3),
+        Arrow("items/item", "items/bank", 1),
+    ]
+    assert upward(found) == found[:1]
+    assert circles(found) == [found[1:]]
+
+
+@pytest.mark.parametrize("module", FILES, ids=IDS)
+def test_a_room_imports_only_its_packages(module: str) -> None:
+    room = room_of(module)
+    if room not in OUTSIDE:
+        return
+    allowed = sys.stdlib_module_names | OUTSIDE[room] | {"pytest_adaptive_eval", "__future__"}
+    for name in imports(FILES[module], top_level=True):
+        assert name in allowed, f"{module}.py must not import {name} at its top"
+    if room in ENGINE:
+        for name in imports(FILES[module]):
+            assert name in allowed | WITHIN.get(module, set()), f"{module}.py must not import {name}"
+            assert name not in WORLD, (
+                f"{module}.py must not import {name}: the engine knows nothing of the world around"
+            )
 
 
 def loaded_by(module: str) -> set[str]:
@@ -108,30 +103,17 @@ def loaded_by(module: str) -> set[str]:
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_the_entry_point_is_light() -> None:
-    assert not loaded_by("pytest_adaptive_eval.plugin.entry") & {
-        "numpy",
-        "scipy",
-        "torch",
-        "transformers",
-        "junit_xml",
-        "regex",
-    }
-
-
-def test_the_command_is_light_until_it_runs() -> None:
-    assert not loaded_by("pytest_adaptive_eval.cli") & {"numpy", "scipy", "torch", "pytest", "junit_xml", "regex"}
-
-
-def test_an_active_run_loads_no_model_library_by_itself() -> None:
-    assert not loaded_by("pytest_adaptive_eval.plugin.run") & {
-        "scipy",
-        "torch",
-        "transformers",
-        "junit_xml",
-        "PIL",
-        "regex",
-    }
+@pytest.mark.parametrize(
+    ("module", "packages"),
+    [
+        ("plugin.entry", {"numpy", "scipy", "torch", "transformers", "junit_xml", "regex"}),
+        ("cli", {"numpy", "scipy", "torch", "pytest", "junit_xml", "regex"}),
+        ("plugin.activation", {"scipy", "torch", "transformers", "junit_xml", "PIL", "regex"}),
+    ],
+    ids=["entry-point", "command", "active-run"],
+)
+def test_an_entry_point_loads_no_heavy_package(module: str, packages: set[str]) -> None:
+    assert not loaded_by(f"pytest_adaptive_eval.{module}") & packages
 
 
 def test_public_names_exist_and_are_documented() -> None:
@@ -143,15 +125,16 @@ def test_public_names_exist_and_are_documented() -> None:
         _ = pytest_adaptive_eval.nothing
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
-def test_every_module_says_what_it_is_and_what_it_offers(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+@pytest.mark.parametrize("module", FILES, ids=IDS)
+def test_every_module_has_a_docstring_and_lists_its_public_names(module: str) -> None:
+    path = FILES[module]
+    tree = ast.parse(path.read_text("utf-8"))
     assert ast.get_docstring(tree)
     exported = next(
         (n for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "__all__"), None
     )
-    hooks = {"plugin/entry.py", "plugin/hooks.py"}
-    if path.name != "__init__.py" and path.relative_to(PACKAGE).as_posix() not in hooks:
+    hooks = {"plugin/entry", "plugin/hooks"}
+    if path.name != "__init__.py" and module not in hooks:
         assert exported is not None, "no __all__"
         names = {n.value for n in exported.value.elts}
         defined = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
@@ -159,7 +142,8 @@ def test_every_module_says_what_it_is_and_what_it_offers(path: Path) -> None:
             target.id
             for n in tree.body
             if isinstance(n, ast.Assign | ast.AnnAssign)
-            for target in (n.targets if isinstance(n, ast.Assign) else [n.target])
+            for given in (n.targets if isinstance(n, ast.Assign) else [n.target])
+            for target in (given.elts if isinstance(given, ast.Tuple) else [given])
             if isinstance(target, ast.Name)
         }
         by_platform = {
@@ -171,3 +155,17 @@ def test_every_module_says_what_it_is_and_what_it_offers(path: Path) -> None:
         }
         assert names <= defined | assigned | by_platform
         assert {n for n in defined if not n.startswith("_")} <= names, "a public name is missing from __all__"
+
+
+def test_the_package_is_the_one_that_is_imported() -> None:
+    assert Path(pytest_adaptive_eval.__file__).resolve().parent == PACKAGE
+
+
+def test_documented_modules_are_found_by_their_earlier_names() -> None:
+    for name in pytest_adaptive_eval._EARLIER:
+        module = importlib.import_module(f"pytest_adaptive_eval.{name}")
+        assert not hasattr(module, "nothing")
+    found = importlib.import_module("pytest_adaptive_eval.models").load_agent
+    assert found is pytest_adaptive_eval.load_agent
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("pytest_adaptive_eval.core.bank")

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.baseline import STALE, BaselineFile, read_again, read_baseline
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.pairing import Baseline
+from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.baseline import STALE, BaselineFile, read_again, read_baseline
 
 BANK = ItemBank.uncalibrated("toy", [Item(f"q{i}", "?", "a") for i in range(1, 5)])
 MATRIX = "subject,q1,q2,q3,q4\nearly,1,0,0,0.25\nlate,1,1,1,1.0\n"

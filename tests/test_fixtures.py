@@ -17,7 +17,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.build import matched
 from pytest_adaptive_eval.calibration.engines import Recipe
-from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"

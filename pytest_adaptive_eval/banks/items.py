@@ -12,18 +12,10 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval.core.checks import unique_keys
-from pytest_adaptive_eval.core.item import (
-    EXPRESSION,
-    MARKED,
-    Grader,
-    Item,
-    expected_number,
-    named_choice,
-    unmarked,
-)
+from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.grading import BUILT_IN, LimitedGrader, accepts_any_text, check_pattern
+from pytest_adaptive_eval.items.grading import BUILT_IN, LimitedGrader, accepts_any_text, check_pattern
+from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, expected_number, named_choice, unmarked
 
 __all__ = ["ITEM_FIELDS", "LENIENT", "NO_TASKS", "parse_item"]
 

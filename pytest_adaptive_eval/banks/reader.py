@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
-from pytest_adaptive_eval.core.bank import ItemBank, scale_id
-from pytest_adaptive_eval.core.conformal import Conformal
-from pytest_adaptive_eval.core.item import Grader, Item
 from pytest_adaptive_eval.errors import BankError, EstimationError
+from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.items.bank import ItemBank, scale_id
+from pytest_adaptive_eval.items.item import Grader, Item
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.multimodal import FormatScale
+    from pytest_adaptive_eval.irt.multimodal import FormatScale
 
 __all__ = ["SCHEMA_VERSION", "content_hash", "file_hash", "is_bank", "read_bank"]
 
@@ -252,7 +252,7 @@ def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:
 
 def _in_formats(path: Path, about: Any, size: int) -> FormatScale:
     """Parameters of the items in formats: numbers in formats.npz, names and what they mean in bank.json."""
-    from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
+    from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, MultimodalItems, Population
 
     columns = _arrays(path / "formats.npz")
     try:

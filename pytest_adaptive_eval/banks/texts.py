@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.banks.reader import file_hash, read_bank
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
 
 __all__ = ["write_items"]
 

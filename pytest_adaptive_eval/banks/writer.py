@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file_hash, is_bank, read_bank
-from pytest_adaptive_eval.core.bank import ItemBank, scale_id
-from pytest_adaptive_eval.core.conformal import Conformal
-from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.inference.conformal import Conformal
+from pytest_adaptive_eval.items.bank import ItemBank, scale_id
+from pytest_adaptive_eval.items.item import Item
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.multimodal import FormatScale
+    from pytest_adaptive_eval.irt.multimodal import FormatScale
 
 __all__ = ["check_place", "write_bank"]
 

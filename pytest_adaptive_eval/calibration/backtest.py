@@ -14,16 +14,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.engines import Engine, Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
 from pytest_adaptive_eval.calibration.subsets import evolved, item_total
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.clusters import clusters, response_factors
-from pytest_adaptive_eval.core.conformal import Conformal, combined, conformal_scale, subjects_needed
-from pytest_adaptive_eval.core.estimation import PseudoItems
-from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
-from pytest_adaptive_eval.core.interval import Interval
-from pytest_adaptive_eval.core.ranking import rank_correlation, ranking_accuracy
-from pytest_adaptive_eval.core.responses import Responses, counted
-from pytest_adaptive_eval.core.selection import Selector
-from pytest_adaptive_eval.core.selectors import (
+from pytest_adaptive_eval.cat.selection import Selector
+from pytest_adaptive_eval.cat.selectors import (
     FixedForm,
     Information,
     MaximumInformation,
@@ -33,9 +25,19 @@ from pytest_adaptive_eval.core.selectors import (
     Stratified,
     Variance,
 )
-from pytest_adaptive_eval.core.session import POLICIES, Policy, Session
-from pytest_adaptive_eval.core.stopping import resolve_budget
+from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inference.clusters import clusters, response_factors
+from pytest_adaptive_eval.inference.conformal import Conformal, combined, conformal_scale, subjects_needed
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
+from pytest_adaptive_eval.inference.sampling import hull, with_missing_bounded
+from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.irt.estimation import PseudoItems
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.text import counted
 
 __all__ = [
     "CONTENDERS",

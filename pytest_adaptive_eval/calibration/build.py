@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.engines import Calibration, Recipe
 from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted, prior_sd
 from pytest_adaptive_eval.calibration.replay import conformal_tables, copies, grouped
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.conformal import Conformal, subjects_needed
-from pytest_adaptive_eval.core.contamination import LOW_QUALITY
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.multimodal import Form, FormatScale
-from pytest_adaptive_eval.core.responses import FormatResponses, Responses, counted
-from pytest_adaptive_eval.core.session import Policy
+from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inference.conformal import Conformal, subjects_needed
+from pytest_adaptive_eval.irt.multimodal import Form, FormatScale
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.contamination import LOW_QUALITY
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.responses import FormatResponses, Responses
+from pytest_adaptive_eval.text import counted
 
 __all__ = ["Built", "calibrate", "matched"]
 

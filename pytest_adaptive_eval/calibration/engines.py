@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.variational import Model, fit_map
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.inputs import open_text
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.text import counted
 
 __all__ = ["DIMENSIONS", "ENGINES", "Calibration", "Engine", "Recipe", "read_parameters"]
 

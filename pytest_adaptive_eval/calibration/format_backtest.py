@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.format_contenders import DEFAULT, FORMAT_CONTENDERS, Fold
-from pytest_adaptive_eval.core.ranking import rank_correlation
-from pytest_adaptive_eval.core.responses import FormatResponses
-from pytest_adaptive_eval.core.stopping import resolve_budget
+from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
+from pytest_adaptive_eval.items.responses import FormatResponses
 
 __all__ = ["FormatBacktest", "Separation", "format_backtest", "separation", "signed_rank"]
 

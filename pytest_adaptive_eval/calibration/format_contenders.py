@@ -20,10 +20,10 @@ from pytest_adaptive_eval.calibration.multimodal import fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total
 from pytest_adaptive_eval.calibration.variational import fit_map
-from pytest_adaptive_eval.core import irt
-from pytest_adaptive_eval.core.estimation import MAP
-from pytest_adaptive_eval.core.multimodal import Form, Information, Modalities
-from pytest_adaptive_eval.core.multimodal_selection import FormatInterview
+from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.irt.estimation import MAP
+from pytest_adaptive_eval.irt.multimodal import Form, Information, Modalities
+from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
 
 __all__ = ["DEFAULT", "FORMAT_CONTENDERS", "Asked", "Fold", "FormatContender"]
 

@@ -1,6 +1,6 @@
 """Fits of M2-IRT and M3-IRT to responses in formats, by mini-batch gradient descent in torch.
 
-The model and its one convention of signs stand in `core.multimodal`.  Every part
+The model and its one convention of signs stand in `irt.multimodal`.  Every part
 of ability, discrimination and difficulty is ``q expit(x)`` of a free number x, so
 that it lies in (0, q) without clamping.  The free numbers have normal priors, of
 learned mean and fixed spread: with some two dozen subjects the likelihood alone
@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.multimodal_errors import item_covariance, with_item_errors
 from pytest_adaptive_eval.calibration.multimodal_marginal import Standing, standing
-from pytest_adaptive_eval.core.multimodal import (
+from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.irt.multimodal import (
     AT_BOUND,
     Abilities,
     Form,
@@ -29,7 +30,6 @@ from pytest_adaptive_eval.core.multimodal import (
     Population,
     estimate_abilities,
 )
-from pytest_adaptive_eval.errors import EstimationError
 
 __all__ = [
     "BOUNDS",

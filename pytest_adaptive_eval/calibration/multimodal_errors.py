@@ -22,8 +22,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core import irt
-from pytest_adaptive_eval.core.multimodal import Abilities, MultimodalItems
+from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.irt.multimodal import Abilities, MultimodalItems
 
 __all__ = ["gain_error", "item_covariance", "with_item_errors"]
 

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core.multimodal import AT_BOUND, MultimodalItems, unbounded
+from pytest_adaptive_eval.irt.multimodal import AT_BOUND, MultimodalItems, unbounded
 
 __all__ = ["Standing", "standing"]
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.multimodal import checked_formats
-from pytest_adaptive_eval.core.multimodal import Modalities
+from pytest_adaptive_eval.irt.multimodal import Modalities
 
 __all__ = ["CLASSES", "ItemQuality", "item_quality"]
 

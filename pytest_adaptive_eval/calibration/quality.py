@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines import Calibration, Recipe
-from pytest_adaptive_eval.core import irt
-from pytest_adaptive_eval.core.estimation import MAP
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.irt.estimation import MAP
+from pytest_adaptive_eval.text import counted, number
 
 __all__ = ["Quality", "alike", "assess", "choose_dimensions", "predicted", "prior_sd"]
 

@@ -24,12 +24,13 @@ from pytest_adaptive_eval.calibration.format_backtest import Separation, separat
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_errors import gain_error
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
-from pytest_adaptive_eval.core.correlation import Correlation, correlate
-from pytest_adaptive_eval.core.multimodal import Form
-from pytest_adaptive_eval.core.multimodal_selection import FormatInterview
-from pytest_adaptive_eval.core.ranking import rank_correlation
-from pytest_adaptive_eval.core.responses import FormatResponses, counted
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
+from pytest_adaptive_eval.irt.multimodal import Form
+from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
+from pytest_adaptive_eval.items.responses import FormatResponses
+from pytest_adaptive_eval.records.correlation import Correlation, correlate
+from pytest_adaptive_eval.text import counted
 
 __all__ = ["REASONS", "Finding", "Refinement", "refine"]
 

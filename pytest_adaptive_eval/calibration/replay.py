@@ -11,10 +11,10 @@ from scipy.stats import poisson
 
 from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.calibration.quality import predicted
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.conformal import SIDE, Conformal, conformal_scale
-from pytest_adaptive_eval.core.responses import Responses
-from pytest_adaptive_eval.core.session import Policy, Session
+from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["conformal_tables", "copies", "folds", "grouped", "replay"]
 

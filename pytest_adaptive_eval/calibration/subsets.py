@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core.clusters import clusters
-from pytest_adaptive_eval.core.ranking import rank_correlation
+from pytest_adaptive_eval.inference.clusters import clusters
+from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 
 __all__ = ["anchors", "evolved", "item_total"]
 

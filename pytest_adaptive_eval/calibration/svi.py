@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.meanfield import MeanField, Parameters, random_numbers
 from pytest_adaptive_eval.calibration.variational import checked
-from pytest_adaptive_eval.core.checks import check_count
+from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
 
 __all__ = ["SVIFit", "SVISettings", "fit_svi"]

@@ -30,9 +30,9 @@ from pytest_adaptive_eval.inputs import open_text
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.backtest import Backtest, Split
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.item import Item
-    from pytest_adaptive_eval.core.responses import Responses
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.items.item import Item
+    from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["BUDGETS", "CONFIDENCE", "POLICIES", "SPLITS", "backtest_command"]
 
@@ -73,7 +73,7 @@ def _of_bank(options: argparse.Namespace) -> tuple[ItemBank, Responses]:
     import numpy as np
 
     from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.core.responses import Responses
+    from pytest_adaptive_eval.items.responses import Responses
 
     if options.responses is None:
         raise ConfigError(f"{options.source} is a bank: give --responses with the answers of subjects to interview")
@@ -153,8 +153,8 @@ def backtest_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.calibration.build import matched
     from pytest_adaptive_eval.calibration.replay import grouped
     from pytest_adaptive_eval.cli.contenders import ALL
-    from pytest_adaptive_eval.core.responses import counted
     from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg
+    from pytest_adaptive_eval.text import counted
 
     if in_formats(options.source):
         return format_backtest_command(options)

@@ -28,7 +28,7 @@ from pytest_adaptive_eval.cli.options import (
 from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.responses import Responses
+    from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["calibrate_command"]
 
@@ -40,10 +40,10 @@ def calibrate_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.writer import check_place, write_bank
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.engines import read_parameters
-    from pytest_adaptive_eval.core.session import POLICIES
-    from pytest_adaptive_eval.core.stopping import resolve_budget
+    from pytest_adaptive_eval.cat.session import POLICIES
+    from pytest_adaptive_eval.cat.stopping import resolve_budget
     from pytest_adaptive_eval.reports.calibration import calibration_lines, format_lines
-    from pytest_adaptive_eval.reports.text import wrap
+    from pytest_adaptive_eval.text import wrap
 
     output: Path | None = options.output
     if output is not None:

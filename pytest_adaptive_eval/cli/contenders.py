@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Contender
-from pytest_adaptive_eval.core.clusters import residual_factors
-from pytest_adaptive_eval.core.session import Policy
-from pytest_adaptive_eval.interview.autojudger import AutoJudger
-from pytest_adaptive_eval.interview.embeddings import FactorsEmbedder
+from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.inference.clusters import residual_factors
+from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
+from pytest_adaptive_eval.interviewer.embeddings import FactorsEmbedder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, screen, spare
-from pytest_adaptive_eval.cli.records import open_history, save, say, which
+from pytest_adaptive_eval.cli.runs import open_history, save, say, which
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import open_text
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.correlation import Measure
+    from pytest_adaptive_eval.records.correlation import Measure
 
 __all__ = ["correlate_command"]
 
@@ -25,7 +25,7 @@ SUBJECT = "subject"
 
 def correlate_command(options: argparse.Namespace) -> int:
     """Correlate evaluations over subjects; returns the exit code."""
-    from pytest_adaptive_eval.core.correlation import CONFIDENCE, measures, table
+    from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, table
     from pytest_adaptive_eval.reports.correlation import correlation_lines
 
     writes = {"--json": options.json}
@@ -54,7 +54,7 @@ def correlate_command(options: argparse.Namespace) -> int:
 
 def _reference(path: Path, subjects: set[str]) -> list[Measure]:
     """The score columns of a CSV; an empty cell is no score."""
-    from pytest_adaptive_eval.core.correlation import Measure
+    from pytest_adaptive_eval.records.correlation import Measure
 
     columns: dict[str, dict[str, float]] = {}
     named: set[str] = set()

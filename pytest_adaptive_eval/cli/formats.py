@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_adaptive_eval.calibration.format_backtest import FormatBacktest
-    from pytest_adaptive_eval.core.item import Item
-    from pytest_adaptive_eval.core.responses import FormatResponses
+    from pytest_adaptive_eval.items.item import Item
+    from pytest_adaptive_eval.items.responses import FormatResponses
 
     Bools = NDArray[np.bool_]
 
@@ -72,7 +72,7 @@ def read_formats(
     import numpy as np
 
     from pytest_adaptive_eval.banks.responses import read_format_responses
-    from pytest_adaptive_eval.core.contamination import LOW_QUALITY
+    from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 
     found = read_in_formats([*sources, *low_quality], bank)
     bad = {item.id for item in items or () if LOW_QUALITY in item.meta}

@@ -9,19 +9,19 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE, screen, width
-from pytest_adaptive_eval.cli.records import open_history, open_run, save, say, which
+from pytest_adaptive_eval.cli.runs import open_history, open_run, save, say, which
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.store.history import History
+    from pytest_adaptive_eval.records.history import History
 
 __all__ = ["compare_command", "drift_command", "history_command"]
 
 
 def history_command(options: argparse.Namespace) -> int:
     """List past runs; returns the exit code."""
-    from pytest_adaptive_eval.core.record import InterviewRecord
-    from pytest_adaptive_eval.core.rounds import envelopes, ladder_of
+    from pytest_adaptive_eval.records.repetitions import envelopes, ladder_of
+    from pytest_adaptive_eval.records.run_record import InterviewRecord
     from pytest_adaptive_eval.reports.history import envelope_lines, history_lines
 
     history = open_history(options.source, {"--json": options.json})
@@ -57,7 +57,7 @@ def _nothing(options: argparse.Namespace) -> str:
 
 def compare_command(options: argparse.Namespace) -> int:
     """Show what changed between two runs; returns the exit code."""
-    from pytest_adaptive_eval.core.comparison import compare
+    from pytest_adaptive_eval.records.comparison import compare
     from pytest_adaptive_eval.reports.history import comparison_lines
 
     writes = {"--json": options.json}
@@ -78,7 +78,7 @@ def compare_command(options: argparse.Namespace) -> int:
 
 def drift_command(options: argparse.Namespace) -> int:
     """Watch past runs; returns the exit code."""
-    from pytest_adaptive_eval.core.drift import monitor
+    from pytest_adaptive_eval.records.drift import monitor
     from pytest_adaptive_eval.reports.history import drift_lines, drift_message
 
     if not 10 <= options.average_run_length < math.inf:
@@ -109,7 +109,7 @@ def drift_command(options: argparse.Namespace) -> int:
         save(options.json, {"series": watched, "alarms": rows, "message": "" if alarms else drift_message(series)})
     try:
         if news and url:
-            from pytest_adaptive_eval.alerts import payload, send
+            from pytest_adaptive_eval.records.alerts import payload, send
 
             send(url, payload(news, run=history.newest, report_url=options.link))
             screen.note("the webhook was told")
@@ -122,8 +122,8 @@ def drift_command(options: argparse.Namespace) -> int:
 
 def _unwatched(history: History, options: argparse.Namespace) -> str:
     """Why no run is watched."""
-    from pytest_adaptive_eval.core.copies import copied_from
-    from pytest_adaptive_eval.core.record import InterviewRecord
+    from pytest_adaptive_eval.records.derived import copied_from
+    from pytest_adaptive_eval.records.run_record import InterviewRecord
 
     found = list(history.evaluations(**which(options)))
     asked = [one for record, one in found if not copied_from(record)]

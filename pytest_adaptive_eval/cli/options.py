@@ -16,7 +16,7 @@ from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.engines import Recipe
-    from pytest_adaptive_eval.core.responses import Responses
+    from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = [
     "INTERRUPTED",
@@ -81,7 +81,7 @@ class Screen:
 
     def say(self, text: str) -> None:
         """A line of its own."""
-        from pytest_adaptive_eval.reports.text import clean_terminal
+        from pytest_adaptive_eval.text import clean_terminal
 
         self.progress("")
         put(clean_terminal(text) + "\n", sys.stderr)
@@ -166,7 +166,7 @@ def names_of(options: argparse.Namespace, flag: str) -> list[str]:
 
 def budgets_of(options: argparse.Namespace, items: int) -> list[str]:
     """The budgets, each of which is good for a bank of that size."""
-    from pytest_adaptive_eval.core.stopping import resolve_budget
+    from pytest_adaptive_eval.cat.stopping import resolve_budget
 
     names = names_of(options, "budget")
     for name in names:

@@ -10,8 +10,8 @@ from pytest_adaptive_eval.cli.options import PASSED, put
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.pairing import Baseline
+    from pytest_adaptive_eval.claims.paired import Baseline
+    from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["plan_command"]
 
@@ -19,13 +19,13 @@ __all__ = ["plan_command"]
 def plan_command(options: argparse.Namespace) -> int:
     """Print a table of gates on a bank; returns the exit code."""
     from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.core.conditions import Condition
-    from pytest_adaptive_eval.core.pairing import FLIPS
-    from pytest_adaptive_eval.core.planning import fixed_size, outlooks
-    from pytest_adaptive_eval.core.projection import accuracy_at
-    from pytest_adaptive_eval.core.selectors import SELECTORS
-    from pytest_adaptive_eval.core.session import POLICIES
-    from pytest_adaptive_eval.core.verdict import number
+    from pytest_adaptive_eval.cat.selectors import SELECTORS
+    from pytest_adaptive_eval.cat.session import POLICIES
+    from pytest_adaptive_eval.claims.paired import FLIPS
+    from pytest_adaptive_eval.claims.projection import accuracy_at
+    from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.gates.planning import fixed_size, outlooks
+    from pytest_adaptive_eval.text import number
 
     for name in ("margin", "alpha", "power"):
         if not 0 < getattr(options, name) < 1:
@@ -76,7 +76,7 @@ def plan_command(options: argparse.Namespace) -> int:
 
 def _budget(options: argparse.Namespace, default: int | str, items: int) -> int:
     """Questions of the budget given, or of the default."""
-    from pytest_adaptive_eval.core.stopping import resolve_budget
+    from pytest_adaptive_eval.cat.stopping import resolve_budget
 
     try:
         return resolve_budget(default if options.budget is None else options.budget, items)
@@ -88,8 +88,8 @@ def _baseline(bank: ItemBank, accuracy: float) -> Baseline:
     """A baseline of some accuracy that answers the easier items right."""
     import numpy as np
 
-    from pytest_adaptive_eval.core.pairing import Baseline
-    from pytest_adaptive_eval.core.projection import ability_at
+    from pytest_adaptive_eval.claims.paired import Baseline
+    from pytest_adaptive_eval.claims.projection import ability_at
 
     scores = np.zeros(len(bank))
     theta = np.zeros((1, bank.dimensions))

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_adaptive_eval.cli.options import put, screen, spare
-from pytest_adaptive_eval.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.record import RunRecord
-    from pytest_adaptive_eval.store.history import History
-
-__all__ = ["add_record_verbs", "bank_paths", "named_in", "open_history", "open_run", "save", "say", "show", "which"]
+__all__ = ["add_record_verbs"]
 
 #: Where runs are kept unless told otherwise.
 FOLDER = ".adaptive-eval"
-#: How terminals are told of markup.
-_CODES = {"bold": "1", "light": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
 
 
 def add_record_verbs(verbs: Any) -> None:
@@ -153,86 +140,3 @@ def _which_arguments(parser: argparse.ArgumentParser) -> None:
     }
     for name, text in texts.items():
         parser.add_argument(f"--{name}", metavar="PATTERN", default="*", help=text)
-
-
-def which(options: argparse.Namespace) -> dict[str, str]:
-    """The patterns given, as `History.interviews` takes them."""
-    return {name: getattr(options, name) for name in ("evaluation", "subject", "bank")}
-
-
-def open_history(source: Path, writes: Mapping[str, Path | None]) -> History:
-    """The history at a place; says which files of it cannot be read, and spares them what is to be written."""
-    from pytest_adaptive_eval.store.history import History
-
-    history = History(source)
-    for complaint in history.unread:
-        screen.note(f"left out: {complaint}")
-    spare(writes, history.paths)
-    return history
-
-
-def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunRecord:
-    """The run of a path, an id or ``latest``, sparing it what is to be written."""
-    from pytest_adaptive_eval.store.runs import read_run
-
-    path = Path(name)
-    if path.suffix == ".json" or path.is_file():
-        spare(writes, [path])
-        return read_run(path)
-    return open_history(source, writes).find(name)
-
-
-def named_in(record: RunRecord) -> list[str]:
-    """Files and folders that a record names: banks, and what was compared with."""
-    found = [str(interview.bank.get("path") or "") for interview in record.interviews]
-    for interview in record.interviews:
-        sources = interview.extra.get("baselines")
-        for source in sources.values() if isinstance(sources, dict) else ():
-            found.append(str(source.get("path") or "") if isinstance(source, dict) else "")
-    return [path for path in found if path]
-
-
-def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
-    """Where ``--bank`` says that banks of a run's evaluations are."""
-    known = [interview.name for interview in record.interviews if not isinstance(interview.bank.get("task"), dict)]
-    found: dict[str, Path] = {}
-    for given in options.bank:
-        name, sign, path = given.partition("=")
-        if not (name and sign and path):
-            raise ConfigError(f"--bank {given!r}: expected EVALUATION=PATH, such as --bank text=banks/text.bank")
-        if not Path(path).exists():
-            raise ConfigError(f"--bank {given!r}: there is no bank at {path}")
-        if name not in known:
-            have = ", ".join(known) or "none"
-            raise ConfigError(f"--bank {given!r}: the run's evaluations of a bank are {have}; name one of them")
-        if name in found:
-            raise ConfigError(f"--bank {given!r}: the bank of {name!r} was named before; give one")
-        found[name] = Path(path)
-    return found
-
-
-def show(record: RunRecord) -> None:
-    """The summary of a run on standard output."""
-    from pytest_adaptive_eval.cli.options import width
-    from pytest_adaptive_eval.reports.terminal import summary_lines, write_lines
-
-    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-    parts: list[str] = []
-
-    def write(text: str, **markup: bool) -> None:
-        codes = [code for name, code in _CODES.items() if markup.get(name)] if coloured else []
-        parts.append(f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text)
-
-    write_lines(summary_lines(record, width()), write)
-    put("".join(parts))
-
-
-def save(path: Path, data: Any) -> None:
-    """Write JSON data."""
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="ascii")
-
-
-def say(lines: Sequence[str]) -> None:
-    """Write lines to standard output."""
-    put("".join(f"{line}\n" for line in lines))

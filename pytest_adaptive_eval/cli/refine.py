@@ -13,7 +13,7 @@ from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, put, refuse, sc
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.item import Item
+    from pytest_adaptive_eval.items.item import Item
 
 __all__ = ["refine_command"]
 
@@ -35,7 +35,7 @@ def _twin(options: argparse.Namespace) -> int:
 
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.banks.texts import write_items
-    from pytest_adaptive_eval.core.contamination import LOW_QUALITY, contaminated
+    from pytest_adaptive_eval.items.contamination import LOW_QUALITY, contaminated
 
     if len(options.source) > 1 or options.output is None:
         raise ConfigError("--twin takes one bank, and -o FILE.jsonl for its twin")
@@ -53,7 +53,7 @@ def _refine(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.banks.texts import write_items
     from pytest_adaptive_eval.calibration.refine import refine
-    from pytest_adaptive_eval.core.stopping import resolve_budget
+    from pytest_adaptive_eval.cat.stopping import resolve_budget
     from pytest_adaptive_eval.reports.formats import refine_lines
 
     if options.output is not None and options.items is None:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE, put, screen, spare
-from pytest_adaptive_eval.cli.records import bank_paths, named_in, open_run, show
+from pytest_adaptive_eval.cli.runs import bank_paths, named_in, open_run, show
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.config import TomlEval
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.drift import Alarm, Series
-    from pytest_adaptive_eval.core.record import RunRecord
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.records.drift import Alarm, Series
+    from pytest_adaptive_eval.records.run_record import RunRecord
 
 __all__ = ["merge_command", "report_command", "rescore_command"]
 
@@ -88,8 +88,8 @@ def _write(
 def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, ItemBank]) -> None:
     if not (options.responses or options.studies or options.every_eval_ever or options.mlflow):
         return
-    from pytest_adaptive_eval.core.responses import counted
     from pytest_adaptive_eval.reports.exports import every_eval_ever, log_mlflow, write_export
+    from pytest_adaptive_eval.text import counted
 
     for what, path, studies in (("answers", options.responses, False), ("studies", options.studies, True)):
         if path:
@@ -108,8 +108,8 @@ def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, 
 
 def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
     """The series of the run's evaluations up to it, and their alarms at it; nothing where there is no history."""
-    from pytest_adaptive_eval.core.drift import monitor
-    from pytest_adaptive_eval.store.history import History
+    from pytest_adaptive_eval.records.drift import monitor
+    from pytest_adaptive_eval.records.history import History
 
     keys = {(i.name, i.bank.get("content_hash"), i.bank.get("scale")) for i in record.interviews}
     series: list[Series] = []
@@ -124,8 +124,8 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
 
 def rescore_command(options: argparse.Namespace) -> int:
     """Judge a run's answers again; returns the exit code."""
+    from pytest_adaptive_eval.cli.rescore import rescore
     from pytest_adaptive_eval.config import recorded_banks
-    from pytest_adaptive_eval.rescore import rescore
 
     writes = {"-o": options.output}
     record = open_run(options.run, options.source, writes)
@@ -163,7 +163,7 @@ def _refuse(error: Exception) -> None:
 
 def merge_command(options: argparse.Namespace) -> int:
     """Put several runs into one record; returns the worst exit code of theirs."""
-    from pytest_adaptive_eval.core.copies import merged
+    from pytest_adaptive_eval.records.derived import merged
 
     records = [open_run(name, options.source, {"-o": options.output}) for name in options.runs]
     if len({record.run for record in records}) < len(records):
@@ -175,14 +175,14 @@ def merge_command(options: argparse.Namespace) -> int:
 
 
 def _new_id(now: datetime) -> str:
-    from pytest_adaptive_eval.store.runs import new_run_id
+    from pytest_adaptive_eval.records.runs import new_run_id
 
     return new_run_id(now, os.urandom(4))
 
 
 def _keep(record: RunRecord, options: argparse.Namespace) -> None:
-    from pytest_adaptive_eval.store.history import place_of
-    from pytest_adaptive_eval.store.runs import write_record
+    from pytest_adaptive_eval.records.history import place_of
+    from pytest_adaptive_eval.records.runs import write_record
 
     if not options.output and not options.source.is_dir():
         raise ConfigError(f"{options.source} is no folder to keep the record in: name a file with -o FILE.json")

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.checks import check_count, check_keys
-from pytest_adaptive_eval.core.climb import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
-from pytest_adaptive_eval.core.estimation import ESTIMATORS
-from pytest_adaptive_eval.core.selection import MODES, Selector
-from pytest_adaptive_eval.core.selectors import SELECTORS
-from pytest_adaptive_eval.core.session import FIXED_FORM, POLICIES, Policy
-from pytest_adaptive_eval.core.stopping import repeats
+from pytest_adaptive_eval.cat.selection import MODES, Selector
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import FIXED_FORM, POLICIES, Policy
+from pytest_adaptive_eval.cat.stopping import repeats
+from pytest_adaptive_eval.checks import check_count, check_keys
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
@@ -277,7 +277,7 @@ class EvalSpec:
 
                 bank = twin_bank(bank, self.data["values"], seed if settings.seed is None else settings.seed)
             if "formats" in self.data:
-                from pytest_adaptive_eval.core.formats import asked_in_formats
+                from pytest_adaptive_eval.items.modalities import asked_in_formats
 
                 bank = asked_in_formats(bank, self.data["formats"])
             lead, interviewer = "", None

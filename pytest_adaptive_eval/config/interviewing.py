@@ -7,23 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_adaptive_eval.checks import check_keys
 from pytest_adaptive_eval.config.kept import KeptTexts
-from pytest_adaptive_eval.core.checks import check_keys
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.interview.autojudger import AutoJudger
-from pytest_adaptive_eval.interview.embeddings import Embedder, best_embedder
-from pytest_adaptive_eval.interview.interviewer import Candidate, Choice
-from pytest_adaptive_eval.models import ENDPOINT, load_agent
+from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
+from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
+from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
+from pytest_adaptive_eval.subjects import ENDPOINT, load_agent
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.item import Item
-    from pytest_adaptive_eval.interview.agent import AgentInterviewer
-    from pytest_adaptive_eval.interview.memory import MemoryTable
+    from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
+    from pytest_adaptive_eval.interviewer.memory import MemoryTable
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.items.item import Item
 
 __all__ = ["INTERVIEW_KEYS", "interviewed"]
 
@@ -211,7 +211,7 @@ class _Agent:
 
     def _open(self) -> AgentInterviewer:
         if self._made is None:
-            from pytest_adaptive_eval.interview.agent import AgentInterviewer
+            from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
 
             more = {} if self._spec.startswith(ENDPOINT) else {"cache": self._cache}
             self._name = self._spec  # as the record has it when the model cannot be loaded

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.store.journal import Journal
+    from pytest_adaptive_eval.records.journal import Journal
 
 __all__ = ["KeptTexts"]
 
@@ -32,7 +32,7 @@ class KeptTexts(MutableMapping[str, str]):
 
     def _open(self) -> Journal:
         if self._journal is None:
-            from pytest_adaptive_eval.store.journal import Journal
+            from pytest_adaptive_eval.records.journal import Journal
 
             self._journal = Journal(self.path, fresh=self._fresh)
             self._fresh = False

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.study import Around, Member, Progress, StudyKind, StudySpec, loader, members
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.study import Bounded, StudyCondition, StudyResult
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.models.base import SubjectIdentity
-from pytest_adaptive_eval.models.pool import AgentPool
-from pytest_adaptive_eval.network.declare import read_network
-from pytest_adaptive_eval.network.energy import energy
-from pytest_adaptive_eval.network.hold import hold_network
-from pytest_adaptive_eval.network.result import NetworkResult, NodeResult
-from pytest_adaptive_eval.network.topology import Network
+from pytest_adaptive_eval.studies.network.declare import read_network
+from pytest_adaptive_eval.studies.network.energy import energy
+from pytest_adaptive_eval.studies.network.node_result import NodeResult
+from pytest_adaptive_eval.studies.network.result import NetworkResult
+from pytest_adaptive_eval.studies.network.run import hold_network
+from pytest_adaptive_eval.studies.network.topology import Network
+from pytest_adaptive_eval.studies.result import Bounded, StudyCondition, StudyResult
+from pytest_adaptive_eval.subjects.base import SubjectIdentity
+from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.text import counted
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
+    from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["NETWORK", "NetworkPlan"]
 

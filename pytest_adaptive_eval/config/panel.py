@@ -10,20 +10,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from pytest_adaptive_eval.checks import check_keys
 from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.study import Around, Member, Progress, StudyKind, StudySpec, loader, members
-from pytest_adaptive_eval.core.checks import check_keys
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.study import Measured, StudyCondition, StudyResult
-from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
-from pytest_adaptive_eval.models.agent import Agent, Message, Reply
-from pytest_adaptive_eval.models.base import SubjectIdentity
-from pytest_adaptive_eval.models.pool import AgentPool
-from pytest_adaptive_eval.peers.assessment import FIRST_ROUNDS, Call, assess
-from pytest_adaptive_eval.peers.reliability import LEAST
-from pytest_adaptive_eval.peers.result import Assessment
-from pytest_adaptive_eval.peers.settings import Difficulty, PeerSettings
+from pytest_adaptive_eval.studies.peers.assessment import FIRST_ROUNDS, Call, assess
+from pytest_adaptive_eval.studies.peers.reliability import LEAST
+from pytest_adaptive_eval.studies.peers.result import Assessment
+from pytest_adaptive_eval.studies.peers.settings import Difficulty, PeerSettings
+from pytest_adaptive_eval.studies.result import Measured, StudyCondition, StudyResult
+from pytest_adaptive_eval.subjects.agent import Agent, Message, Reply
+from pytest_adaptive_eval.subjects.base import SubjectIdentity
+from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.text import counted, number
 
 __all__ = ["PEERS", "PanelPlan"]
 

@@ -10,16 +10,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import Grader
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Grader
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
     from pytest_adaptive_eval.sandbox import Run, Sandbox
+    from pytest_adaptive_eval.subjects.agent import Agent
+    from pytest_adaptive_eval.subjects.base import Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 __all__ = ["CodeRunner", "TaskGraders", "check_model", "load_model", "recorded_banks"]
@@ -89,14 +89,14 @@ def load_model(
     cache : Path
         Where checkpoint hashes are kept.
     options : mapping
-        Of `pytest_adaptive_eval.models.load_subject`.
+        Of `pytest_adaptive_eval.subjects.load_subject`.
 
     Raises
     ------
     ConfigError, CheckpointError
         No such folder or server, one that cannot be loaded safely, or an option that it does not have.
     """
-    from pytest_adaptive_eval.models import ENDPOINT, REPLAY, load_subject
+    from pytest_adaptive_eval.subjects import ENDPOINT, REPLAY, load_subject
 
     if spec.startswith(ENDPOINT):
         return load_subject(spec, **options)
@@ -122,7 +122,7 @@ def check_model(
 ) -> Subject | Agent | None:
     """Look at the model that a text names, before anything is asked; parameters as of `load_model`.
 
-    With `agent`, the model works for the run and the options are those of `pytest_adaptive_eval.models.load_agent`.
+    With `agent`, the model works for the run and the options are those of `pytest_adaptive_eval.subjects.load_agent`.
 
     Returns
     -------
@@ -135,13 +135,13 @@ def check_model(
     ConfigError, CheckpointError
         As `load_model`.
     """
-    from pytest_adaptive_eval.models import ENDPOINT, REPLAY, check_checkpoint_options, load_agent
+    from pytest_adaptive_eval.subjects import ENDPOINT, REPLAY, check_checkpoint_options, load_agent
 
     folder = (find_input(spec, folders) or Path(spec)).expanduser()
     if spec.startswith((REPLAY, *ENDPOINT)) or not spec or not folder.is_dir():
         return load_agent(spec, **options) if agent else load_model(spec, folders, cache, options)
     check_checkpoint_options(spec, options, agent=agent)
-    from pytest_adaptive_eval.models.checkpoint import preflight
+    from pytest_adaptive_eval.subjects.checkpoint.folder import preflight
 
     preflight(folder, cache=cache)
     return None
@@ -218,7 +218,7 @@ def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
         bank = twin_bank(bank, str(twins.get("values")), int(twins.get("seed", 0)))
     formats = interview.bank.get("formats")
     if isinstance(formats, list):
-        from pytest_adaptive_eval.core.formats import asked_in_formats
+        from pytest_adaptive_eval.items.modalities import asked_in_formats
 
         bank = asked_in_formats(bank, [str(name) for name in formats])
     return bank

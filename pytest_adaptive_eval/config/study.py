@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from pytest_adaptive_eval.checks import check_keys
 from pytest_adaptive_eval.config.evaluation import Settings
-from pytest_adaptive_eval.core.checks import check_keys
-from pytest_adaptive_eval.core.study import STUDY_KINDS, StudyCondition
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.studies.result import STUDY_KINDS, StudyCondition
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.study import StudyResult
-    from pytest_adaptive_eval.models.agent import Agent
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.studies.result import StudyResult
+    from pytest_adaptive_eval.subjects.agent import Agent
+    from pytest_adaptive_eval.subjects.base import Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 __all__ = [
@@ -227,7 +227,7 @@ class Member:
 
 
 def _endpoints() -> tuple[str, ...]:
-    from pytest_adaptive_eval.models import ENDPOINT
+    from pytest_adaptive_eval.subjects import ENDPOINT
 
     return ENDPOINT
 
@@ -306,7 +306,7 @@ def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], A
         Where hashes of checkpoints are kept.
     subject : bool
     """
-    from pytest_adaptive_eval.models import load_agent, load_subject
+    from pytest_adaptive_eval.subjects import load_agent, load_subject
 
     more = {**({} if member.remote else {"cache": cache}), **member.options}
     return partial(load_subject if subject else load_agent, member.spec, **more)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_adaptive_eval.checks import check_keys
 from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec
 from pytest_adaptive_eval.config.studies import STUDIES, study_spec
 from pytest_adaptive_eval.config.study import StudySpec, study_gate
-from pytest_adaptive_eval.core.checks import check_keys
-from pytest_adaptive_eval.core.conditions import KINDS, Condition
-from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.condition import KINDS, Condition
 from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.studies.result import StudyCondition
 
 __all__ = ["GateSpec", "TomlEval", "TomlFile", "read_toml"]
 

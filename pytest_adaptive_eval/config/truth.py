@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_adaptive_eval.core.copies import copied_from
-from pytest_adaptive_eval.core.correlation import measures
-from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.peers.scoring import agreement
+from pytest_adaptive_eval.records.correlation import measures
+from pytest_adaptive_eval.records.derived import copied_from
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.studies.peers.scoring import agreement
 
 __all__ = ["LEAST", "agree_with_truth"]
 

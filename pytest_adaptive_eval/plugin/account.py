@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_adaptive_eval.core.record import ONLY_REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.plugin.names import ATTACHED
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.question import PROPERTY
+from pytest_adaptive_eval.records.run_record import ONLY_REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.text import relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import Selection
     from pytest_adaptive_eval.plugin.progress import Progress
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
 
-__all__ = ["ATTACHED", "Account", "relative"]
+__all__ = ["Account"]
 
-#: Attribute of a report that carries records to the controller.
-ATTACHED = "adaptive_eval"
 #: What is written of a run that says how it ended.
 RECORDS = ("record", "record copy", "new baseline")
 #: How scores of questions are shown, as they stand in reports; others as a share.
@@ -220,7 +220,7 @@ class Account:
         if status == pytest.ExitCode.OK and self.run.exit_status is not None and self._session is not None:
             self._session.exitstatus = self.run.exit_status  # a run that failed is not made one that passed
             return
-        from pytest_adaptive_eval.store.runs import write_record
+        from pytest_adaptive_eval.records.runs import write_record
 
         self.run.exit_status = status
         for name, path in self._written.items():
@@ -245,7 +245,7 @@ class Account:
         import platform
 
         from pytest_adaptive_eval import __version__
-        from pytest_adaptive_eval.store.runs import new_run_id, write_record, write_run
+        from pytest_adaptive_eval.records.runs import new_run_id, write_record, write_run
 
         python = platform.python_version()
         self.run.versions = {"python": python, "pytest": pytest.__version__, "pytest-adaptive-eval": __version__}
@@ -256,7 +256,7 @@ class Account:
         def own_record(_: Path) -> None:
             if self.run.studies:
                 from pytest_adaptive_eval.config.truth import agree_with_truth
-                from pytest_adaptive_eval.store.history import History
+                from pytest_adaptive_eval.records.history import History
 
                 agree_with_truth(self.run, History(self.state.folder).runs)
             write_run(self.state.folder, self.run)
@@ -290,8 +290,8 @@ class Account:
 
     def _write_page(self, path: Path) -> None:
         from pytest_adaptive_eval.config import recorded_banks
+        from pytest_adaptive_eval.records.history import History
         from pytest_adaptive_eval.reports.page import write_page
-        from pytest_adaptive_eval.store.history import History
 
         banks = recorded_banks(self.run, [self.config.rootpath], graders=self.settings.graders)
         series = History(self.state.folder).series(until=self.run.started)
@@ -359,7 +359,7 @@ class Account:
         if not (self.run.interviews or self.run.studies or self.run.gates or self._complaints or self._kept):
             return
         from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
-        from pytest_adaptive_eval.reports.text import guard
+        from pytest_adaptive_eval.text import guard
 
         writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth
         if self.config.get_verbosity() < 0:
@@ -375,11 +375,3 @@ class Account:
             writer.write_line(
                 "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
             )
-
-
-def relative(path: os.PathLike[str] | str, base: Path) -> str:
-    """A path as people read it: relative to `base` when it lies there."""
-    try:
-        return Path(path).resolve().relative_to(base.resolve()).as_posix()
-    except ValueError:
-        return str(path)

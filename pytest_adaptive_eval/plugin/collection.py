@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.baseline import read_baseline
 from pytest_adaptive_eval.config import Around, CodeRunner, EvalSpec, StudySpec, TaskGraders
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.climb import AdaptiveClimb, Climb
-from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.study import StudyCondition
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
-from pytest_adaptive_eval.plugin.account import relative
-from pytest_adaptive_eval.plugin.entry import MARKER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
 from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.model_fixture import check_scope
+from pytest_adaptive_eval.plugin.names import MARKER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, crash_line, is_placeholder, question
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
 from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
-from pytest_adaptive_eval.reports.text import guard
-from pytest_adaptive_eval.store.files import probe
+from pytest_adaptive_eval.records.baseline import read_baseline
+from pytest_adaptive_eval.records.files import probe
+from pytest_adaptive_eval.studies.result import StudyCondition
+from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
@@ -171,7 +171,7 @@ class Collection:
             home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
             note = f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
             evaluation = dataclasses.replace(evaluation, notes=(*evaluation.notes, note))
-        fixtures.check_scope(node, "model", where)
+        check_scope(node, "model", where)
         interview: Interview = Interview.from_parent(
             node.parent,
             name=node.name,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.core.item import Status
-from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.plugin.recording import journaled
+from pytest_adaptive_eval.subjects.base import Completion, Subject
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Question
-    from pytest_adaptive_eval.store.journal import Journal
+    from pytest_adaptive_eval.records.journal import Journal
 
 __all__ = ["prefetch"]
 

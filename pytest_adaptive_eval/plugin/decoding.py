@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_adaptive_eval.config import Evaluation
-from pytest_adaptive_eval.core.noise import DecodingNoise
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord
-from pytest_adaptive_eval.core.responses import counted
 from pytest_adaptive_eval.errors import JournalError
-from pytest_adaptive_eval.models.base import SubjectIdentity
+from pytest_adaptive_eval.inference.noise import DecodingNoise
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
+from pytest_adaptive_eval.subjects.base import SubjectIdentity
+from pytest_adaptive_eval.text import counted
 
 __all__ = ["DecodingCheck"]
 
@@ -91,7 +91,7 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, pro
     """Read the latest interview, not void, of the same checkpoint, decoding, bank and test, with its answers."""
     if not (folder / "runs").is_dir():
         return None
-    from pytest_adaptive_eval.store.history import History
+    from pytest_adaptive_eval.records.history import History
 
     history = History(folder)
     same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash, prompt)

@@ -15,21 +15,10 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.plugin import hooks
+from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, is_eval_file, refuse
 
-#: Names of the files that need no Python.
-TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
-MARKER = "adaptive_eval"
 #: Reports that are written where a flag says.
 REPORTS = ("record", "html", "junit")
-#: What may happen where there is no baseline yet.
-MISSING_BASELINE = ("warn", "record", "fail")
-#: Where a worker of xdist leaves a usage error for its controller.
-REFUSAL = "adaptive_eval_refusal"
-
-
-def is_eval_file(path: Path) -> bool:
-    """Whether a file holds evaluations in TOML."""
-    return path.name == TOML_NAME or path.name.endswith(TOML_SUFFIX)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -136,7 +125,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("adaptive_eval"):
         _share_cores(getattr(config, "workerinput", {}).get("workercount", 1))
         with _idle_threads_asleep():
-            from pytest_adaptive_eval.plugin.run import activate
+            from pytest_adaptive_eval.plugin.activation import activate
 
         activate(config)
     else:
@@ -173,21 +162,6 @@ def _idle_threads_asleep() -> Iterator[None]:
         del os.environ[name]
 
 
-def refuse(config: pytest.Config, items: list[pytest.Item], message: str) -> None:
-    """End the run for a mistake of the user that collection brought to light: exit code 4.
-
-    A worker of xdist cannot end the run: it hands the message to its controller and runs nothing.
-    """
-    from pytest_adaptive_eval.reports.text import guard
-
-    message = guard(message)
-    if hasattr(config, "workeroutput"):
-        config.workeroutput[REFUSAL] = message.encode("utf-8", "replace").decode()
-        items.clear()
-    else:
-        raise pytest.UsageError(message)
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """End the run for a mistake that a worker found."""
@@ -222,7 +196,7 @@ class _Inactive:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Tell of the files that hold evaluations, which leave no trace among the tests."""
         if self.files:
-            from pytest_adaptive_eval.reports.text import guard
+            from pytest_adaptive_eval.text import guard
 
             names = ", ".join(os.path.relpath(file) for file in self.files[:3]) + (", ..." if self.files[3:] else "")
             terminalreporter.write_line(guard(f"adaptive-eval: nothing of {names} was run: add --adaptive-eval"))

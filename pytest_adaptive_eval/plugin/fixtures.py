@@ -10,7 +10,6 @@ import pytest
 
 from pytest_adaptive_eval import config as assembly
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.models.base import SubjectIdentity
 from pytest_adaptive_eval.plugin.gates import Results, judges_itself
 from pytest_adaptive_eval.plugin.question import Once
 
@@ -24,20 +23,16 @@ __all__ = [
     "STATE",
     "adaptive_eval",
     "check_models",
-    "check_scope",
     "may_read_flags",
     "model",
     "model_function",
     "subject",
-    "who_answers",
 ]
 
 STATE: pytest.StashKey[AdaptiveEval] = pytest.StashKey()
 #: Subjects that were loaded to look at them, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
 
-#: Fixture scopes that outlive a question.
-WIDE_SCOPES = ("session", "package", "module", "class")
 NO_MODEL = (
     "there is no model: name one with --adaptive-eval-model, in the ini setting adaptive_eval_model, in the TOML file "
     "(model = ...), or define a fixture `model` in conftest.py"
@@ -112,36 +107,6 @@ def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:
 
 
 model = pytest.fixture(scope="session", name="model")(model_function)
-
-
-def check_scope(node: pytest.Function, name: str, where: str) -> None:
-    """Refuse a fixture that would load the model for every question.
-
-    Raises
-    ------
-    ConfigError
-        The fixture `name` has the scope of a function.
-    """
-    definitions = node._fixtureinfo.name2fixturedefs.get(name, ())
-    if definitions and definitions[-1].scope not in WIDE_SCOPES:
-        raise ConfigError(
-            f"{where}: the fixture {name!r} has scope {definitions[-1].scope!r} and would load the model for every "
-            'question: write @pytest.fixture(scope="module") or a wider one'
-        )
-
-
-def who_answers(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
-    """The fixture of a question that is its model: its name, its value, and who that says it is."""
-    known = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
-    name = "model" if "model" in known else next(iter(known), "model")
-    subject = funcargs.get(name)
-    if name in known:
-        return name, subject, known[name].identity
-    return (
-        name,
-        subject,
-        SubjectIdentity("" if subject is None else getattr(subject, "__name__", type(subject).__name__)),
-    )
 
 
 def may_read_flags(definitions: Sequence[Any], known: Any) -> bool:

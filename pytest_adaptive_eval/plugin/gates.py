@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from pytest_adaptive_eval.config import GateSpec
-from pytest_adaptive_eval.core.conditions import KINDS, METRICS, Condition
-from pytest_adaptive_eval.core.gates import Metric, SessionResult
-from pytest_adaptive_eval.core.study import StudyCondition, StudyResult
-from pytest_adaptive_eval.core.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.condition import KINDS, METRICS, Condition
+from pytest_adaptive_eval.gates.result import Metric, SessionResult
+from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.plugin.assertions import parsed
 from pytest_adaptive_eval.plugin.dynamic import gets_fixture
 from pytest_adaptive_eval.plugin.question import Once, is_placeholder
+from pytest_adaptive_eval.studies.result import StudyCondition, StudyResult
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview

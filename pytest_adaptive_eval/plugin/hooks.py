@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.selection import Selector
-    from pytest_adaptive_eval.core.verdict import Verdict
-    from pytest_adaptive_eval.models.base import Subject
+    from pytest_adaptive_eval.cat.selection import Selector
+    from pytest_adaptive_eval.gates.verdict import Verdict
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.subjects.base import Subject
     from pytest_adaptive_eval.tasks import TaskFamily
 
 

@@ -21,30 +21,29 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.baseline import BaselineFile
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.cat.stopping import StopReason, repeats
+from pytest_adaptive_eval.claims.classification import Cut
+from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.config import Evaluation
-from pytest_adaptive_eval.core.classification import Cut
-from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.gates import UNREADABLE_SHARE, SessionResult
-from pytest_adaptive_eval.core.item import Response, Status, length_note
-from pytest_adaptive_eval.core.judging import with_doubt
-from pytest_adaptive_eval.core.noise import item_score
-from pytest_adaptive_eval.core.pairing import Baseline
-from pytest_adaptive_eval.core.planning import outlook_sentence
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, noise_of, plain
-from pytest_adaptive_eval.core.selection import Proposal
-from pytest_adaptive_eval.core.session import Session
-from pytest_adaptive_eval.core.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, JournalError, UsageError
-from pytest_adaptive_eval.models.base import Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.planning import outlook_sentence
+from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE, SessionResult, with_doubt
+from pytest_adaptive_eval.inference.design import Proposal
+from pytest_adaptive_eval.inference.noise import item_score
+from pytest_adaptive_eval.items.item import Response, Status, length_note
 from pytest_adaptive_eval.plugin.completions import prefetch
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
-from pytest_adaptive_eval.plugin.fixtures import check_scope, who_answers
+from pytest_adaptive_eval.plugin.model_fixture import check_scope, who_answers
 from pytest_adaptive_eval.plugin.question import Once, Question, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
 from pytest_adaptive_eval.plugin.recording import costs_of, journaled, noise_notes, recorded, too_many_errors
-from pytest_adaptive_eval.store.journal import Journal, answer_key, interview_key
+from pytest_adaptive_eval.records.baseline import BaselineFile
+from pytest_adaptive_eval.records.journal import Journal, answer_key, interview_key
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, noise_of, plain
+from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import RunState

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pytest_adaptive_eval.core.record import plain
+from pytest_adaptive_eval.records.run_record import plain
 
 __all__ = ["show_log_warnings"]
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from pytest_adaptive_eval.core.item import Item, Response, Status, cut_text
-from pytest_adaptive_eval.core.record import Administration, plain
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
-from pytest_adaptive_eval.models.base import Subject
+from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.plugin.assertions import grades, scores, tells
+from pytest_adaptive_eval.records.run_record import Administration, plain
+from pytest_adaptive_eval.subjects.base import Subject
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import QuestionOwner
@@ -61,7 +61,7 @@ def is_placeholder(node: object) -> bool:
 class AskedItem:
     """What a test gets as ``item``: the bank's item, and a way to score it.
 
-    Attributes of `pytest_adaptive_eval.core.item.Item` are read through; `sample`
+    Attributes of `pytest_adaptive_eval.items.item.Item` are read through; `sample`
     counts the answers asked for to this item, from 0, such as for a seed.
     """
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.baseline import BaselineFile
 from pytest_adaptive_eval.config import Evaluation
-from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.findings import findings
-from pytest_adaptive_eval.core.gates import ERROR_SHARE, ERRORS_IN_A_ROW, SessionResult
-from pytest_adaptive_eval.core.item import Item, Response, Status
-from pytest_adaptive_eval.core.noise import DecodingNoise
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, by_item, plain
-from pytest_adaptive_eval.models.base import Completion, SubjectIdentity, Usage
-from pytest_adaptive_eval.plugin.account import relative
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.findings import findings
+from pytest_adaptive_eval.gates.result import ERROR_SHARE, ERRORS_IN_A_ROW, SessionResult
+from pytest_adaptive_eval.inference.noise import DecodingNoise
+from pytest_adaptive_eval.items.item import Item, Response, Status
+from pytest_adaptive_eval.records.baseline import BaselineFile
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, plain
+from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
+from pytest_adaptive_eval.text import relative
 
 __all__ = ["costs_of", "journaled", "noise_notes", "recorded", "too_many_errors"]
 

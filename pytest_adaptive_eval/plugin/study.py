@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.config import StudyPlan
-from pytest_adaptive_eval.core.record import StudyRecord, plain
-from pytest_adaptive_eval.core.study import StudyResult
-from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.plugin.question import Once
-from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml
+from pytest_adaptive_eval.records.run_record import StudyRecord, plain
+from pytest_adaptive_eval.studies.result import StudyResult
+from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import RunState
@@ -51,7 +50,7 @@ class Study(Once):
             return
         plan, state = self.evaluation, self.state
         from pytest_adaptive_eval.config.kept import KeptTexts
-        from pytest_adaptive_eval.store.journal import interview_key
+        from pytest_adaptive_eval.records.journal import interview_key
 
         key = interview_key(
             name=f"{self.nodeid} {plan.name}",

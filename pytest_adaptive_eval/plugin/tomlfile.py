@@ -15,16 +15,14 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.config import GateSpec, Settings, StudySpec, TomlEval, read_toml
-from pytest_adaptive_eval.core.conditions import Condition
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.models.base import Subject
+from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.plugin.fixtures import subject
+from pytest_adaptive_eval.plugin.gate_parameters import _PARAMETERS
 from pytest_adaptive_eval.plugin.question import AskedItem
+from pytest_adaptive_eval.subjects.base import Subject
 
-__all__ = ["EvalFile", "hide_parameters", "restore_parameters"]
-
-#: Parameters of a test of a TOML file until it runs.
-_PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()
+__all__ = ["EvalFile", "hide_parameters"]
 
 
 def hide_parameters(items: Iterable[pytest.Item]) -> None:
@@ -37,12 +35,6 @@ def hide_parameters(items: Iterable[pytest.Item]) -> None:
         if isinstance(item.parent, EvalFile) and hasattr(item, "callspec"):
             item.stash[_PARAMETERS] = item.callspec
             del item.callspec
-
-
-def restore_parameters(item: pytest.Item) -> None:
-    """Give a test back what `hide_parameters` took: pytest sets up fixtures by it."""
-    if _PARAMETERS in item.stash:
-        item.callspec = item.stash[_PARAMETERS]  # type: ignore[attr-defined]  # of functions, as these are
 
 
 def _ask(item: AskedItem, model: Any) -> None:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.core.record import InterviewRecord
-from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.records.run_record import InterviewRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.pictures import Thumbnail, thumbnail
 from pytest_adaptive_eval.reports.plots import mirrored_bars, stacked_bars
 from pytest_adaptive_eval.reports.typed import as_number, as_numbers
+from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.multimodal import FormatScale
+    from pytest_adaptive_eval.irt.multimodal import FormatScale
+    from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["Extreme", "Parts", "parted"]
 

@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.verdict import number
-from pytest_adaptive_eval.reports.text import clean_terminal, clean_xml, wrap
+from pytest_adaptive_eval.text import clean_terminal, clean_xml, counted, number, wrap
 
 __all__ = ["backtest_lines", "backtest_svg", "calibration_lines", "format_lines"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pytest_adaptive_eval.core.correlation import Correlation, Measure
-from pytest_adaptive_eval.core.interval import Interval
-from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.records.correlation import Correlation, Measure
 from pytest_adaptive_eval.reports.history import aligned
-from pytest_adaptive_eval.reports.text import clean_terminal
+from pytest_adaptive_eval.text import clean_terminal, number
 
 __all__ = ["correlation_lines"]
 
@@ -22,7 +21,7 @@ def correlation_lines(measured: Sequence[Measure], pairs: Mapping[tuple[int, int
     ----------
     measured : sequence of Measure
     pairs : mapping of pairs of places to Correlation
-        See `core.correlation.table`.
+        See `records.correlation.table`.
     """
     names = [f"{clean_terminal(one.name, _NAME)} ({one.metric})" for one in measured]
     shown = [n for n, one in enumerate(measured) if one.metric != "last level"]

@@ -13,15 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_adaptive_eval.core.conditions import Condition
-from pytest_adaptive_eval.core.estimation import ESTIMATORS
-from pytest_adaptive_eval.core.inference import hull, student_quantile, with_missing_bounded
-from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.inference.sampling import hull, with_missing_bounded
+from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS
+from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import words
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
+    from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = [
     "Bin",

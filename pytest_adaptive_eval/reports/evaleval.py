@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.study_rows import member, study_rows
 from pytest_adaptive_eval.reports.typed import as_count, as_number, as_numbers, as_text, as_texts

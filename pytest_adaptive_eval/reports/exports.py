@@ -17,15 +17,15 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.record import RunRecord
-from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import evaleval, words
 from pytest_adaptive_eval.reports.files import write_whole
 from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, member, study_rows
-from pytest_adaptive_eval.reports.text import clean_xml
 from pytest_adaptive_eval.reports.typed import as_count, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.text import clean_xml
 
 __all__ = [
     "RESPONSES_VERSION",

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.core.inference import student_quantile
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord
-from pytest_adaptive_eval.core.responses import counted
+from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import curves, plots, words
 from pytest_adaptive_eval.reports.curves import Kind, real
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
+from pytest_adaptive_eval.text import counted
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.drift import Alarm, Series
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.records.drift import Alarm, Series
 
 __all__ = ["KINDS", "PANELS", "Figure", "Panel", "history_legend", "history_panels", "interview_figures", "sure"]
 

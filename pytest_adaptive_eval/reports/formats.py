@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.reports.history import aligned
-from pytest_adaptive_eval.reports.text import clean_terminal, wrap
+from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
 __all__ = ["format_backtest_lines", "refine_lines"]
 

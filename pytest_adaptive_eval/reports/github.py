@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.core.record import GateRecord, RunRecord
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.verdict import Outcome
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_record import GateRecord, RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markdown import WORST_FIRST, summary_markdown
-from pytest_adaptive_eval.reports.text import clean_terminal
+from pytest_adaptive_eval.text import clean_terminal, counted
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.drift import Alarm
+    from pytest_adaptive_eval.records.drift import Alarm
 
 __all__ = ["annotation_lines", "outputs", "write_failure", "write_github"]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from pytest_adaptive_eval.core.comparison import Comparison, Difference
-from pytest_adaptive_eval.core.copies import copied_from
-from pytest_adaptive_eval.core.drift import Alarm, Series
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.rounds import Envelope, area, ladder_of
-from pytest_adaptive_eval.core.verdict import Outcome, number
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.comparison import Comparison, Difference
+from pytest_adaptive_eval.records.derived import copied_from
+from pytest_adaptive_eval.records.drift import Alarm, Series
+from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.text import clean_terminal, columns, wrap
+from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
 
 __all__ = ["aligned", "comparison_lines", "drift_lines", "drift_message", "envelope_lines", "history_lines"]
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_adaptive_eval.core.record import InterviewRecord
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.records.run_record import InterviewRecord
 from pytest_adaptive_eval.reports.curves import real
 from pytest_adaptive_eval.reports.markup import clean_html
+from pytest_adaptive_eval.text import counted, number
 
 __all__ = ["Led", "led"]
 

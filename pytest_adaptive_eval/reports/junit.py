@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.core.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.files import write_whole
-from pytest_adaptive_eval.reports.text import clean_xml
+from pytest_adaptive_eval.text import clean_xml
 
 __all__ = ["gate_report", "write_gate_report"]
 

@@ -14,15 +14,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.core.verdict import Outcome, number
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.questions import AskedItems, asked_text, expected_answer
+from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.drift import Alarm
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.records.drift import Alarm
 
 __all__ = ["WORST_FIRST", "summary_markdown"]
 

@@ -7,7 +7,7 @@ import unicodedata
 from html import escape
 from typing import Self
 
-from pytest_adaptive_eval.reports.text import clean_xml
+from pytest_adaptive_eval.text import clean_xml
 
 __all__ = ["Markup", "clean_html", "tag"]
 

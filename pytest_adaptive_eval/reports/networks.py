@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
-from pytest_adaptive_eval.reports.text import clean_terminal
+from pytest_adaptive_eval.text import clean_terminal
 
 __all__ = ["network_lines", "network_picture"]
 
@@ -47,7 +47,7 @@ def network_picture(data: Mapping[str, Any]) -> Markup:
     Parameters
     ----------
     data : mapping
-        As `pytest_adaptive_eval.network.result.NetworkResult.to_json` gives it.  All names are cleaned and escaped.
+        As `studies.network.result.NetworkResult.to_json` gives it.  All names are cleaned and escaped.
     """
     columns = [[], *_columns(data["nodes"])]
     rows = max(1, *(len(column) for column in columns))

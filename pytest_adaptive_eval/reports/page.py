@@ -15,9 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord
-from pytest_adaptive_eval.core.verdict import Outcome, number
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.abilities import parted
 from pytest_adaptive_eval.reports.curves import Kind, real
@@ -27,11 +27,11 @@ from pytest_adaptive_eval.reports.interviewing import led
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
 from pytest_adaptive_eval.reports.questions import question_lists
 from pytest_adaptive_eval.reports.studies import study_view
-from pytest_adaptive_eval.reports.text import clean_terminal
+from pytest_adaptive_eval.text import clean_terminal, number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
-    from pytest_adaptive_eval.core.drift import Alarm, Series
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.records.drift import Alarm, Series
 
 __all__ = ["html_page", "need_jinja2", "write_page"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_adaptive_eval.core.record import StudyRecord
-from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports import plots
 from pytest_adaptive_eval.reports.curves import real
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, tag
-from pytest_adaptive_eval.reports.studies import ROWS, Table, mapping, short
+from pytest_adaptive_eval.reports.tables import ROWS, Table, mapping, short
+from pytest_adaptive_eval.text import number
 
 __all__ = ["panel_figures", "panel_tables"]
 

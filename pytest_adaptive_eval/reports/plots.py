@@ -9,10 +9,10 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from pytest_adaptive_eval.core.drift import Alarm, Series
-from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.records.drift import Alarm, Series
 from pytest_adaptive_eval.reports.curves import Bin, Funnel, Kind, Step, Threshold, Trace
 from pytest_adaptive_eval.reports.markup import Markup, tag
+from pytest_adaptive_eval.text import number
 
 __all__ = [
     "funnel_plot",

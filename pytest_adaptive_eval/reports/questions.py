@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord
-from pytest_adaptive_eval.core.verdict import number
 from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
 from pytest_adaptive_eval.reports.curves import Kind, kind_of, real
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.pictures import THUMBNAIL, Thumbnail, thumbnail
+from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.core.bank import ItemBank
+    from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["AskedItems", "Picture", "Question", "QuestionList", "asked_text", "expected_answer", "question_lists"]
 

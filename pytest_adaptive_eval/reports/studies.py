@@ -6,43 +6,20 @@ A record may be damaged or forged: what is no finite number, and no text where o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from pytest_adaptive_eval.core.record import StudyRecord
-from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.curves import real
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
-from pytest_adaptive_eval.reports.text import clean_terminal
+from pytest_adaptive_eval.reports.tables import ROWS, Table, mapping, short
+from pytest_adaptive_eval.text import clean_terminal, number
 
-__all__ = ["Table", "mapping", "short", "study_view"]
+__all__ = ["study_view"]
 
 #: Longest name and sentence.
 _NAME, _SENTENCE = 80, 600
-#: Rows of a table.
-ROWS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of a page: the first cell of a row names it, numbers stand at the right."""
-
-    title: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str | Markup]]
-    note: str = ""
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """`value` where it is a mapping, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def short(name: Any, limit: int = 40) -> str:
-    """A name for a cell or a label."""
-    return clean_terminal(str(name or "unnamed"), limit, keep_end=True)
 
 
 def study_view(key: str, study: StudyRecord) -> dict[str, Any]:

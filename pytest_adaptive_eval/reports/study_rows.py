@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_adaptive_eval.core.record import RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.typed import as_count, as_number, as_text
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pytest_adaptive_eval.core.record import GateRecord, InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.core.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.text import clean_terminal, columns, wrap
+from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
 __all__ = ["Line", "Markup", "summary_lines", "verdict_lines", "write_lines"]
 

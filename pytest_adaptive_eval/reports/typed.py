@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from pytest_adaptive_eval.core.record import plain
+from pytest_adaptive_eval.records.run_record import plain
 
 __all__ = ["as_count", "as_number", "as_numbers", "as_text", "as_texts"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_adaptive_eval.core.record import StudyRecord
-from pytest_adaptive_eval.core.verdict import number
+from pytest_adaptive_eval.records.run_record import StudyRecord
 from pytest_adaptive_eval.reports.curves import real
 from pytest_adaptive_eval.reports.figures import Figure
 from pytest_adaptive_eval.reports.networks import network_picture
-from pytest_adaptive_eval.reports.studies import ROWS, Table, mapping, short
+from pytest_adaptive_eval.reports.tables import ROWS, Table, mapping, short
+from pytest_adaptive_eval.text import number
 
 __all__ = ["network_figures", "network_tables"]
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_adaptive_eval.core.inference import student_quantile
-from pytest_adaptive_eval.core.record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.core.responses import counted
-from pytest_adaptive_eval.core.verdict import Outcome, number
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports.typed import as_count, as_numbers, as_text
+from pytest_adaptive_eval.text import counted, number
 
 __all__ = [
     "ability",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import SandboxUnavailable
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.sandbox import harness, machine
 from pytest_adaptive_eval.sandbox.attestation import SPACES, faults
 from pytest_adaptive_eval.sandbox.filter import seccomp_program

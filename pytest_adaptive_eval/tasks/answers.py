@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from pytest_adaptive_eval.core.item import GRADERS, Item
+from pytest_adaptive_eval.items.item import GRADERS, Item
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
 
 __all__ = ["by_choice", "by_letters", "by_number", "by_pattern", "judge_by", "last_line", "settled", "shortened"]

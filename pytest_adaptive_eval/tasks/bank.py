@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.checks import check_count
+from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks.family import TaskFamily
 from pytest_adaptive_eval.tasks.pictures import save_png
 

@@ -8,8 +8,8 @@ import reprlib
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import Unscored
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.tasks.answers import shortened
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 from pytest_adaptive_eval.tasks.programs import Arguments, draw_arguments, grow

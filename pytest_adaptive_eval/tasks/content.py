@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pytest_adaptive_eval.core.item import GRADED_CHARACTERS, Item
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
 from pytest_adaptive_eval.tasks import graphs, numbers, scrambled, text
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 

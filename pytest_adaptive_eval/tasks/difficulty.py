@@ -7,9 +7,9 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.ladder import pooled
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.ladder.result import pooled
 
 __all__ = ["level_parameters"]
 

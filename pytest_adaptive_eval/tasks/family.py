@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.core.item import GRADED_CHARACTERS, Item, Status
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.grading import BUILT_IN
+from pytest_adaptive_eval.items.grading import BUILT_IN
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status
 
 __all__ = ["Judge", "Mark", "Picture", "Question", "Run", "Runner", "TaskFamily"]
 
@@ -109,7 +109,7 @@ class TaskFamily:
         from `rng` and iterates over nothing whose order is not fixed.
     grader : str
         ``task`` where the questions' own judge is needed to grade them, or a
-        grader's name, see `pytest_adaptive_eval.core.item.Item`: a bank of such
+        grader's name, see `pytest_adaptive_eval.items.item.Item`: a bank of such
         items can be graded without the family.
     pictorial : bool
         Whether a picture belongs to each question.

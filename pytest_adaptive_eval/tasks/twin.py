@@ -18,9 +18,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import EXPRESSION, MARK, MARKED, Item
 from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import EXPRESSION, MARK, MARKED, Item
 
 __all__ = ["VALUES", "evaluate", "has_twin", "twin", "twin_bank"]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.banks import read_bank, write_bank
-from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.item import Item
 
 
 def items_of(n):

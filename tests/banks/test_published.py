@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.banks.items import parse_item
-from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.item import Item
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 needs_data = pytest.mark.skipif(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.banks import write_bank
 from pytest_adaptive_eval.banks.responses import FORMATS, files, read_responses
-from pytest_adaptive_eval.core.item import Item
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.item import Item
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", ROOT.parent / "shared" / "data"))

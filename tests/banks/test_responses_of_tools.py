@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.banks.responses import files, inspectlog, read_responses, vlmevalkit
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 
 NAN = float("nan")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.reports.words import promoted
-from pytest_adaptive_eval.store.runs import read_run
 
 __all__ = ["MODELS", "Observed", "entry_points", "missing", "observe", "run_pytest", "write_project"]
 

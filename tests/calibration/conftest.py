@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.items.responses import Responses
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "autojudger"
 FILES = {"AI2D": "AI2D_TEST", "MMMU": "MMMU_DEV_VAL"}

@@ -12,9 +12,9 @@ import pytest_adaptive_eval.calibration.backtest as module
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
 from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
 from pytest_adaptive_eval.calibration.replay import replay
-from pytest_adaptive_eval.core.ranking import ranking_accuracy
-from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.items.responses import Responses
 
 
 def named(scores, families=()):

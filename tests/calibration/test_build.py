@@ -7,7 +7,7 @@ import numpy as np
 from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.calibration.build import calibrate
 from pytest_adaptive_eval.calibration.engines import Recipe
-from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.items.responses import Responses
 
 
 def with_scores(responses, scores):

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.core.formats import asked_in_formats
+from pytest_adaptive_eval.items.modalities import asked_in_formats
 
 pytest.importorskip("torch", reason="fits of M2 and M3 need torch (extra hf)")
 

@@ -15,10 +15,10 @@ from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total  # noqa: E402
-from pytest_adaptive_eval.core.multimodal import Modalities  # noqa: E402
-from pytest_adaptive_eval.core.ranking import rank_correlation  # noqa: E402
-from pytest_adaptive_eval.core.responses import FormatResponses  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
+from pytest_adaptive_eval.inference.rank_correlation import rank_correlation  # noqa: E402
+from pytest_adaptive_eval.irt.multimodal import Modalities  # noqa: E402
+from pytest_adaptive_eval.items.responses import FormatResponses  # noqa: E402
 
 LEVEL = np.array([[0.75, 0.15, 0.2, 0.1], [0.3, 0.25, 0.3, 0.25]])
 

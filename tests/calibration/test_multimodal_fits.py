@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra h
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal, roc_auc  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_marginal import _Marginal, standing  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
-from pytest_adaptive_eval.core.multimodal import Modalities, MultimodalItems, estimate_abilities  # noqa: E402
 from pytest_adaptive_eval.errors import EstimationError  # noqa: E402
+from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems, estimate_abilities  # noqa: E402
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "m3irt"
 QUICK = Training(steps=300, patience=3)

@@ -13,9 +13,9 @@ import pytest_adaptive_eval.calibration.refine as module  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_errors import gain_error  # noqa: E402
 from pytest_adaptive_eval.calibration.refine import REASONS, refine  # noqa: E402
-from pytest_adaptive_eval.core.multimodal import Modalities, MultimodalItems  # noqa: E402
-from pytest_adaptive_eval.core.responses import FormatResponses  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
+from pytest_adaptive_eval.irt.multimodal import Modalities, MultimodalItems  # noqa: E402
+from pytest_adaptive_eval.items.responses import FormatResponses  # noqa: E402
 
 KINDS = ("genuine", "text", "nothing")
 #: Share right by format: needs both, the text alone does, and nobody knows.

@@ -9,11 +9,11 @@ import pytest
 
 from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.calibration.replay import FEWEST_COMMON, conformal_tables, copies, folds, grouped, replay
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.conformal import conformal_scale
-from pytest_adaptive_eval.core.responses import Responses
-from pytest_adaptive_eval.core.selectors import Information, MaximumInformation, Random
-from pytest_adaptive_eval.core.session import POLICIES, Policy
+from pytest_adaptive_eval.cat.selectors import Information, MaximumInformation, Random
+from pytest_adaptive_eval.cat.session import POLICIES, Policy
+from pytest_adaptive_eval.inference.conformal import conformal_scale
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.responses import Responses
 
 
 def named(scores, families=()):

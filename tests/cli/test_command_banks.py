@@ -12,7 +12,7 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.calibration.variational import _State
-from pytest_adaptive_eval.core.item import Item
+from pytest_adaptive_eval.items.item import Item
 
 SUBJECTS, ITEMS = 12, 16
 FORMATS = ("image+text", "image", "text")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from climbs import bare, run
 
-from pytest_adaptive_eval.core.record import Administration, RunRecord
 from pytest_adaptive_eval.errors import AlertError
-from pytest_adaptive_eval.store.runs import write_record, write_run
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord
+from pytest_adaptive_eval.records.runs import write_record, write_run
 
 
 def held(day: int, **changes: Any) -> RunRecord:
@@ -51,7 +51,7 @@ def test_a_reader_that_has_gone_changes_neither_the_code_nor_the_files(
 ):
     told: list[Any] = []
     monkeypatch.setenv("ALERTS", "https://hooks.example")
-    monkeypatch.setattr("pytest_adaptive_eval.alerts.send", lambda url, message: told.append(url))
+    monkeypatch.setattr("pytest_adaptive_eval.records.alerts.send", lambda url, message: told.append(url))
     with monkeypatch.context() as patch, Closed() as out:
         patch.setattr(sys, "stdout", out)
         code, *_ = command("drift", "--webhook", "ALERTS", "--json", "d.json")
@@ -72,7 +72,7 @@ def test_an_alarm_is_shown_though_nobody_takes_the_alert(records, command, monke
         raise AlertError("hooks.example did not answer")
 
     monkeypatch.setenv("ALERTS", "https://hooks.example")
-    monkeypatch.setattr("pytest_adaptive_eval.alerts.send", fail)
+    monkeypatch.setattr("pytest_adaptive_eval.records.alerts.send", fail)
     code, out, err = command("drift", "--webhook", "ALERTS")
     assert code == 1
     assert "ALARM: ability of text fell" in out

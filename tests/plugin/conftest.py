@@ -15,9 +15,9 @@ import pytest
 from scipy.special import logsumexp, stdtrit
 
 import pytest_adaptive_eval.plugin.run
+import pytest_adaptive_eval.records.history
 import pytest_adaptive_eval.reports.junit
 import pytest_adaptive_eval.reports.terminal
-import pytest_adaptive_eval.store.history
 from pytest_adaptive_eval import Item, write_bank
 
 # What is loaded here is loaded once: an in-process run forgets the modules that it loads, and numpy must not be

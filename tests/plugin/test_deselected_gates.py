@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.records.run_record import RunRecord
 
 GATES = """
 import pytest

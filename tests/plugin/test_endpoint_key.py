@@ -12,7 +12,6 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 
 from json_server import JsonServer, completion, failure
 
-import pytest_adaptive_eval.models.endpoint
 import pytest_adaptive_eval.reports.page  # noqa: F401
 
 KEY = "sk-4f9e2b7c1d8a6035-not-for-anyone"

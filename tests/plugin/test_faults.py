@@ -199,7 +199,7 @@ def test_no_place_for_the_journal(project: Any, place: str) -> None:
 def test_a_full_disk_ends_the_interview(project: Any) -> None:
     project.toy(
         more="""
-        from pytest_adaptive_eval.store import journal
+        from pytest_adaptive_eval.records import journal
         written = journal.write_all
         @pytest.fixture(autouse=True, scope="module")
         def disk():

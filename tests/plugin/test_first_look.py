@@ -15,7 +15,7 @@ from peer_server import SKILLS, PeerServer
 
 import pytest_adaptive_eval.config.network
 import pytest_adaptive_eval.config.panel
-import pytest_adaptive_eval.models.endpoint  # noqa: F401
+import pytest_adaptive_eval.subjects.endpoint.subject  # noqa: F401
 
 PANEL = """
 [[eval]]
@@ -136,9 +136,9 @@ def test_other_names_are_looked_at_beside_such_a_plugin(lab: Any) -> None:
 def test_the_named_options_of_checkpoints_are_those_that_load_them() -> None:
     import inspect
 
-    from pytest_adaptive_eval import models
-    from pytest_adaptive_eval.models.transformers import TransformersSubject
-    from pytest_adaptive_eval.models.transformers_agent import TransformersAgent
+    from pytest_adaptive_eval import subjects as models
+    from pytest_adaptive_eval.subjects.checkpoint.agent import TransformersAgent
+    from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
 
     for load, names in (
         (TransformersSubject.load, models._SUBJECT_OPTIONS),

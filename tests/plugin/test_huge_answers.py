@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval import Item
-from pytest_adaptive_eval.core.item import GRADED_CHARACTERS, cut_text, length_note
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, cut_text, length_note
 
 LENGTH = 20_000_000
 ASK = """
@@ -30,7 +30,7 @@ def pytest_unconfigure():
 """
 #: A subject of this package, that answers batches.
 BATCHES = """
-from pytest_adaptive_eval.models.base import Completion, Subject
+from pytest_adaptive_eval.subjects.base import Completion, Subject
 
 class Long(Subject):
     def __init__(self):

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_adaptive_eval import Item, write_bank
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
+from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, MultimodalItems, Population
 
 #: Reads its questions, or answers what it is not shown as well.
 MODEL = """

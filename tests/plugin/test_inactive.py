@@ -30,7 +30,8 @@ def test_the_plugin_loads_nothing_heavy(pytester: pytest.Pytester, monkeypatch: 
         def test_light():
             ours = sorted(name for name in sys.modules if name.startswith("pytest_adaptive_eval"))
             assert ours == ["pytest_adaptive_eval", "pytest_adaptive_eval.plugin",
-                            "pytest_adaptive_eval.plugin.entry", "pytest_adaptive_eval.plugin.hooks"]
+                            "pytest_adaptive_eval.plugin.entry", "pytest_adaptive_eval.plugin.hooks",
+                            "pytest_adaptive_eval.plugin.names"]
             assert not {"numpy", "scipy", "torch", "junit_xml"} & set(sys.modules)
         """
     )

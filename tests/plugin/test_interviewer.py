@@ -167,8 +167,8 @@ def test_what_it_cost(lab: Any) -> None:
     lab.pytester.makeconftest(
         """
         import pytest
-        from pytest_adaptive_eval.models import Completion, Subject, SubjectIdentity
-        from pytest_adaptive_eval.models.base import Usage
+        from pytest_adaptive_eval.subjects import Completion, Subject, SubjectIdentity
+        from pytest_adaptive_eval.subjects.base import Usage
 
         class Counting(Subject):
             usage = Usage(7, 70, 7, 0, 1.0, 700.0)

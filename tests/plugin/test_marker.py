@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.core.session import POLICIES
+from pytest_adaptive_eval.cat.session import POLICIES
 
 
 def test_pass(project: Any) -> None:
@@ -352,7 +352,7 @@ def test_batches_are_answered_in_one_call(lab: Any) -> None:
         """
 import pytest
 from pytest_adaptive_eval import Subject, SubjectIdentity
-from pytest_adaptive_eval.models.base import Completion
+from pytest_adaptive_eval.subjects.base import Completion
 
 class Batch(Subject):
     def answer(self, items):

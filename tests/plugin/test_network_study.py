@@ -18,7 +18,6 @@ from peer_server import PeerServer
 
 import pytest_adaptive_eval.config.network
 import pytest_adaptive_eval.config.panel
-import pytest_adaptive_eval.models.endpoint
 import pytest_adaptive_eval.reports.page  # noqa: F401
 from pytest_adaptive_eval.cli import main
 

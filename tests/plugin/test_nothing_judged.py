@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.github import outputs
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 

@@ -22,14 +22,13 @@ from peer_server import SKILLS, PeerServer, said
 
 import pytest_adaptive_eval.config.network
 import pytest_adaptive_eval.config.panel
-import pytest_adaptive_eval.models.endpoint
 import pytest_adaptive_eval.reports.page  # noqa: F401
 from pytest_adaptive_eval.config.panel import PanelPlan, _Asking
 from pytest_adaptive_eval.config.study import Member as PlanMember
-from pytest_adaptive_eval.models.agent import Reply
-from pytest_adaptive_eval.models.pool import AgentPool
-from pytest_adaptive_eval.peers.assessment import Call
-from pytest_adaptive_eval.peers.settings import PeerSettings
+from pytest_adaptive_eval.studies.peers.assessment import Call
+from pytest_adaptive_eval.studies.peers.settings import PeerSettings
+from pytest_adaptive_eval.subjects.agent import Reply
+from pytest_adaptive_eval.subjects.pool import AgentPool
 
 TOPICS = [f"topic {n}" for n in range(60)]
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.store.history import History
-from pytest_adaptive_eval.store.runs import new_run_id
+from pytest_adaptive_eval.records.history import History
+from pytest_adaptive_eval.records.runs import new_run_id
 
 ITEMS = 200
 TOML = """

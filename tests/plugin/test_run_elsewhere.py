@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.records.run_record import RunRecord
 
 #: A test loop of another plugin, which runs the items in `places` by `call(item, nextitem)`.
 LOOP = """

@@ -126,7 +126,7 @@ FAULTS: dict[str, dict[str, Any]] = {
         "more": """
         from pytest_adaptive_eval.plugin.exchange import Exchange
         Exchange.publish = Exchange.plan = lambda self, *args: None
-        from pytest_adaptive_eval.core.gates import SessionResult
+        from pytest_adaptive_eval.gates.result import SessionResult
         SessionResult.to_json = lambda self: 1 / 0
         """
     },
@@ -134,7 +134,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "three errors in a row": {"fault": "if n > 20: raise OSError('down')"},
     "a full disk": {
         "more": """
-        from pytest_adaptive_eval.store import journal
+        from pytest_adaptive_eval.records import journal
         def full(fd, data):
             raise OSError(28, "No space left on device")
         journal.write_all = full

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.design import DesignLog
-from pytest_adaptive_eval.core.inference import design_based
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord, plain
-from pytest_adaptive_eval.core.selection import DESIGN
-from pytest_adaptive_eval.core.session import Policy, Session
+from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.inference.design import DESIGN, DesignLog
+from pytest_adaptive_eval.inference.sampling import design_based
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, plain
 
 
 def items(count: int, **changes: Any) -> list[Item]:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.formats import asked_in_formats
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.multimodal import FormatScale, Modalities, MultimodalItems, Population
-from pytest_adaptive_eval.core.record import InterviewRecord
+from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, MultimodalItems, Population
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.modalities import asked_in_formats
+from pytest_adaptive_eval.records.run_record import InterviewRecord
 from pytest_adaptive_eval.reports.abilities import parted
 
 HOSTILE = '"><script>alert(1)</script>'

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg, calibration_lines
-from pytest_adaptive_eval.reports.text import columns
+from pytest_adaptive_eval.text import columns
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = 'p</text><script>alert("x")</script>\x1b[31m\x00\n::error::'

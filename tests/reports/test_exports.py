@@ -20,10 +20,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, RunRecord, StudyRecord
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports.exports import (
     every_eval_ever,
     log_mlflow,

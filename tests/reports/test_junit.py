@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from pytest_adaptive_eval.core.record import RunRecord
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports.junit import gate_report, write_gate_report
 
 SCHEMA = etree.XMLSchema(file=str(Path(__file__).parent / "jenkins.xsd"))

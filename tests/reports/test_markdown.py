@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import html
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.drift import Alarm, Series
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, RunRecord
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.drift import Alarm, Series
+from pytest_adaptive_eval.records.run_record import Administration, RunRecord
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.markup import clean_html
 

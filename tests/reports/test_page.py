@@ -22,12 +22,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.drift import Alarm, Point, Series
-from pytest_adaptive_eval.core.item import Item
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
-from pytest_adaptive_eval.core.selectors import SELECTORS
+from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.errors import BankError, UsageError
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.drift import Alarm, Point, Series
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.page import html_page, write_page
 from tests.reports.held import bank, held, items, run

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.core.drift import Alarm, Point, Series
-from pytest_adaptive_eval.core.estimation import ESTIMATORS
-from pytest_adaptive_eval.core.inference import design_based
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord
+from pytest_adaptive_eval.inference.sampling import design_based
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS
+from pytest_adaptive_eval.records.drift import Alarm, Point, Series
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
 from pytest_adaptive_eval.reports import curves, plots
 from pytest_adaptive_eval.reports.curves import Bin, Funnel, Kind, Threshold, Trace
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag

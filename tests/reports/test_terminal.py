@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.core.record import RunRecord
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.terminal import Line, summary_lines, verdict_lines, write_lines
-from pytest_adaptive_eval.reports.text import columns
+from pytest_adaptive_eval.text import columns
 
 HOSTILE = "::error::x\n##[group]y \x1b[31mred\x1b[0m\x00\ud800 模型" * 40
 

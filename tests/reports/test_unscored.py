@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.core.comparison import compare
-from pytest_adaptive_eval.core.record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.comparison import compare
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports.evaleval import aggregate
 from pytest_adaptive_eval.reports.exports import mlflow_metrics
 from pytest_adaptive_eval.reports.history import comparison_lines, history_lines

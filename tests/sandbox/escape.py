@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from hostile import ENDLESS, PROGRAMS, source
 
-from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.sandbox import Failure, Run, Sandbox, runner
 from pytest_adaptive_eval.sandbox.machine import nobody
 

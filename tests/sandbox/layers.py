@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from escape import suite
 
-from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import SandboxUnavailable
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.sandbox import Sandbox, harness
 from pytest_adaptive_eval.sandbox.process import Process
 from pytest_adaptive_eval.sandbox.runner import LAYERS, LOCKDOWN

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.sandbox import Run, Sandbox, same
 
 _RANDOM = random.Random(7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.sandbox import Sandbox
 from pytest_adaptive_eval.tasks.coding import by_calls
 

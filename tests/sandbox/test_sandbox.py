@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from escape import running
 
-from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import SandboxUnavailable, UsageError
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.sandbox import Failure, Run, Sandbox, machine, runner, same
 
 #: What answers commonly import, and something of each that needs the rest of the module.

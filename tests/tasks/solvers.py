@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.core.item import Status
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.tasks import FAMILIES, Picture
 from pytest_adaptive_eval.tasks.pictures import SHAPES, icon
 from pytest_adaptive_eval.tasks.sentences import LEXICON

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import Unscored
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.coding import GAP, by_calls, program_in
 from pytest_adaptive_eval.tasks.programs import complexity

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import expit
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.core.bank import ItemBank
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.bank import task_bank
 from pytest_adaptive_eval.tasks.difficulty import level_parameters

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.core.item import Status
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
+from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.tasks import FAMILIES, Mark, Question, TaskFamily, families
 from pytest_adaptive_eval.tasks.answers import by_number
 from tests.tasks.solvers import InProcess, solve, written

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.core.bank import ItemBank
-from pytest_adaptive_eval.core.item import Item, unmarked
 from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item, unmarked
 from pytest_adaptive_eval.tasks.twin import evaluate, has_twin, twin, twin_bank
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.core.checks import unique_keys
-from pytest_adaptive_eval.core.responses import Responses
+from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular, open_text, read_regular
+from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = [
     "LIMIT",

@@ -25,10 +25,10 @@ from pytest_adaptive_eval.banks.responses.matrix import (
     with_families,
 )
 from pytest_adaptive_eval.banks.responses.runs import is_record, read_runs
-from pytest_adaptive_eval.core.multimodal import Modalities
-from pytest_adaptive_eval.core.record import Administration
-from pytest_adaptive_eval.core.responses import FormatResponses, Responses
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError
+from pytest_adaptive_eval.irt.multimodal import Modalities
+from pytest_adaptive_eval.items.responses import FormatResponses, Responses
+from pytest_adaptive_eval.records.run_record import Administration
 
 __all__ = ["in_formats", "named_in_formats", "read_format_responses"]
 

@@ -25,9 +25,9 @@ from pytest_adaptive_eval.banks.responses.files import (
     named,
     score,
 )
-from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["is_log", "read_inspect"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, json_lines, named, score
-from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["SAMPLES", "read_lmeval"]
 

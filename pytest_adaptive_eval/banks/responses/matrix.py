@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses.files import lines
-from pytest_adaptive_eval.core.responses import FormatResponses, Responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 
 __all__ = ["ITEM_WORDS", "ORIENTATIONS", "SUBJECT_WORDS", "Cells", "read_matrix", "rows_of", "with_families"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pytest_adaptive_eval.banks.responses.files import Collected, json_lines, named, score
-from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["read_pyirt"]
 

@@ -16,8 +16,8 @@ from pytest_adaptive_eval.banks.responses.matrix import ORIENTATIONS, read_matri
 from pytest_adaptive_eval.banks.responses.pyirt import read_pyirt
 from pytest_adaptive_eval.banks.responses.runs import is_record, read_runs
 from pytest_adaptive_eval.banks.responses.vlmevalkit import SUFFIXES, is_judged, read_vlmevalkit
-from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["FORMATS", "read_responses"]
 

@@ -18,11 +18,12 @@ from pytest_adaptive_eval.banks.responses.files import (
     named,
     score,
 )
-from pytest_adaptive_eval.core.copies import sources_of
-from pytest_adaptive_eval.core.item import Status
-from pytest_adaptive_eval.core.record import Administration, InterviewRecord, RunRecord
-from pytest_adaptive_eval.core.responses import Responses, counted
 from pytest_adaptive_eval.errors import ResponsesError, UsageError
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.records.derived import sources_of
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.text import counted
 
 __all__ = ["is_record", "read_runs"]
 

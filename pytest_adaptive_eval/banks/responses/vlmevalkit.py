@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.files import LIMIT, Collected, files_of, lines
-from pytest_adaptive_eval.core.responses import Responses
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["SUFFIXES", "is_judged", "read_vlmevalkit"]
 

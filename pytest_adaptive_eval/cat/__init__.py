@@ -1,0 +1,1 @@
+"""Computerised adaptive testing: which item to administer next, and when to stop."""

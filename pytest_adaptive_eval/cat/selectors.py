@@ -1,0 +1,224 @@
+"""The selectors: how each rates items for the next question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.cat.selection import Selector, View, take_highest
+from pytest_adaptive_eval.irt import model as irt
+
+__all__ = [
+    "SELECTORS",
+    "FixedForm",
+    "Information",
+    "MaximumInformation",
+    "NearestDifficulty",
+    "Random",
+    "Spread",
+    "Stratified",
+    "Variance",
+]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Items, besides those asked and wanted, of which the information is computed at first, where only the highest matters.
+STEEPEST = 128
+#: Rating some items only is worth the trouble where the bank has this many times more.
+WORTHWHILE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Every item with the same chance."""
+
+    name: str = "random"
+    mode: Literal["top", "proportional"] = "proportional"
+    needs_calibration: bool = False
+
+    def criterion(self, view: View) -> Array:
+        """Ones."""
+        return np.ones(view.probability.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class MaximumInformation:
+    """The item of most information at the present ability (Lord 1980; D-optimal in more dimensions)."""
+
+    name: str = "maximum-information"
+    mode: Literal["top", "proportional"] = "top"
+    needs_calibration: bool = True
+
+    def criterion(self, view: View) -> Array:
+        """`irt.information` at theta."""
+        A, c, squared = view.bank.discrimination, view.bank.asymptote, view.bank.squared_slope
+        return irt.information(view.probability, A, c, view.covariance, squared, view.room(2))
+
+    def highest(self, view: View, k: int) -> tuple[Ints, Array] | None:
+        """The `k` items left of highest criterion, and their predicted scores, both of shape (S, k).
+
+        An item tells at most a^2 / 4, at any ability and with any guess floor: the
+        steepest items are rated first, and others only where that is not below the
+        last of the best.  None where so many may be that all are rated as fast.
+        """
+        bank, t = view.bank, view.asked.shape[1]
+        if view.predictions is not None or bank.dimensions > 1:
+            return None
+        count = t + k + STEEPEST
+        while WORTHWHILE * count <= len(bank):
+            steep = bank.steepest
+            c = None if steep.asymptote is None else steep.asymptote[:count]
+            p = irt.probability(view.theta, steep.discrimination[:count], steep.intercept[:count], c)
+            told = irt.information(p, steep.discrimination[:count], c, squared=steep.squared_slope[:count])
+            for row, places in zip(told, steep.place.take(view.asked), strict=True):
+                row.put(places[places < count], -1.0)
+            best, most = take_highest(told, k)
+            needed = len(bank) - int(steep.ceiling.searchsorted(most[:, -1].min()))
+            if needed <= count:
+                return steep.order.take(best % count), p.take(best)
+            count = needed
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Information(MaximumInformation):
+    """Drawn in proportion to the information at the present ability."""
+
+    name: str = "information"
+    mode: Literal["top", "proportional"] = "proportional"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Drawn in proportion to the predicted standard deviation of the score, sqrt(p(1-p)).
+
+    The allocation of least variance for the importance-weighted difference
+    estimator when the predictions are right (Neyman 1934).
+    """
+
+    name: str = "spread"
+    mode: Literal["top", "proportional"] = "proportional"
+    needs_calibration: bool = True
+
+    def criterion(self, view: View) -> Array:
+        """sqrt(p(1-p))."""
+        return np.sqrt(view.spread, out=view.room(2))
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """Drawn by how much an item lowers the variance of the projected accuracy.
+
+    With the gradient g of the expected accuracy by ability and the posterior
+    covariance V, asking item i lowers the variance ``g' V g`` by ::
+
+        w_i (A_i' V g)^2 / (1 + w_i A_i' V A_i)
+
+    (a rank-one update of the posterior information).  Items are drawn in
+    proportion to that reduction raised to a power which falls with the number t
+    of items asked, ``max(least, decay / (t + 1))``: the first questions are
+    nearly the best ones, and later ones spread out, because by then the error
+    that is left is mostly misfit of the bank, which the same best items for
+    everybody would all share.
+    """
+
+    decay: float = 200.0
+    least: float = 2.0
+    name: str = "variance"
+    mode: Literal["top", "proportional"] = "proportional"
+    needs_calibration: bool = True
+
+    def criterion(self, view: View) -> Array:
+        """The sharpened reduction, its largest value 1; asked items count as 0."""
+        bank = view.bank
+        A, c = bank.discrimination, bank.asymptote
+        w = irt.weight(view.probability, c)
+        slope = w if c is None else (view.probability - c) * (1.0 - view.probability) / (1.0 - c)
+        gradient = slope @ A
+        direction = (view.covariance @ gradient[:, :, None])[:, :, 0]
+        if bank.dimensions == 1:
+            along = direction * A[:, 0]
+            spread = view.covariance[:, 0] * bank.squared_slope
+        else:
+            along = direction @ A.T
+            spread = ((A @ view.covariance) * A).sum(axis=-1)
+        value = w * along**2 / (1.0 + w * spread)
+        np.put_along_axis(value, view.asked, 0.0, axis=1)
+        top = value.max(axis=1, keepdims=True)
+        value /= np.where(top > 0, top, 1.0)
+        power = max(self.least, self.decay / (view.asked.shape[1] + 1))
+        return np.asarray(value**power)
+
+
+@dataclass(frozen=True, slots=True)
+class NearestDifficulty:
+    """The item whose difficulty b is nearest to the ability (AutoJudger's IRT baseline); one dimension."""
+
+    name: str = "nearest-difficulty"
+    mode: Literal["top", "proportional"] = "top"
+    needs_calibration: bool = True
+
+    def criterion(self, view: View) -> Array:
+        """1 / (1 + |theta - b|); an item without a difficulty comes last."""
+        return np.nan_to_num(1.0 / (1.0 + np.abs(view.theta[:, :1] - view.bank.difficulty)))
+
+
+@dataclass(frozen=True, slots=True)
+class Stratified:
+    """Uniform draws from the category asked least so far, so that counts differ by at most one while items last."""
+
+    name: str = "stratified"
+    mode: Literal["top", "proportional"] = "proportional"
+    needs_calibration: bool = False
+
+    def criterion(self, view: View) -> Array:
+        """1 for every item of the least asked categories that have items left; ones without categories."""
+        n = view.probability.shape[1]
+        _, category = np.unique(list(view.bank.categories) or [""] * n, return_inverse=True)
+        rows = np.arange(len(view.asked))[:, None]
+        counts = np.zeros((len(view.asked), category.max() + 1))
+        np.add.at(counts, (rows, category[view.asked]), 1.0)
+        counts[counts >= np.bincount(category)] = np.inf
+        return np.asarray(counts == counts.min(axis=1, keepdims=True), dtype=np.float64)[:, category]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedForm:
+    """The same items in the same order for every subject.
+
+    Parameters
+    ----------
+    order : tuple of int
+        Positions in the bank; the rest follow in the bank's order.
+    """
+
+    order: tuple[int, ...]
+    name: str = "fixed-form"
+    mode: Literal["top", "proportional"] = "top"
+    needs_calibration: bool = False
+
+    def criterion(self, view: View) -> Array:
+        """Falls along the form."""
+        subjects, n = view.probability.shape
+        value = np.linspace(0.5, 0.0, n)
+        value[list(self.order)] = np.linspace(1.0, 0.6, len(self.order))
+        return np.tile(value, (subjects, 1))
+
+
+#: Selectors by the name used in settings.
+SELECTORS: dict[str, Selector] = {
+    s.name: s
+    for s in (
+        MaximumInformation(),
+        Information(),
+        Spread(),
+        Variance(),
+        NearestDifficulty(),
+        Stratified(),
+        Random(),
+    )
+}

@@ -1,0 +1,195 @@
+"""When an interview ends."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from pytest_adaptive_eval.claims.classification import Cut
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inference.betting import Claim, decide
+from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.irt.estimation import Estimate
+
+__all__ = [
+    "AnyOf",
+    "Budget",
+    "Decision",
+    "Progress",
+    "StandardError",
+    "StopReason",
+    "StoppingRule",
+    "repeats",
+    "resolve_budget",
+]
+
+
+class StopReason(enum.Enum):
+    """Why an interview ended; each value is the sentence shown."""
+
+    BUDGET = "the budget is spent"
+    BASELINE = "the baseline holds answers to no more items"
+    EXHAUSTED = "every item of the bank was asked"
+    DECISION = "every gate is decided"
+    LEVEL = "a level was failed"
+    PASSED = "every level was passed"
+    WIDTH = "the area is known as well as wanted"
+    PRECISION = "the standard error reached its target"
+    ERRORS = "too many answers could not be had"
+    UNASKED = "nothing could be asked"
+    GIVEN_UP = "it was given up"
+    INTERRUPTED = "the run was interrupted"
+
+
+class Progress(NamedTuple):
+    """What a rule may look at: S interviews after the same number of items.
+
+    Parameters
+    ----------
+    asked : int
+    estimate : Estimate
+    logs : callable
+        Gives the draws, arrays of shape (S, asked); most rules do without.
+    """
+
+    asked: int
+    estimate: Estimate
+    logs: Callable[[], DesignLog]
+
+
+@runtime_checkable
+class StoppingRule(Protocol):
+    """Something that ends interviews, for many subjects at once."""
+
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+        """Reason to stop per subject."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Stop after `count` administrations, scored or not."""
+
+    count: int
+
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        return [StopReason.BUDGET if progress.asked >= self.count else None] * len(progress.estimate.theta)
+
+
+@dataclass(frozen=True, slots=True)
+class StandardError:
+    """Stop when every dimension's standard error is at most `target` logits."""
+
+    target: float
+
+    def __post_init__(self) -> None:
+        if not self.target > 0:
+            raise ConfigError(f"standard_error is {self.target!r}, expected a number of logits above 0")
+
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        reached = np.asarray((progress.estimate.standard_error <= self.target).all(axis=1))
+        return [StopReason.PRECISION if progress.asked > 0 and r else None for r in reached]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Stop when every gate is decided: claims by bets, see `betting.decide`, and cuts, see `classification.Cut`.
+
+    Parameters
+    ----------
+    claims : tuple of Claim
+    family : int
+        Claims that denials are corrected for, with those of other interviews.
+    cuts : tuple of Cut
+    """
+
+    claims: tuple[Claim, ...]
+    family: int = 0
+    cuts: tuple[Cut, ...] = ()
+
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        log = progress.logs()
+        decided = (decide(log, self.claims, self.family).outcome != 0).all(axis=-1)
+        for cut in self.cuts:
+            decided &= cut.classify(log).side != 0
+        return [StopReason.DECISION if d else None for d in decided]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Stop when the first of several rules says so."""
+
+    rules: tuple[StoppingRule, ...]
+
+    def check(self, progress: Progress) -> Sequence[StopReason | None]:
+        """See `StoppingRule`."""
+        columns = [rule.check(progress) for rule in self.rules]
+        return [next((reason for reason in row if reason), None) for row in zip(*columns, strict=True)]
+
+
+_SHARE = re.compile(r"(\d+)(?:\.(\d+))?\s*%")
+
+
+def resolve_budget(budget: int | str, items: int) -> int:
+    """Number of administrations that a budget allows on a bank of `items`.
+
+    An int (or a string of digits) is a count; ``"5%"`` is a share of the bank,
+    rounded half up and at least 1.
+
+    Raises
+    ------
+    ConfigError
+        A float, a share outside (0, 100], or a count outside 1 ... `items`.
+    """
+    if isinstance(budget, str) and (match := _SHARE.fullmatch(budget.strip())):
+        places = match[2] or ""
+        # in whole numbers, so that half an item is half an item
+        share, whole = int(match[1] + places), int("100" + "0" * len(places))
+        if not 0 < share <= whole:
+            raise ConfigError(f"budget {budget!r}: a share lies above 0% and at most at 100%")
+        return max(1, (2 * share * items + whole) // (2 * whole))
+    if isinstance(budget, str) and budget.strip().isdecimal():
+        budget = int(budget)
+    if isinstance(budget, bool) or not isinstance(budget, int):
+        raise ConfigError(f'budget {budget!r}: write a count such as 50 or a share in quotes such as "15%"')
+    if not 1 <= budget <= items:
+        raise ConfigError(f"budget {budget}: the bank has {items} items, so a count lies in 1 ... {items}")
+    return budget
+
+
+#: Share of the items asked that is asked again where the user sets nothing, and the least number of items.
+DEFAULT_REPEAT, FEWEST_REPEATS = "10%", 10
+
+
+def repeats(repeat: int | str | None, asked: int) -> int:
+    """Return how many of the `asked` items are asked again.
+
+    Parameters
+    ----------
+    repeat : int, str or None
+        A count, at most all, or a share such as ``"10%"``; None for a tenth, at least `FEWEST_REPEATS`.
+    asked : int
+
+    Raises
+    ------
+    ConfigError
+        It is neither.
+    """
+    if repeat is None:
+        return min(max(repeats(DEFAULT_REPEAT, asked), FEWEST_REPEATS), asked)
+    text = str(repeat).strip()
+    if text.isdecimal() and not isinstance(repeat, bool):
+        return min(int(text), asked)
+    try:
+        return resolve_budget(text, asked) if asked else 0
+    except ConfigError:
+        raise ConfigError(
+            f'repeat is {repeat!r}, expected a count such as 20, or a share of the items asked in quotes such as "10%"'
+        ) from None

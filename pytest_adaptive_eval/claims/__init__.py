@@ -1,0 +1,1 @@
+"""What a gate can bet on, given a bank."""

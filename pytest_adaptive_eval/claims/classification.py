@@ -1,0 +1,245 @@
+"""Classification by ability: whether a subject lies above or below a cut score, item by item.
+
+Everything here presumes that the bank's model holds for the subject: its
+answers are independent given its ability, with the probabilities that the bank
+says.  The error rates are therefore only as good as the bank.  The tests in
+`inference` presume nothing but the random draws; where they can decide, a gate
+should use them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.irt.estimation import MAP
+from pytest_adaptive_eval.items.bank import ItemBank
+
+__all__ = ["INDIFFERENCE", "Classification", "Cut", "classify", "likelihood_ratio", "wald_bounds"]
+
+Array = NDArray[np.float64]
+
+#: Half-width of the indifference region in logits: a quarter of the calibration subjects' standard deviation.  The
+#: literature has .1 to .3; half of it needs up to four times the items.
+INDIFFERENCE = 0.25
+
+#: Abilities at which `glr` and `mixture` look on each side of the cut: their distances from the region's opposite end
+#: grow by this factor, up to `FARTHEST` logits.  Where a ratio reaches its bound b the curvature of the log-likelihood
+#: is 2 b / distance^2, so that such steps miss its maximum by at most b (0.1 / 2)^2, a quarter of a percent of b.
+GROWTH = 1.1
+FARTHEST = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """What S subjects were classified as.
+
+    Parameters
+    ----------
+    side : array of int, shape (S,)
+        1 above the cut, -1 below it, 0 undecided.
+    at : array of int, shape (S,)
+        Administrations at the decision; all of them where there is none.
+    """
+
+    side: NDArray[np.int64]
+    at: NDArray[np.int64]
+
+
+def wald_bounds(confidence: float = 0.95) -> tuple[float, float]:
+    """Lower and upper bound of the log likelihood ratio, log(b / (1 - a)) and log((1 - b) / a), a = b = 1 - confidence.
+
+    Wald (1945).  Each error is at most ``a / (1 - a)``, and the two together at
+    most 2a; as the ratio leaps over its bound, they are smaller in practice.
+
+    Raises
+    ------
+    ValueError
+        The confidence is not in (0.5, 1).
+    """
+    if not 0.5 < confidence < 1.0:
+        raise ValueError(f"confidence is {confidence!r}, expected a number in (0.5, 1) such as 0.95")
+    upper = math.log(confidence / (1.0 - confidence))
+    return -upper, upper
+
+
+def likelihood_ratio(
+    scores: Array,
+    A: Array,
+    d: Array,
+    c: Array | None,
+    cut: float,
+    *,
+    indifference: float = INDIFFERENCE,
+    method: Literal["sprt", "glr", "mixture"] = "sprt",
+) -> Array:
+    """Running log likelihood ratio of general ability above the cut to below it, shape (S, t).
+
+    Items may be chosen by the answers so far, as the choice cancels in a ratio.
+
+    ``sprt``: the sequential probability ratio test (Wald 1945; Reckase 1983;
+    Eggen 1999), ``log L(cut + indifference) - log L(cut - indifference)``.  In
+    one dimension the expected ratio does not grow at any ability up to the
+    region's lower end, whichever items are asked, so that the errors that
+    `wald_bounds` grants hold for all of them, and likewise above; within the
+    region none is promised.
+
+    ``glr``: the generalised ratio (Thompson 2009; Bartroff, Finkelman & Lai
+    2008), with the likeliest ability on each side, at or beyond the region's
+    ends, in place of the ends.  A subject far from the cut is classified sooner.
+    Wald's bounds do not hold for it, since it takes the best of many ratios:
+    in simulations at the region's ends it erred about twice as often as they
+    say, where Bartroff and others simulate bounds for each test.
+
+    ``mixture``: the likelihood of the side that leads, averaged over its
+    abilities (Wald 1945; Robbins 1970), half of the weight at the region's end,
+    against the other side's likeliest.  Sooner than ``sprt`` far from the cut,
+    and the bounds hold as they do for it.  0 while neither side leads.
+
+    With D > 1 the cut is on the first dimension.  The others are integrated out
+    under their standard normal calibration distribution, by Laplace's method:
+    the errors then hold on average over subjects of that general ability, not
+    for each profile.  Held at the mean, 0, they would let an item of another
+    dimension count as evidence on this one.
+
+    Scores in (0, 1) count by ``r log p + (1 - r) log(1 - p)``.  Where p is their
+    mean, the bounds hold for them too, as the ratio is convex in r.
+
+    Parameters
+    ----------
+    scores : array, shape (S, t)
+        In [0, 1], in the order of the administrations; NaN = unscored, which
+        counts nothing and must not depend on what the answer would have been.
+    A : array, shape (S, t, D)
+    d : array, shape (S, t)
+    c : array, shape (S, t), or None for no guessing
+        Parameters of the items asked, see `ItemBank`.
+    cut : float
+        In logits on the bank's scale.
+    indifference : float
+        Half-width, in logits, of the region about the cut where either answer is accepted.
+    method : {"sprt", "glr", "mixture"}
+
+    Raises
+    ------
+    ValueError
+        The region has no width, the cut is not finite, shapes do not belong together, or the method is unknown.
+    """
+    if not (math.isfinite(cut) and math.isfinite(indifference) and indifference > 0):
+        raise ValueError(f"cut {cut!r} with indifference {indifference!r}: expected finite logits, the second above 0")
+    if scores.ndim != 2 or A.shape[:-1] != scores.shape or d.shape != scores.shape:
+        raise ValueError(
+            f"scores of shape {scores.shape}, A {A.shape} and d {d.shape}; expected (S, t), (S, t, D) and (S, t)"
+        )
+    if c is not None and c.shape != scores.shape:
+        raise ValueError(f"scores of shape {scores.shape} with c {c.shape}; expected one shape")
+    run = _running if A.shape[-1] == 1 else _running_marginal
+    width = 2.0 * indifference
+    if method == "sprt":
+        upper, lower = run(np.array([cut + indifference, cut - indifference]), scores, A, d, c)
+        return np.asarray(upper - lower)
+    if method not in ("glr", "mixture"):
+        raise ValueError(f"method is {method!r}, expected 'sprt', 'glr' or 'mixture'")
+    steps = max(1, math.ceil(math.log(FARTHEST / width) / math.log(GROWTH)))
+    distances: Array = width * np.power(GROWTH, np.arange(steps + 1.0))
+    above = run(cut - indifference + distances, scores, A, d, c)
+    below = run(cut + indifference - distances, scores, A, d, c)
+    best_above, best_below = above.max(axis=0), below.max(axis=0)
+    if method == "glr":
+        return np.asarray(best_above - best_below)
+    lead, lag = _averaged(above) - best_below, _averaged(below) - best_above  # never both above 0
+    return np.asarray(np.maximum(lead, 0.0) - np.maximum(lag, 0.0))
+
+
+def _averaged(heights: Array) -> Array:
+    """Log of the likelihood averaged over the abilities (G, S, t), half of the weight on the first, shape (S, t)."""
+    weights = np.full(len(heights), 0.5 / (len(heights) - 1))
+    weights[0] = 0.5
+    top = heights.max(axis=0)
+    return np.asarray(top + np.log(np.tensordot(weights, np.exp(heights - top), axes=1)))
+
+
+def _running(points: Array, scores: Array, A: Array, d: Array, c: Array | None) -> Array:
+    """Log-likelihood of the answers so far at abilities (G,) in one dimension, shape (G, S, t)."""
+    z = A[..., 0] * points[:, None, None] + d
+    # an answer a row, as the sum is wanted after each
+    every = [np.broadcast_to(x, z.shape).reshape(-1, 1) for x in (scores, 0.0 if c is None else c)]
+    each = irt.log_likelihood(every[0], z.reshape(-1, 1), None if c is None else every[1])
+    return np.asarray(each.reshape(z.shape).cumsum(axis=-1))
+
+
+def _running_marginal(points: Array, scores: Array, A: Array, d: Array, c: Array | None) -> Array:
+    """The same at general abilities, with the other dimensions integrated out."""
+    times, (subjects, t) = len(points), scores.shape
+    # a subject with each of the abilities is one of the estimator's subjects
+    d = (d + A[..., 0] * points[:, None, None]).reshape(times * subjects, t)
+    scores, others = np.tile(scores, (times, 1)), np.tile(A[..., 1:], (times, 1, 1))
+    c = None if c is None else np.tile(c, (times, 1))
+    prior = MAP()
+    at = prior.prior(len(scores), others.shape[-1])
+    out = np.empty(scores.shape)
+    for k in range(1, t + 1):
+        guess = None if c is None else c[:, :k]
+        at = prior.estimate(scores[:, :k], others[:, :k], d[:, :k], guess, at)
+        z = irt.logits(at.theta, others[:, :k], d[:, :k])
+        height = irt.log_likelihood(scores[:, :k], z, guess) - 0.5 * (at.theta**2).sum(axis=1)
+        out[:, k - 1] = height + 0.5 * np.linalg.slogdet(at.covariance)[1]
+    return out.reshape(times, subjects, t)
+
+
+def classify(ratio: Array, confidence: float = 0.95) -> Classification:
+    """Side of the cut where each subject's ratio first crosses one of `wald_bounds`.
+
+    Parameters
+    ----------
+    ratio : array, shape (S, t)
+        See `likelihood_ratio`.
+    confidence : float
+        One less either error, in (0.5, 1).
+
+    Raises
+    ------
+    ValueError
+        The confidence is not in (0.5, 1).
+    """
+    lower, upper = wald_bounds(confidence)
+    crossed = (ratio >= upper) | (ratio <= lower)
+    decided = crossed.any(axis=1)
+    first = crossed.argmax(axis=1) if ratio.shape[1] else np.zeros(len(ratio), dtype=np.int64)
+    side = np.zeros(len(ratio), dtype=np.int64)
+    rows = np.flatnonzero(decided)
+    side[rows] = np.where(ratio[rows, first[rows]] > 0, 1, -1)
+    return Classification(side, np.where(decided, first + 1, ratio.shape[1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """A cut score on a bank's general ability, by the ``mixture`` ratio of `likelihood_ratio`.
+
+    Parameters
+    ----------
+    bank : ItemBank
+    cut : float
+        In logits.
+    confidence : float
+        One less either error.
+    """
+
+    bank: ItemBank
+    cut: float
+    confidence: float = 0.95
+
+    def classify(self, log: DesignLog) -> Classification:
+        """Sides of the subjects of a log, whose arrays have shape (S, t)."""
+        bank, items = self.bank, log.items
+        c = None if bank.asymptote is None else bank.asymptote[items]
+        ratio = likelihood_ratio(
+            log.scores, bank.discrimination[items], bank.intercept[items], c, self.cut, method="mixture"
+        )
+        return classify(ratio, self.confidence)

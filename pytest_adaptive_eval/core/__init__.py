@@ -1,1 +1,0 @@
-"""The measurement engine: numbers in, numbers out; no files, clock, environment or pytest."""

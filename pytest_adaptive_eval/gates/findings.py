@@ -1,0 +1,68 @@
+"""What a record says about an interview's result: the part that follows from the answers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from pytest_adaptive_eval.claims.categories import by_category
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.inference.sampling import standard_error
+
+__all__ = ["findings"]
+
+
+def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None) -> dict[str, Any]:
+    """Fields of an `InterviewRecord`, by name.
+
+    Parameters
+    ----------
+    result : SessionResult
+    abilities : sequence of shape (t, D), or None
+        Estimated before each question, in logits; None on an uncalibrated bank.
+    """
+    log, bank = result.log, result.bank
+    drawn = bool(len(log)) and not result.invalid
+    interval, model, conformal = result.interval(), result.model, result.conformal
+    return {
+        "asked": result.asked,
+        "scored": result.scored,
+        "size": len(bank),
+        "statuses": dict(result.statuses),
+        "stop": result.stop.name if result.stop else "",
+        "stop_sentence": result.stop.value if result.stop else "",
+        "theta": result.theta,
+        "standard_error": result.standard_error,
+        "accuracy": interval.to_json() if interval else None,
+        "accuracy_error": standard_error(log) if drawn else None,
+        "accuracy_model": model.to_json() if model else None,
+        "accuracy_conformal": conformal.to_json() if conformal else None,
+        "categories": [found.to_json() for found in by_category(bank, log, abilities, drawn=drawn)],
+        "levels": _levels(result),
+        "error": result.error,
+    }
+
+
+def _levels(result: SessionResult) -> dict[str, Any] | None:
+    ladder, way = result.ladder, result.climb
+    if ladder is None or way is None or result.fault:
+        return None
+    from pytest_adaptive_eval.ladder.result import crossing
+
+    found: dict[str, Any] = {
+        "queries": way.queries,
+        "cap": ladder.cap,
+        "asked": [len(level) for level in ladder.scores],
+        "accuracy": [None if np.isnan(a) else a for a in ladder.accuracies.tolist()],
+        "last_level": ladder.last_level,
+        "climb": str(ladder),
+    }
+    with suppress(ConfigError):  # what questions chosen by their answers cannot tell is not told
+        found["auc"] = way.area(ladder, 0.95).to_json()
+        if way.paired:
+            found["half"] = crossing(ladder).to_json()
+    return found

@@ -1,0 +1,1 @@
+"""Statistics of draws: designs, intervals, bets, ranks, conformal intervals and decoding noise."""

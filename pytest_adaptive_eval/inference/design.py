@@ -1,0 +1,149 @@
+"""What an interview's draws say, whatever the bank's quality: the input of every interval and test that gates use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["DESIGN", "GATE_FLOOR", "DesignLog", "Proposal"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: The draws of any selector but a uniform one decide something only when mixed with this much uniform drawing.
+GATE_FLOOR = 0.1
+#: What is known of a draw, see `Proposal`.
+DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
+
+
+@dataclass(frozen=True, slots=True)
+class DesignLog:
+    """Administrations in order, of one subject or, along leading axes, of several.
+
+    All arrays have shape (..., t); `scores` is NaN where there is none.
+    See `pytest_adaptive_eval.inference.design.Proposal` for the rest.  `noise` is
+    the variance of a score over decodings, on average over the draws: a number,
+    or an array along the leading axes; 0 where it is not measured, so that
+    scores count as what the subject always answers.  `low` and `high` are what
+    a score can be, numbers or arrays like `scores`.
+    """
+
+    items: Ints
+    scores: Array
+    propensities: Array
+    predictions: Array
+    rest: Array
+    variance: Array
+    down: Array
+    up: Array
+    size: int
+    noise: float | Array = 0.0
+    low: float | Array = 0.0
+    high: float | Array = 1.0
+
+    @classmethod
+    def columns(cls) -> tuple[str, ...]:
+        """Names of the arrays."""
+        return tuple(f.name for f in fields(cls) if f.name not in ("size", "noise", "low", "high"))
+
+    def __len__(self) -> int:
+        return int(self.scores.shape[-1])
+
+    def __getitem__(self, index: Any) -> DesignLog:
+        """The same index or slice of every array."""
+        ends = {name: end[index] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
+        return replace(self, **{name: getattr(self, name)[index] for name in self.columns()}, **ends)
+
+    @property
+    def before(self) -> Array:
+        """Sum of the scores before each draw, shape (..., t)."""
+        return np.asarray(self.scores.cumsum(axis=-1) - self.scores)
+
+    @property
+    def totals(self) -> Array:
+        """Unbiased one-draw estimates of the bank's sum of scores, shape (..., t)."""
+        return np.asarray(self.before + self.rest + (self.scores - self.predictions) / self.propensities)
+
+    @property
+    def doubt(self) -> Any:
+        """Standard deviation of the sum of the scores over decodings, see `noise`."""
+        return np.sqrt(len(self) * np.asarray(self.noise))
+
+    def with_missing_as(self, score: float) -> DesignLog:
+        """The log with every missing score replaced: 0 and 1 bound what the missing could have been."""
+        value = self.low + score * (self.high - self.low)
+        return replace(self, scores=np.where(np.isnan(self.scores), value, self.scores))
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The next k items of S subjects, with what a design-based estimate needs.
+
+    Parameters
+    ----------
+    items : array of int, shape (S, k)
+    design : array, shape (6, S, k)
+        `DESIGN`, in this order:
+
+        propensities
+            Chance of the item at its own draw, given all draws before; NaN, as
+            all but `predictions`, where the selector is deterministic.
+        predictions
+            Predicted score of the item, fixed before the batch was drawn.
+        rest
+            Sum of the predictions over the items not yet drawn, this one included.
+        variance
+            Model-based variance of that draw's weighted residual (score -
+            prediction) / propensity, in squared items: the sum of p(1-p)/q over
+            the items not yet drawn.  Serves to weight draws and is never trusted.
+        down, up
+            Largest prediction / propensity, and (1 - prediction) / propensity, of
+            an item not yet drawn before the batch, in items: no draw can lower or
+            raise the estimate of the total by more, which is what bets must survive.
+    """
+
+    items: Ints
+    design: Array
+
+    @property
+    def propensities(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[0])
+
+    @property
+    def predictions(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[1])
+
+    @property
+    def rest(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[2])
+
+    @property
+    def variance(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[3])
+
+    @property
+    def down(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[4])
+
+    @property
+    def up(self) -> Array:
+        """See the class, shape (S, k)."""
+        return np.asarray(self.design[5])
+
+    @classmethod
+    def join(cls, parts: Sequence[Proposal]) -> Proposal:
+        """One proposal for the subjects of several, in order."""
+        return cls(np.concatenate([part.items for part in parts]), np.concatenate([p.design for p in parts], axis=1))
+
+    def __getitem__(self, first: slice) -> Proposal:
+        """Some of the k draws."""
+        return Proposal(self.items[:, first], self.design[:, :, first])

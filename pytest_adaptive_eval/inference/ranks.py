@@ -1,0 +1,352 @@
+"""Where a candidate stands among subjects of known accuracy: probabilities of ranks, from an interview's error.
+
+An interview leaves an estimate of the accuracy over the whole bank and an
+account of how far off it may be.  Both are made into a predictive distribution,
+and each of its draws is compared with the reference subjects, whose accuracies
+the bank keeps (`ItemBank.accuracies`).  A stated probability is as good as that
+account: errors of replayed interviews, where a bank has them, are what subjects
+like the calibration subjects really erred by, while a normal from the
+design-based standard error trusts the estimate's own variance.
+
+An unbiased estimate that comes out high is more often too high than too low,
+since few subjects are that strong, and rank probabilities made from it would
+promise too much.  `Predictive.replayed` learns from the replays how errors go
+with estimates.  `Predictive.among` allows for it where there are no replays, and
+is for design-based estimates, which nothing has drawn towards the population.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.inference.conformal import Conformal
+
+__all__ = [
+    "Predictive",
+    "RankDistribution",
+    "above_probability",
+    "joint_ranks",
+    "rank_distribution",
+    "rank_probability",
+]
+
+Array = NDArray[np.float64]
+
+#: Draws of a predictive distribution, at the middles of as many equal shares of its probability.
+DRAWS = 2000
+#: Random draws of several values at once.
+JOINT = 4000
+#: Accuracies nearer than this are tied: a sum over a bank in another order differs by less.
+TIE = 1e-9
+#: Share of the errors, the largest of either side, whose mean excess gives the length of that side's tail.
+TAIL = 0.2
+
+
+@cache
+def _levels() -> Array:
+    """Probabilities of the draws, shape (DRAWS,), ascending."""
+    return (np.arange(DRAWS) + 0.5) / DRAWS
+
+
+@cache
+def _standard_normal() -> Array:
+    """Quantiles of the standard normal at `_levels`."""
+    return np.array(list(map(NormalDist().inv_cdf, _levels().tolist())))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictive:
+    """Equally likely values of a candidate's accuracy over the whole bank.
+
+    Parameters
+    ----------
+    draws : array_like, shape (m,)
+        Kept in ascending order and cut to [0, 1].
+
+    Raises
+    ------
+    EstimationError
+        There is no draw, or one is not finite.
+    """
+
+    draws: Array
+
+    def __post_init__(self) -> None:
+        draws = np.sort(np.asarray(self.draws, dtype=np.float64).ravel())
+        if not len(draws) or not np.isfinite(draws).all():
+            raise EstimationError(f"{len(draws)} draws of the accuracy: at least one is needed, and all must be finite")
+        draws = np.clip(draws, 0.0, 1.0)
+        draws.setflags(write=False)
+        object.__setattr__(self, "draws", draws)
+
+    @classmethod
+    def replayed(cls, table: Conformal, accuracy: float, scale: float) -> Predictive:
+        """The projection with the errors of replayed interviews.
+
+        The error of one more subject of the same population falls with equal
+        probability, 1 / (N + 1), into each of the N + 1 gaps that N errors
+        leave (Vovk et al. 2019, conformal predictive distributions).  Within a
+        gap it is taken as uniform, and beyond the outermost errors as
+        exponential, of the mean excess of the outer errors of that side.
+
+        Where the table has the projections that its errors are of, the line of
+        least squares through both is taken out of the errors, as if each had
+        not been there to draw it (the jackknife), and put in at the candidate's
+        projection; beyond the replayed projections it goes on level.
+
+        Parameters
+        ----------
+        table : Conformal
+            Of the policy that led the interview.  Its errors count, not what is
+            added to bounds for extrapolation.
+        accuracy : float
+            The projection of the candidate.
+        scale : float
+            See `conformal_scale`.
+
+        Raises
+        ------
+        EstimationError
+            Fewer than two errors, a number that is not finite, or a scale below 0.
+        """
+        n = table.families
+        _refuse_unless_finite(accuracy, scale)
+        if n < 2:
+            raise EstimationError(f"{n} replayed errors: at least 2 are needed for a distribution")
+        errors = _errors_at(table, accuracy)
+        order = errors.argsort(kind="stable")
+        errors, weights = errors[order], table.weights[order]
+        levels = _levels()
+        # of members of a family the gaps between are parts of a gap
+        quantiles = np.interp(levels, (weights.cumsum() + (1.0 - weights) / 2.0) / (n + 1), errors)
+        outer = int(np.searchsorted(levels, 1.0 / (n + 1)))  # draws beyond the outermost error of a side
+        beyond = -np.log((n + 1) * levels[:outer])  # an exponential's, in any order: draws are sorted
+        quantiles[:outer] -= _mean_excess(-errors) * beyond
+        quantiles[DRAWS - outer :] += _mean_excess(errors[::-1]) * beyond
+        return cls(accuracy + scale * quantiles)
+
+    @classmethod
+    def normal(cls, estimate: float, standard_error: float) -> Predictive:
+        """A normal distribution, such as that of a design-based estimate, for banks without replayed errors.
+
+        Parameters
+        ----------
+        estimate, standard_error : float
+            Of the accuracy; a standard error of 0 makes it certain.
+
+        Raises
+        ------
+        EstimationError
+            A number that is not finite, or a standard error below 0.
+        """
+        _refuse_unless_finite(estimate, standard_error)
+        return cls(estimate + standard_error * _standard_normal())
+
+    def among(self, accuracies: ArrayLike) -> Predictive:
+        """The distribution of a candidate that is of the references' population (empirical Bayes, Efron 2010).
+
+        Each draw is weighed by how common such accuracies are: by a kernel
+        density of the references with Silverman's bandwidth (1986), and the
+        uniform with the weight of one reference, so that no accuracy is ruled
+        out for being new.  That takes the draws for the likelihood of the
+        accuracy, as those of a design-based estimate are.
+
+        Parameters
+        ----------
+        accuracies : array_like, shape (R,)
+            Of the reference subjects, over the whole bank.
+
+        Returns
+        -------
+        Predictive
+            Itself where all references are equally strong.
+
+        Raises
+        ------
+        EstimationError
+            There is no reference, or an accuracy is not finite.
+        """
+        known = _checked(accuracies)
+        width = 1.06 * float(known.std()) * len(known) ** -0.2
+        if width < TIE:
+            return self
+        kernels = np.exp(-0.5 * ((self.draws[:, None] - known) / width) ** 2) / (width * math.sqrt(2.0 * math.pi))
+        weight = kernels.sum(axis=1) + 1.0
+        middle = (weight.cumsum() - 0.5 * weight) / weight.sum()
+        return Predictive(np.interp(_levels(), middle, self.draws))
+
+
+def _refuse_unless_finite(estimate: float, spread: float) -> None:
+    if not (math.isfinite(estimate) and math.isfinite(spread) and spread >= 0.0):
+        raise EstimationError(
+            f"an accuracy of {estimate!r} with an error of {spread!r}: expected finite numbers, the error at least 0"
+        )
+
+
+def _errors_at(table: Conformal, accuracy: float) -> Array:
+    """The replayed errors as they would be of subjects of this projection, shape (N,)."""
+    errors, projected = np.array(table.errors), np.array(table.projected)
+    if not len(projected) or np.ptp(projected) < TIE:
+        return errors
+    beside = projected - projected.mean()
+    squares = float(beside @ beside)
+    slope = float(beside @ errors) / squares
+    level = errors.mean()
+    residuals = (errors - level - slope * beside) / (1.0 - beside**2 / squares)
+    at = min(max(accuracy, float(projected.min())), float(projected.max())) - projected.mean()
+    return np.asarray(level + slope * at + residuals)
+
+
+def _mean_excess(descending: Array) -> float:
+    """Mean excess of the outer errors of one side over the next one inwards."""
+    count = min(max(1, math.ceil(TAIL * len(descending))), len(descending) - 1)
+    return float(descending[:count].mean() - descending[count])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankDistribution:
+    """Probabilities of the ranks of a candidate among R reference subjects.
+
+    Parameters
+    ----------
+    probabilities : array, shape (R + 1,)
+        Of rank 1, above all, to rank R + 1, below all; their sum is 1.
+    """
+
+    probabilities: Array
+
+    @property
+    def mean(self) -> float:
+        """Expected rank, in [1, R + 1]."""
+        return float(self.probabilities @ np.arange(1.0, len(self.probabilities) + 1))
+
+    def interval(self, confidence: float = 0.95) -> tuple[int, int]:
+        """Best and worst rank; the rank is no better, and no worse, with this probability each.
+
+        Parameters
+        ----------
+        confidence : float
+            Of each one-sided bound, in (0.5, 1).
+
+        Raises
+        ------
+        ValueError
+            The confidence lies outside of (0.5, 1).
+        """
+        if not 0.5 < confidence < 1.0:
+            raise ValueError(f"confidence is {confidence!r}, expected a number in (0.5, 1)")
+        reached = self.probabilities.cumsum()
+        last = len(reached) - 1
+        best = int(np.searchsorted(reached, 1.0 - confidence, side="right"))
+        worst = int(np.searchsorted(reached, confidence - 1e-12))
+        return min(best, last) + 1, min(worst, last) + 1
+
+
+def _standing(predictive: Predictive, accuracies: ArrayLike) -> tuple[Array, Array]:
+    """How many references are strictly better than each draw, and how many are tied with it, both of shape (m,)."""
+    known = _checked(accuracies)
+    above = len(known) - np.searchsorted(known, predictive.draws + TIE, side="right")
+    not_below = len(known) - np.searchsorted(known, predictive.draws - TIE, side="left")
+    return above.astype(np.float64), (not_below - above).astype(np.float64)
+
+
+def _checked(accuracies: ArrayLike) -> Array:
+    """The accuracies of the references, shape (R,), ascending."""
+    known = np.sort(np.asarray(accuracies, dtype=np.float64).ravel())
+    if not len(known) or not np.isfinite(known).all():
+        raise EstimationError(
+            f"{len(known)} accuracies of reference subjects: at least one is needed, and all must be finite; calibrate "
+            "the bank again, so that it keeps them"
+        )
+    return known
+
+
+def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> float:
+    """Probability that the candidate is among the first `k`: that fewer than `k` references are better.
+
+    Of tied subjects each order is equally likely, so that one tied reference is
+    better with probability one half.
+
+    Parameters
+    ----------
+    predictive : Predictive
+    accuracies : array_like, shape (R,)
+        Of the reference subjects, over the whole bank.
+    k : int
+        At least 1; from R + 1 on the probability is 1.
+
+    Raises
+    ------
+    EstimationError
+        There is no reference, or an accuracy is not finite.
+    ValueError
+        `k` is less than 1.
+    """
+    if k < 1:
+        raise ValueError(f"among the first {k}: expected a number of at least 1")
+    better, tied = _standing(predictive, accuracies)
+    return float((np.clip(k - better, 0.0, tied + 1.0) / (tied + 1.0)).mean())
+
+
+def above_probability(predictive: Predictive, accuracy: float) -> float:
+    """Probability that the candidate's accuracy is higher than a reference's; a tie counts half.
+
+    Raises
+    ------
+    EstimationError
+        The accuracy is not finite.
+    """
+    return rank_probability(predictive, [accuracy], 1)
+
+
+def rank_distribution(predictive: Predictive, accuracies: ArrayLike) -> RankDistribution:
+    """Probabilities of all ranks among R references, ties as in `rank_probability`.
+
+    Parameters
+    ----------
+    predictive : Predictive
+    accuracies : array_like, shape (R,)
+        Of the reference subjects, over the whole bank.
+
+    Raises
+    ------
+    EstimationError
+        There is no reference, or an accuracy is not finite.
+    """
+    better, tied = _standing(predictive, accuracies)
+    k = np.arange(1.0, np.size(accuracies) + 2.0)[:, None]
+    first_k = (np.clip(k - better, 0.0, tied + 1.0) / (tied + 1.0)).mean(axis=1)
+    return RankDistribution(np.diff(first_k, prepend=0.0))
+
+
+def joint_ranks(
+    values: ArrayLike, covariance: ArrayLike, *, draws: int = JOINT, seed: int = 0
+) -> tuple[RankDistribution, ...]:
+    """Probabilities of the ranks of n subjects, 1 the highest, whose values are all uncertain.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        NaN where nothing is known: such a subject has no probabilities, and the others are ranked among themselves.
+    covariance : array_like, shape (n, n)
+        NaN likewise.
+    draws : int
+        Joint draws of the normal distribution that they make up.
+    seed : int
+    """
+    means, spread = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+    known = np.flatnonzero(np.isfinite(means) & np.isfinite(np.diag(spread)))
+    squares, vectors = np.linalg.eigh(spread[np.ix_(known, known)])
+    root = vectors * np.sqrt(np.maximum(squares, 0.0))
+    drawn = means[known] + np.random.default_rng(seed).standard_normal((draws, len(known))) @ root.T
+    places = np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1)
+    found = dict(zip(known.tolist(), places.T, strict=True))
+    shares = {j: np.bincount(place, minlength=len(known)) / draws for j, place in found.items()}
+    return tuple(RankDistribution(shares.get(j, np.zeros(0))) for j in range(len(means)))

@@ -1,0 +1,80 @@
+"""What encoders read of an item, and what they make of rows of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.errors import BankError, CheckpointError
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.subjects.images import open_image
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["missing", "pictures_of", "text_of", "unit_rows"]
+
+
+def text_of(item: Item) -> str:
+    """The item's words: its prompt, or the texts of its messages in their order."""
+    if item.prompt or not item.messages:
+        return item.prompt
+    return "\n".join(text for message in item.messages for text in _texts(message.get("content"))).strip()
+
+
+def _texts(content: object) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    parts = content if isinstance(content, list | tuple) else ()
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def pictures_of(item: Item) -> list[Image]:
+    """The item's pictures, decoded.
+
+    Raises
+    ------
+    BankError
+        One of them is missing, no picture, or lies elsewhere; the message names the item.
+    """
+    try:
+        return [open_image(name, item.root) for name in item.images]
+    except BankError as error:
+        raise BankError(f"item {item.id!r}: {error}") from error
+
+
+def missing(items: Sequence[Item], what: str, instead: str) -> BankError:
+    """What to say of items that lack what an encoder shall read."""
+    return BankError(
+        f"item {items[0].id!r} has no {what}, and its embedding is made from that"
+        + (f"; so it is with {len(items) - 1} more" if len(items) > 1 else "")
+        + f". {instead}"
+    )
+
+
+def unit_rows(rows: NDArray[Any], of: str) -> NDArray[np.float32]:
+    """Rows of length 1; a row of zeros, which has no direction, becomes the first axis.
+
+    Parameters
+    ----------
+    rows : array, shape (n, d)
+    of : str
+        Who made them, for the error.
+
+    Raises
+    ------
+    CheckpointError
+        A value is not finite.
+    """
+    wide = np.array(rows, dtype=np.float64)
+    if not np.isfinite(wide).all():
+        raise CheckpointError(
+            f"{of} gave embeddings that are not finite; the weights have diverged, or the device's precision is too low"
+        )
+    length = np.linalg.norm(wide, axis=1, keepdims=True)
+    wide[length[:, 0] == 0, 0] = 1.0
+    return np.asarray(wide / np.where(length == 0, 1.0, length), dtype=np.float32)

@@ -1,0 +1,187 @@
+"""Embeddings by a sentence encoder from a folder as sentence-transformers leaves it; that package is not needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.checks import check_count
+from pytest_adaptive_eval.errors import CheckpointError
+from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, unit_rows
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo, preflight
+from pytest_adaptive_eval.subjects.checkpoint.loading import Loaded, load_checkpoint
+from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
+
+__all__ = ["MODULES", "Pooling", "SentenceFolderEmbedder"]
+
+Pooling = Literal["mean", "cls", "max", "lasttoken"]
+
+#: What makes a folder one of sentence-transformers'.
+MODULES = "modules.json"
+
+#: Tokens read of a text where the folder does not say.
+TOKENS = 512
+
+
+class SentenceFolderEmbedder:
+    """A text encoder whose token vectors are pooled; made by `load`.
+
+    Parameters
+    ----------
+    info : CheckpointInfo
+    loaded : Loaded
+    pooling : {"mean", "cls", "max", "lasttoken"}
+    tokens : int
+        Longer texts are cut.
+    lower : bool
+        Whether texts are put in small letters.
+    batch_size : int
+    """
+
+    def __init__(
+        self, info: CheckpointInfo, loaded: Loaded, *, pooling: Pooling, tokens: int, lower: bool, batch_size: int
+    ) -> None:
+        self._loaded = loaded
+        self._pooling: Pooling = pooling
+        self._tokens, self._lower, self._batch_size = tokens, lower, batch_size
+        loaded.tokenizer.padding_side = "right"  # positions count from the left
+        self.name = f"sentence encoder {info.name} ({pooling}, {info.hash[:8]})"
+        self.key = f"sentence encoder {info.hash} {pooling} {tokens} {lower} {loaded.dtype}"
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        batch_size: int = 64,
+        cache: Path | None = None,
+    ) -> SentenceFolderEmbedder:
+        """Examine and load an encoder: with ``modules.json``, or a bare transformers encoder, pooled by the mean.
+
+        Raises
+        ------
+        CheckpointError
+            The folder is missing, unsafe, incomplete or does not load in full, or has parts that are not known here.
+        ConfigError
+            A setting is not known here.
+        """
+        check_count("batch_size", batch_size)
+        root = Path(folder).expanduser()
+        inner, pooling = _modules(root)
+        about = read_object(path) if (path := inner / "sentence_bert_config.json").is_file() else {}
+        info = preflight(inner, cache=cache)
+        if info.kind != "text":
+            raise CheckpointError(
+                f"{root} is an encoder of images too, expected one of texts; use it through open_clip"
+            )
+        loaded = load_checkpoint(info, device=device, dtype=dtype, writes=False)
+        limits = [about.get("max_seq_length"), loaded.tokenizer.model_max_length, _window(loaded.model)]
+        known = [limit for limit in limits if type(limit) is int and 0 < limit < 10**6]
+        return cls(
+            info,
+            loaded,
+            pooling=pooling,
+            tokens=min(known, default=TOKENS),
+            lower=about.get("do_lower_case") is True,
+            batch_size=batch_size,
+        )
+
+    def embed(self, bank: ItemBank) -> NDArray[np.float32]:
+        """Embeddings, shape (n, d).
+
+        Raises
+        ------
+        BankError
+            An item has no text.
+        """
+        items = list(bank.items)
+        texts = [text_of(item) for item in items]
+        if lacking := [item for item, text in zip(items, texts, strict=True) if not text.strip()]:
+            raise missing(lacking, "text", "Embed by another encoder, or by factors")
+        if self._lower:
+            texts = [text.lower() for text in texts]
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        rows = np.empty(len(texts), dtype=object)
+        for first in range(0, len(order), self._batch_size):
+            places = order[first : first + self._batch_size]
+            for place, row in zip(places, self._pooled([texts[place] for place in places]), strict=True):
+                rows[place] = row
+        return unit_rows(np.stack(list(rows)), self.name)
+
+    def _pooled(self, texts: list[str]) -> NDArray[np.float32]:
+        model = self._loaded.model
+        inputs = self._loaded.tokenizer(
+            texts, padding=True, truncation=True, max_length=self._tokens, return_tensors="pt"
+        ).to(model.device)
+        keep = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        with torch.inference_mode():
+            states = model(**keep, return_dict=True).last_hidden_state.float()
+        seen = keep["attention_mask"].unsqueeze(-1)
+        if self._pooling == "cls":
+            pooled = states[:, 0]
+        elif self._pooling == "max":
+            pooled = states.masked_fill(seen == 0, -torch.inf).amax(1)
+        elif self._pooling == "lasttoken":
+            pooled = states[torch.arange(len(states)), seen[:, :, 0].sum(1) - 1]
+        else:
+            pooled = (states * seen).sum(1) / seen.sum(1)
+        return np.asarray(pooled.cpu().numpy(), dtype=np.float32)
+
+
+def _window(model: Any) -> int | None:
+    """Tokens that the model has positions for; a few of RoBERTa's are its own."""
+    limit = getattr(model.config, "max_position_embeddings", None)
+    own = model.config.pad_token_id + 1 if "roberta" in str(model.config.model_type) else 0
+    return limit - own if isinstance(limit, int) else None
+
+
+def _modules(root: Path) -> tuple[Path, Pooling]:
+    """The folder of the transformer and how its tokens are pooled, by ``modules.json``."""
+    path = root / MODULES
+    if not path.is_file():
+        return root, "mean"
+    try:
+        listed = json.loads(read_regular(path))
+        modules = [(str(module["type"]).rpartition(".")[2], str(module["path"])) for module in listed]
+    except (ValueError, RecursionError, TypeError, KeyError) as error:
+        raise CheckpointError(f"{path} is no list of modules with type and path ({error!r}); save it again") from error
+    kinds = [kind for kind, _ in modules]
+    if kinds not in (["Transformer"], ["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        raise CheckpointError(
+            f"{path} lists {', '.join(kinds)[:200]}; expected Transformer, Pooling and perhaps Normalize: use another "
+            "encoder"
+        )
+    folders = [_inside(root, name) for _, name in modules]
+    return folders[0], _pooling(folders[1] / "config.json") if len(folders) > 1 else "mean"
+
+
+def _inside(root: Path, name: str) -> Path:
+    """A folder right inside the root, or the root itself, and no link."""
+    folder = root / name
+    if (name and not re.fullmatch(r"[\w-]+", name)) or folder.is_symlink():
+        raise CheckpointError(f"{root / MODULES} names the folder {name!r:.80}, expected a plain one inside {root}")
+    return folder
+
+
+def _pooling(path: Path) -> Pooling:
+    if not path.is_file() or path.is_symlink():
+        raise CheckpointError(f"{path} is missing, which says how tokens are pooled; save the encoder again")
+    about = read_object(path)
+    chosen = [key.removeprefix("pooling_mode_") for key, on in about.items() if key.startswith("pooling_mode_") and on]
+    names = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
+    modes: list[Any] = [names.get(mode, mode) for mode in chosen] or [about.get("pooling_mode")]
+    if modes[1:] == [] and modes[0] in get_args(Pooling):
+        mode: Pooling = modes[0]
+        return mode
+    raise CheckpointError(f"{path} pools by {modes!r:.80}, expected one of mean, cls, max and lasttoken")

@@ -1,0 +1,1 @@
+"""Item response models on arrays: models, estimation, person fit, and formats with and without a modality."""

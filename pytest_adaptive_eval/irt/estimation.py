@@ -1,0 +1,372 @@
+"""Estimators of ability from the responses given so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.irt import model as irt
+
+__all__ = ["EAP", "ESTIMATORS", "MAP", "MLE", "Estimate", "Estimator", "PseudoItems"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Abilities of S subjects, in logits on the bank's scale.
+
+    Parameters
+    ----------
+    theta : array, shape (S, D)
+    covariance : array, shape (S, D, D)
+        Of the estimate: inverse posterior information (MAP), posterior
+        covariance (EAP), or inverse Fisher information (MLE).
+    converged : array of bool, shape (S,)
+        False where the iteration ended early, the estimate sits at a bound, or
+        the answers leave a dimension undetermined.
+    """
+
+    theta: Array
+    covariance: Array
+    converged: NDArray[np.bool_]
+
+    @property
+    def standard_error(self) -> Array:
+        """Square root of the diagonal of the covariance, shape (S, D)."""
+        return np.sqrt(self.covariance.diagonal(axis1=1, axis2=2))
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Something that turns responses into abilities."""
+
+    @property
+    def name(self) -> str:
+        """Short name, as written in settings."""
+
+    def prior(self, subjects: int, dimensions: int) -> Estimate:
+        """The estimate before the first answer."""
+
+    def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
+        """Abilities from scores (S, k), NaN = unscored, and parameters (S, k, D), (S, k), (S, k)."""
+
+
+def _scored(scores: Array, A: Array) -> tuple[Array, Array]:
+    """`scores` and `A` with unscored items made to say nothing: slope 0."""
+    if not math.isnan(scores.sum()):
+        return scores, A
+    missing = np.isnan(scores)
+    return np.where(missing, 0.0, scores), np.where(missing[..., None], 0.0, A)
+
+
+def _derivatives(theta: Array, scores: Array, A: Array, d: Array, c: Array | None) -> tuple[Array, Array]:
+    """Gradient (S, D) of the log-likelihood and Fisher information (S, D, D)."""
+    p = irt.probability(theta, A, d, c)
+    w = irt.weight(p, c)
+    residual = scores - p
+    if c is not None:  # d log L / dz = (r - p) (p - c) / (p (1 - c))
+        residual *= (p - c) / (np.maximum(p, np.finfo(np.float64).tiny) * (1.0 - c))
+    weighted = (w * A[..., 0])[:, None, :] if A.shape[-1] == 1 else (A * w[..., None]).swapaxes(1, 2)
+    return (residual[:, None, :] @ A)[:, 0], weighted @ A
+
+
+def _solve(matrix: Array, vector: Array) -> Array:
+    """``matrix^-1 vector`` for (S, D, D) and (S, D)."""
+    if matrix.shape[-1] == 1:
+        return np.asarray(vector / matrix[:, 0])
+    return np.asarray(np.linalg.solve(matrix, vector[..., None])[..., 0])
+
+
+@dataclass(frozen=True, slots=True)
+class MAP:
+    """Maximum a posteriori under a normal prior, by Fisher scoring.
+
+    With a = 1 and a wide prior this is AutoJudger's maximum likelihood made
+    finite: all answers right no longer sends theta to the bound.  Without
+    guessing the mode is unique; with guessing it is the one next to the start.
+
+    Parameters
+    ----------
+    mean, sd : float
+        Of the independent normal prior of every dimension, in logits.
+    general_sd : float, optional
+        Standard deviation of the first, general dimension in place of `sd`.
+    iterations : int
+        Upper limit; four suffice from the previous estimate.
+    tolerance : float
+        On theta, in logits.  The covariance is that of the last point but
+        one, less than 1e-4 logits away.
+    """
+
+    mean: float = 0.0
+    sd: float = 1.0
+    general_sd: float | None = None
+    iterations: int = 50
+    tolerance: float = 1e-8
+    name: str = "map"
+
+    def prior(self, subjects: int, dimensions: int) -> Estimate:
+        """The prior itself."""
+        covariance = np.broadcast_to(np.diag(self._variances(dimensions)), (subjects, dimensions, dimensions))
+        return Estimate(np.full((subjects, dimensions), self.mean), covariance, np.ones(subjects, dtype=bool))
+
+    @property
+    def _general(self) -> float:
+        """Prior standard deviation of the first dimension."""
+        return self.sd if self.general_sd is None else self.general_sd
+
+    def _variances(self, dimensions: int) -> Array:
+        """Prior variance of each dimension, shape (D,)."""
+        variances = np.full(dimensions, self.sd**2)
+        variances[0] = self._general**2
+        return variances
+
+    def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
+        """Mode and inverse information of the posterior."""
+        theta = start.theta
+        subjects, dimensions = theta.shape
+        if subjects == dimensions == 1 and c is None:
+            return self._one(scores[0], A[0, :, 0], d[0], float(theta[0, 0]))
+        scores, A = _scored(scores, A)
+        precision = 1.0 / self._variances(dimensions)
+        prior = np.diag(precision)
+        # a step of Newton's leaves an error of at most a/2 step^2, as the third derivative is at most a times the
+        # second; with guessing, and in more dimensions, the step itself stands for the error
+        near = self.tolerance
+        if c is None and dimensions == 1:
+            near = math.sqrt(near / max(float(A.max(initial=1.0)), -float(A.min(initial=0.0))))
+        # a step of more than 2 logits leaps over the slope of the logistic onto its plateau; where that goes to and
+        # fro, or guessing makes the scoring step too long, each turn halves the longest step, as a bisection
+        limit: Array | float = 2.0
+        done: NDArray[np.bool_] | None = None
+        last, information = theta, start.covariance
+        for i in range(self.iterations):
+            gradient, fisher = _derivatives(theta, scores, A, d, c)
+            fisher = fisher + prior
+            information = fisher if done is None else np.where(done[:, None], information, fisher)
+            step = _solve(information, gradient - precision * (theta - self.mean))
+            if i > 5:
+                limit = np.where((step * last).sum(axis=1, keepdims=True) < 0, 0.5 * limit, limit)
+            last, size = step, np.abs(step)
+            theta = theta + np.copysign(np.minimum(size, limit), step)
+            arrived = size < near
+            if arrived.all():
+                break
+            if subjects > 1:  # who has arrived stands still, so that no estimate depends on the other subjects
+                done = np.asarray(arrived.all(axis=1, keepdims=True))
+                limit = np.where(done, 0.0, limit)
+        covariance = 1.0 / information if dimensions == 1 else np.linalg.inv(information)
+        return Estimate(theta, np.asarray(covariance), np.asarray(arrived.all(axis=1)))
+
+    def _one(self, scores: Array, a: Array, d: Array, theta: float) -> Estimate:
+        """The same for one subject in one dimension without guessing, as most interviews in CI are.
+
+        Takes a third of the time: arrays of length one cost more than the sums over the items.
+        """
+        precision = self._general**-2
+        right = float(a.dot(scores))
+        if math.isnan(right):
+            (scores,), (A,) = _scored(scores[None], a[None, :, None])
+            a = A[:, 0]
+            right = float(a.dot(scores))
+        squared = a * a
+        near = math.sqrt(self.tolerance / math.sqrt(np.maximum.reduce(squared, initial=1.0)))
+        limit, last, arrived, information = 2.0, 0.0, False, precision
+        # by T = 2p - 1 = tanh(z / 2), which takes fewer calls than p and does not overflow; p(1 - p) = (1 - T^2) / 4
+        slope, offset = 0.5 * a, 0.5 * d
+        even, most = float(np.add.reduce(slope)), 0.25 * float(np.add.reduce(squared))
+        for i in range(self.iterations):
+            T = np.tanh(slope * theta + offset)
+            information = most - 0.25 * float(squared.dot(T * T)) + precision
+            step = (right - even - float(slope.dot(T)) - precision * (theta - self.mean)) / information
+            if i > 5 and step * last < 0:
+                limit *= 0.5
+            theta += math.copysign(min(abs(step), limit), step)
+            last = step
+            if arrived := abs(step) < near:
+                break
+        return Estimate(np.array([[theta]]), np.array([[[1.0 / information]]]), np.array([arrived]))
+
+
+@dataclass(frozen=True, slots=True)
+class EAP:
+    """Posterior mean and covariance on a grid (Bock & Mislevy 1982), for at most three dimensions.
+
+    Parameters
+    ----------
+    mean, sd : float
+        Of the normal prior, in logits.
+    points : int
+        Grid points in one dimension; with D > 1 each has `points` // (2 D),
+        and at least 15.  A first grid spans six standard deviations of the
+        prior to each side, a second one six of the posterior.
+    """
+
+    mean: float = 0.0
+    sd: float = 1.0
+    points: int = 121
+    name: str = "eap"
+
+    def prior(self, subjects: int, dimensions: int) -> Estimate:
+        """The prior itself."""
+        return MAP(self.mean, self.sd).prior(subjects, dimensions)
+
+    def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
+        """Mean and covariance of the posterior.
+
+        Raises
+        ------
+        ValueError
+            More than three dimensions.
+        """
+        subjects, dimensions = start.theta.shape
+        if dimensions > 3:
+            raise ValueError(f"EAP integrates over at most 3 dimensions, not {dimensions}: use map")
+        points = self.points if dimensions == 1 else max(15, self.points // (2 * dimensions))
+        axis = np.linspace(-6.0, 6.0, points)
+        grid = np.stack(np.meshgrid(*[axis] * dimensions, indexing="ij"), axis=-1).reshape(-1, dimensions)
+        theta = np.full((subjects, dimensions), self.mean)
+        covariance = np.empty((subjects, dimensions, dimensions))
+        for s in range(subjects):
+            guess = None if c is None else c[s]
+            scale = np.full(dimensions, self.sd)
+            for _ in range(2):  # over the prior, then over what the answers left of it
+                nodes = theta[s] + scale * grid
+                log_posterior = irt.log_likelihood(scores[s], irt.logits(nodes, A[s], d[s]), guess)
+                log_posterior -= 0.5 * (((nodes - self.mean) / self.sd) ** 2).sum(axis=1)
+                mass = np.exp(log_posterior - log_posterior.max())
+                mass /= mass.sum()
+                theta[s] = mass @ nodes
+                centred = nodes - theta[s]
+                covariance[s] = (centred * mass[:, None]).T @ centred
+                half_step = 0.5 * scale * (axis[1] - axis[0])
+                scale = np.maximum(np.sqrt(covariance[s].diagonal()), half_step)
+        return Estimate(theta, covariance, np.ones(subjects, dtype=bool))
+
+
+@dataclass(frozen=True, slots=True)
+class MLE:
+    """Maximum likelihood within bounds, by ``scipy.optimize`` (L-BFGS-B).
+
+    Parameters
+    ----------
+    bound : float
+        |theta| is kept at most this, in logits; an estimate there is marked
+        as not converged, since all-right and all-wrong have no maximum.
+    """
+
+    bound: float = 6.0
+    name: str = "mle"
+
+    def prior(self, subjects: int, dimensions: int) -> Estimate:
+        """Zero, with the variance of a uniform distribution between the bounds."""
+        covariance = np.broadcast_to(np.eye(dimensions) * self.bound**2 / 3, (subjects, dimensions, dimensions))
+        return Estimate(np.zeros((subjects, dimensions)), covariance, np.ones(subjects, dtype=bool))
+
+    def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
+        """Bounded maximum, and inverse Fisher information there with that of the prior added."""
+        from scipy.optimize import minimize
+
+        scores, A = _scored(scores, A)
+        subjects, dimensions = start.theta.shape
+        theta = np.empty((subjects, dimensions))
+        converged = np.zeros(subjects, dtype=bool)
+        # with guessing the likelihood is flat far below and may have two hills, so the search starts at the best of
+        # several points and not at the previous estimate
+        points = np.linspace(-self.bound, self.bound, 25)[:, None] * np.ones(dimensions)
+        for s in range(subjects):
+            own = (A[s : s + 1], d[s : s + 1], None if c is None else c[s : s + 1])
+            answers = scores[s : s + 1]
+
+            def negative(
+                x: Array, own: tuple[Array, Array, Array | None] = own, answers: Array = answers
+            ) -> tuple[float, Array]:
+                height = irt.log_likelihood(answers, irt.logits(x[None], own[0], own[1]), own[2])
+                return -float(height[0]), -_derivatives(x[None], answers, *own)[0][0]
+
+            heights = irt.log_likelihood(answers, irt.logits(points, A[s], d[s]), own[2])
+            fit = minimize(
+                negative,
+                points[heights.argmax()],
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(-self.bound, self.bound)] * dimensions,
+                options={"ftol": 1e-15, "gtol": 1e-8},
+            )
+            theta[s] = fit.x
+            converged[s] = (np.abs(fit.x) < self.bound - 1e-6).all() and np.abs(fit.jac).max() < 1e-4
+        _, fisher = _derivatives(theta, scores, A, d, c)
+        converged &= np.linalg.eigvalsh(fisher)[:, 0] > 1e-9
+        floor = np.eye(dimensions) * 3 / self.bound**2
+        return Estimate(theta, np.asarray(np.linalg.inv(fisher + floor)), converged)
+
+
+@dataclass(frozen=True, slots=True)
+class PseudoItems:
+    """Maximum likelihood with pseudo-items at difficulty 0, half of them right, as AutoJudger's IRT baseline has it.
+
+    The score ``sum(a (r - p))`` falls with ability, so that bisection finds its
+    root.  One dimension, no guessing.
+
+    Parameters
+    ----------
+    count : int
+        Pseudo-items of slope 1.
+    bound : float
+        Abilities are sought in [-bound, bound], in logits.
+    """
+
+    count: int = 5
+    bound: float = 30.0
+    name: str = "pseudo-items"
+
+    def prior(self, subjects: int, dimensions: int) -> Estimate:
+        """Ability 0 with the information of the pseudo-items."""
+        return MAP(sd=math.sqrt(4.0 / self.count)).prior(subjects, dimensions)
+
+    def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:  # noqa: ARG002
+        """Root of the score and inverse information there; bisection needs no start.
+
+        Raises
+        ------
+        ValueError
+            More than one dimension, or guessing.
+        """
+        if A.shape[-1] != 1 or c is not None:
+            raise ValueError("pseudo-items serve banks of one dimension without guessing: use map")
+        scores, A = _scored(scores, A)
+        low = np.full((len(scores), 1), -self.bound)
+        high = -low
+        for _ in range(60):
+            theta = (low + high) / 2
+            gradient, _ = self._derivatives(theta, scores, A, d)
+            low, high = np.where(gradient > 0, theta, low), np.where(gradient > 0, high, theta)
+        theta = (low + high) / 2
+        _, information = self._derivatives(theta, scores, A, d)
+        return Estimate(theta, 1.0 / information, np.abs(theta[:, 0]) < self.bound - 1e-3)
+
+    def _derivatives(self, theta: Array, scores: Array, A: Array, d: Array) -> tuple[Array, Array]:
+        gradient, fisher = _derivatives(theta, scores, A, d, None)
+        p = irt.probability(theta, np.ones((1, 1)), np.zeros(1))
+        return gradient + self.count * (0.5 - p), fisher + (self.count * p * (1.0 - p))[:, :, None]
+
+
+#: Standard deviation of the wide prior of general ability, in logits: a checkpoint stronger than all before is not
+#: pulled back to them.
+WIDE = 4.0
+
+#: Estimators by the name used in settings.
+ESTIMATORS: dict[str, Callable[[], Estimator]] = {
+    "map": MAP,
+    "map-wide": partial(MAP, general_sd=WIDE, name="map-wide"),
+    "eap": EAP,
+    "mle": MLE,
+    "pseudo-items": PseudoItems,
+}

@@ -1,0 +1,1 @@
+"""Items, their graders, banks of items, and responses to them."""

@@ -1,0 +1,323 @@
+"""Banks of items: texts that are read when needed, parameters as arrays."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.inference.conformal import Conformal
+from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.items.item import Item
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.irt.multimodal import FormatScale
+
+__all__ = ["ItemBank", "Steepest", "scale_id"]
+
+Array = NDArray[np.float64]
+
+
+class _Some(Sequence[Any]):
+    """Some places of a sequence that is read lazily."""
+
+    def __init__(self, whole: Sequence[Any], places: Sequence[int]) -> None:
+        self._whole, self._places = whole, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._whole[n] for n in self._places[index]]
+        return self._whole[self._places[index]]
+
+
+def _frozen(values: ArrayLike) -> Array:
+    array = np.array(values, dtype=np.float64, copy=True)
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steepest:
+    """The items of a bank by falling slope, so that a selector need not look at flat ones.
+
+    Parameters
+    ----------
+    order, place : array of int, shape (n,)
+        Positions in the bank, and where each item of the bank stands here.
+    discrimination : array, shape (n, D)
+    intercept, squared_slope : array, shape (n,)
+    asymptote : array, shape (n,), optional
+    ceiling : array, shape (n,)
+        What an item can tell at most, ``|A|^2 / 4`` rounded up, in rising order.
+    """
+
+    order: NDArray[np.int64]
+    place: NDArray[np.int64]
+    discrimination: Array
+    intercept: Array
+    squared_slope: Array
+    asymptote: Array | None
+    ceiling: Array
+
+    @classmethod
+    def of(cls, bank: ItemBank) -> Steepest:
+        """Sort a bank."""
+        order = np.argsort(-bank.squared_slope, kind="stable")
+        squared = bank.squared_slope[order]
+        c = None if bank.asymptote is None else bank.asymptote[order]
+        ceiling = squared[::-1] * (0.25 * (1.0 + 1e-9))
+        return cls(order, np.argsort(order), bank.discrimination[order], bank.intercept[order], squared, c, ceiling)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemBank:
+    """`n` items on one scale of `D` dimensions, as a struct of read-only arrays.
+
+    The probability of a right answer at ability ``theta`` (shape ``(D,)``, in
+    logits, standard normal in the calibration population) is the three-parameter
+    logistic in intercept form ::
+
+        p_i(theta) = c_i + (1 - c_i) * expit(A_i . theta + d_i)
+
+    so that in one dimension a = A and b = -d / a.
+
+    Parameters
+    ----------
+    name : str
+        The bank's short name, without suffix.
+    ids : sequence of str, length n
+        Unique item ids.
+    items : sequence of Item, length n
+        May read lazily; ``items[i].id == ids[i]``.
+    discrimination : array_like, shape (n, D)
+        A; negative where better subjects answer worse.
+    intercept : array_like, shape (n,)
+    guess : array_like, shape (n,), optional
+        Lower asymptote c in [0, 1); zeros when omitted.
+    calibrated : bool
+        False for a bank without parameters: uniform draws only, no ability.
+    model : str
+        ``1pl``, ``2pl``, ``3pl``, ``mirt`` or ``none``.
+    scale : str
+        Id of the fit that made the parameters; abilities on two scales do not compare.
+    content_hash : str
+        Hash over the items' texts, as the reader computed it.
+    categories : sequence of str, length n, optional
+        The broadest category of each item.
+    subjects : tuple of str
+        Names of the subjects whose responses calibrated the bank.
+    accuracies : tuple of float
+        Accuracy of each of them over the whole bank, in [0, 1], predicted where
+        a subject has no score; empty where it is not known, as of a bank that
+        was written from parameters.
+    report : mapping
+        The calibration report; ``trusted`` is False for a bank written by force.
+    conformal : mapping of str to Conformal
+        Replayed errors by the policy's key, see `Policy.key`.
+    in_formats : FormatScale, optional
+        Parameters of the items with and without their image or text, see
+        `items.modalities.asked_in_formats`.
+
+    Raises
+    ------
+    BankError
+        Duplicate ids, a parameter that is not finite, a guess floor outside
+        [0, 1), an accuracy outside [0, 1], or unequal lengths.
+    """
+
+    name: str
+    ids: Sequence[str]
+    items: Sequence[Item]
+    discrimination: Array
+    intercept: Array
+    guess: Array = field(default_factory=lambda: np.empty(0))
+    calibrated: bool = True
+    model: str = "2pl"
+    scale: str = ""
+    content_hash: str = ""
+    categories: Sequence[str] = ()
+    subjects: tuple[str, ...] = ()
+    accuracies: tuple[float, ...] = ()
+    report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    conformal: Mapping[str, Conformal] = field(default_factory=lambda: MappingProxyType({}))
+    in_formats: FormatScale | None = None
+    #: The guess floors, or None where no item has one, which spares two passes over the bank.
+    asymptote: Array | None = field(init=False, default=None)
+    #: ``|A|^2``, shape (n,): what Fisher information needs of the slopes at every step.
+    squared_slope: Array = field(init=False, default_factory=lambda: np.empty(0))
+    _steepest: Steepest | None = field(init=False, default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.ids)
+        if n == 0:
+            raise BankError(f"bank {self.name!r} has no items: a bank needs at least one")
+        slopes = np.asarray(self.discrimination, dtype=np.float64)
+        arrays = {
+            "discrimination": _frozen(slopes[:, None] if slopes.ndim == 1 else slopes),
+            "intercept": _frozen(self.intercept),
+            "guess": _frozen(self.guess if len(self.guess) else np.zeros(n)),
+        }
+        for name, array in arrays.items():
+            if len(array) != n:
+                raise BankError(
+                    f"bank {self.name!r}: {len(array)} values of {name} for {n} items; one an item is needed"
+                )
+            bad = ~np.isfinite(array).reshape(n, -1).all(axis=1)
+            if name == "guess":
+                bad |= (array < 0) | (array >= 1)
+            if bad.any():
+                first = int(bad.argmax())
+                expected = {
+                    "discrimination": "finite",
+                    "intercept": "finite",
+                    "guess": "in [0, 1)",
+                }[name]
+                raise BankError(
+                    f"bank {self.name!r}: item {self.ids[first]!r} has {name} {array[first].tolist()!r}, expected "
+                    f"{expected}; {int(bad.sum())} of {n} items are so. Calibrate the bank again or drop the item"
+                )
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "squared_slope", _frozen((self.discrimination**2).sum(axis=1)))
+        object.__setattr__(self, "asymptote", self.guess if self.guess.any() else None)
+        ordered = np.sort(np.asarray(self.ids), kind="stable")  # the fastest where ids were given in order
+        same = np.flatnonzero(ordered[1:] == ordered[:-1])
+        if len(same):
+            twice = ordered[same[0]]
+            twice = twice.decode() if isinstance(twice, bytes) else str(twice)
+            raise BankError(f"bank {self.name!r}: the item id {twice!r} stands twice; ids must be unique")
+        self._check_accuracies()
+
+    def _check_accuracies(self) -> None:
+        if self.accuracies and len(self.accuracies) != len(self.subjects):
+            raise BankError(
+                f"bank {self.name!r}: {len(self.accuracies)} accuracies for {len(self.subjects)} subjects; one a "
+                "subject, or none at all, is needed. Calibrate the bank again"
+            )
+        for subject, accuracy in zip(self.subjects, self.accuracies, strict=False):
+            if not 0.0 <= accuracy <= 1.0:  # so is NaN
+                raise BankError(
+                    f"bank {self.name!r}: the subject {subject!r} has accuracy {accuracy!r:.80}, expected a number in "
+                    "[0, 1]. Calibrate the bank again"
+                )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def probability(self, theta: Array, out: Array | None = None) -> Array:
+        """Probability of a right answer to every item at abilities (S, D), shape (S, n), see `irt.probability`."""
+        return irt.probability(theta, self.discrimination, self.intercept, self.asymptote, out)
+
+    @property
+    def dimensions(self) -> int:
+        """Number D of ability dimensions."""
+        return int(self.discrimination.shape[1])
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What its dimensions are, where they are parts of ability; see `items.modalities.asked_in_formats`."""
+        return tuple(self.report.get("parts", ()))
+
+    @property
+    def steepest(self) -> Steepest:
+        """Its items by falling slope, sorted when first looked at."""
+        if self._steepest is None:
+            object.__setattr__(self, "_steepest", Steepest.of(self))
+        assert self._steepest is not None
+        return self._steepest
+
+    @property
+    def difficulty(self) -> Array:
+        """Difficulty b = -d / a, shape (n,), in logits; -d / |A| for D > 1, NaN where nothing discriminates."""
+        return self.difficulty_of(slice(None))
+
+    def difficulty_of(self, items: Any) -> Array:
+        """Difficulty of some items, as an index or a slice says; see `difficulty`."""
+        norm = self.discrimination[items, 0] if self.dimensions == 1 else np.sqrt(self.squared_slope[items])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            b: Array = np.where(norm != 0, -self.intercept[items] / norm, np.nan)
+        return b
+
+    def index(self, item_id: str) -> int:
+        """Position of an item id.
+
+        Raises
+        ------
+        BankError
+            No item has that id.
+        """
+        try:
+            return list(self.ids).index(item_id)
+        except ValueError:
+            raise BankError(f"bank {self.name!r} has no item {item_id!r}") from None
+
+    def only(self, category: str) -> ItemBank:
+        """The items of one of the broadest categories, on the same scale, as a bank of its own.
+
+        Raises
+        ------
+        ConfigError
+            There is no such category.
+        """
+        places = [n for n, own in enumerate(self.categories) if own == category]
+        if not places:
+            known = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
+            raise ConfigError(f"bank {self.name!r} has no category {category!r}; it has {known}")
+        part = self.some(places, category)
+        return replace(part, report=MappingProxyType({**self.report, "category": category}))
+
+    def some(self, places: Sequence[int], what: str, items: Sequence[Item] | None = None) -> ItemBank:
+        """Some of the items, on the same scale, as a bank of its own.
+
+        Parameters
+        ----------
+        places : sequence of int
+            Positions in this bank.
+        what : str
+            Tells this part from others, in the content hash.
+        items : sequence of Item, optional
+            Others that take their places, as hard as they.
+        """
+        own = [self.ids[n] for n in places]
+        return replace(
+            self,
+            ids=own if items is None else [item.id for item in items],
+            items=_Some(self.items, places) if items is None else items,
+            discrimination=self.discrimination[places],
+            intercept=self.intercept[places],
+            guess=self.guess[places],
+            categories=[self.categories[n] for n in places] if len(self.categories) else (),
+            content_hash=hashlib.sha256(f"{self.content_hash} {what}".encode()).hexdigest()[:16],
+            accuracies=(),
+            conformal=MappingProxyType({}),
+            in_formats=None if self.in_formats is None else self.in_formats.some(places),
+        )
+
+    def comparable(self, other: ItemBank) -> bool:
+        """Whether another bank has the same items in the same places, or twins of them."""
+        of = self.report.get("twins", {}).get("of")
+        same = of is not None and of == other.report.get("twins", {}).get("of")
+        return same or self.content_hash == other.content_hash
+
+    @classmethod
+    def uncalibrated(cls, name: str, items: Sequence[Item], **more: Any) -> ItemBank:
+        """A bank of items without parameters: every item is taken to be alike."""
+        n = len(items)
+        ids = more.pop("ids", None) or [item.id for item in items]
+        return cls(name, ids, items, np.zeros((n, 1)), np.zeros(n), calibrated=False, model="none", scale="", **more)
+
+
+def scale_id(discrimination: ArrayLike, intercept: ArrayLike, guess: ArrayLike) -> str:
+    """Id of a fit: the first 16 hex digits of SHA-256 over its parameters."""
+    digest = hashlib.sha256()
+    for array in (discrimination, intercept, guess):
+        digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,164 @@
+"""Responses of many subjects to many items: what banks are calibrated from and backtests replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pytest_adaptive_eval.errors import ResponsesError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.irt.multimodal import Modalities
+
+__all__ = ["FormatResponses", "Responses"]
+
+Array = NDArray[np.float64]
+
+
+def _twice(names: Sequence[str]) -> str | None:
+    """The first name that stands a second time."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Responses:
+    """Scores of S subjects on n items.
+
+    Parameters
+    ----------
+    subjects : sequence of str, length S
+        Unique names of the models or checkpoints.
+    items : sequence of str, length n
+        Unique item ids.
+    scores : array_like, shape (S, n)
+        In [0, 1]; NaN where a subject has no score on an item.
+    families : sequence of str, length S, optional
+        Training run or model family of each subject; subjects of one family
+        are never split between fitting and testing.  Each is its own when omitted.
+    source : str
+        The file or folder, for messages.
+
+    Raises
+    ------
+    ResponsesError
+        Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].
+    """
+
+    subjects: tuple[str, ...]
+    items: tuple[str, ...]
+    scores: Array
+    families: tuple[str, ...] = ()
+    source: str = "responses"
+
+    def __post_init__(self) -> None:
+        for name in ("subjects", "items", "families"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "families", self.families or self.subjects)
+        scores = np.array(self.scores, dtype=np.float64)
+        shape = (len(self.subjects), len(self.items))
+        if scores.shape != shape or len(self.families) != len(self.subjects):
+            raise ResponsesError(
+                f"{self.source}: {shape[0]} subjects, {shape[1]} items and {len(self.families)} families for scores of "
+                f"shape {scores.shape}"
+            )
+        if not scores.size:
+            raise ResponsesError(f"{self.source}: no responses; expected at least one subject and one item")
+        for what, names in (("subject", self.subjects), ("item", self.items)):
+            if (twice := _twice(names)) is not None:
+                raise ResponsesError(f"{self.source}: the {what} {twice!r} stands twice; give each a name of its own")
+        with np.errstate(invalid="ignore"):
+            bad = np.argwhere((scores < 0) | (scores > 1))
+        if len(bad):
+            s, i = bad[0]
+            raise ResponsesError(
+                f"{self.source}: subject {self.subjects[s]!r} has {scores[s, i]:g} on item {self.items[i]!r}, expected "
+                f"a score in [0, 1] or nothing; {len(bad)} values are so"
+            )
+        scores.setflags(write=False)
+        object.__setattr__(self, "scores", scores)
+
+    @property
+    def observed(self) -> float:
+        """Share of the matrix that has a score."""
+        return float((~np.isnan(self.scores)).mean())
+
+    def of(self, subjects: ArrayLike) -> Responses:
+        """The responses of some subjects, by position, in that order."""
+        rows = np.asarray(subjects, dtype=np.int64)
+        return Responses(
+            tuple(self.subjects[s] for s in rows),
+            self.items,
+            self.scores[rows],
+            tuple(self.families[s] for s in rows),
+            self.source,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FormatResponses:
+    """Scores of S subjects on n items, each asked in up to F formats.
+
+    Parameters
+    ----------
+    subjects : sequence of str, length S
+        Unique names of the models or checkpoints.
+    items : sequence of str, length n
+        Unique item ids.
+    modalities : Modalities
+        With the F formats.
+    scores : array_like, shape (S, n, F)
+        In [0, 1]; NaN where a subject has no score on an item in a format.
+    families : sequence of str, length S, optional
+        As in `Responses`.
+    source : str
+        The file or folder, for messages.
+
+    Raises
+    ------
+    ResponsesError
+        Nothing in it, unequal lengths, a duplicate name, or a value outside [0, 1].
+    """
+
+    subjects: tuple[str, ...]
+    items: tuple[str, ...]
+    modalities: Modalities
+    scores: Array
+    families: tuple[str, ...] = ()
+    source: str = "responses"
+
+    def __post_init__(self) -> None:
+        formats = self.modalities.formats
+        scores = np.array(self.scores, dtype=np.float64)
+        if scores.shape != (len(self.subjects), len(self.items), len(formats)):
+            raise ResponsesError(
+                f"{self.source}: {len(self.subjects)} subjects, {len(self.items)} items and {len(formats)} formats for "
+                f"scores of shape {scores.shape}"
+            )
+        pairs = tuple(f"{item} in {name}" for item in self.items for name in formats)
+        whole = Responses(self.subjects, pairs, scores.reshape(len(scores), -1), self.families, self.source)
+        scores.setflags(write=False)  # and checked like those in one format
+        for name in ("subjects", "items"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "families", whole.families)
+        object.__setattr__(self, "scores", scores)
+
+    def at(self, items: ArrayLike) -> FormatResponses:
+        """The responses to some items, by position or by truth values, in that order."""
+        places = np.arange(len(self.items))[np.asarray(items)]
+        some = tuple(self.items[i] for i in places)
+        return FormatResponses(self.subjects, some, self.modalities, self.scores[:, places], self.families, self.source)
+
+    @property
+    def whole(self) -> Responses:
+        """The responses to the items in their fullest format."""
+        full = self.modalities.fullest
+        return Responses(self.subjects, self.items, self.scores[:, :, full], self.families, self.source)

@@ -1,0 +1,1 @@
+"""Tests level by level: policies, results and schedules."""

@@ -1,0 +1,445 @@
+"""Accuracy by level: the area under it, where it falls, and what two subjects differ by.
+
+A ladder asks so many questions of each level of a generated task, from the
+easiest on.  Its area is the sum over the levels of the accuracy: how many
+levels a subject masters.  What is estimated is that sum up to a level cap, at
+the accuracies that endlessly many questions would show, and not the sum up to
+the level at which a ladder of few questions happened to stop: at a true
+accuracy of one in ten, ten wrong answers in a row happen in a third of all
+ladders, and two runs of one checkpoint would have different truths.  Levels that
+were not asked count nothing in the estimate and in the lower bound; in the upper
+bound they count as the accuracy of the last level asked may be, since a harder
+level is not answered better.  With ``untested="zero"`` they count nothing at all, as where a ladder is
+meant to end at a given rate.
+
+The bounds join the levels' variances.  A level with few answers tells little of
+its own variance, so that levels whose accuracies cannot be told apart are
+pooled.  Errors at easy levels and successes at hard ones are rare, and what was
+not seen may still be there: the score interval of a tilted sum allows for that.
+With theta the sum, V its variance and V' = k3 / k2 the rate at which the
+variance grows with the sum when all its parts are tilted alike (k2 = V, k3 the
+third cumulant), the bounds solve (x - theta)^2 = z^2 (V + V' (x - theta)); for
+one level without a success this is the rule of z^2 / n.  Easy and hard levels
+err in opposite directions and are joined by the squares of their half widths
+(Zou and Donner 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.inference.interval import Interval
+
+__all__ = [
+    "Ladder",
+    "Levels",
+    "Settled",
+    "area_bounds",
+    "crossing",
+    "difference",
+    "last_above",
+    "last_settled",
+    "pooled",
+    "reach",
+    "smoothed",
+]
+
+Array = NDArray[np.float64]
+Untested = Literal["bounded", "zero"]
+
+#: Answers, half of them right, that a pool of levels is taken to have besides its own: no variance is quite zero.
+PRIOR = 1.0
+#: Answers of the mean level that each level is taken to have besides its own, where two subjects are compared.
+BORROWED = 2.0
+#: Shares of the largest stake that the bets on one level's accuracy hold.
+STAKES = (0.1, 0.25, 0.5, 0.9)
+
+
+class Levels(NamedTuple):
+    """What the answers say of each level.
+
+    Parameters
+    ----------
+    counts : array, shape (L,)
+        Answers.
+    means : array, shape (L,)
+        Accuracies.
+    dispersion : float
+        Variance of the scores over that of right and wrong ones: 1 where no score is a fraction, less otherwise.
+    """
+
+    counts: Array
+    means: Array
+    dispersion: float
+
+    @classmethod
+    def of(cls, scores: Sequence[Array]) -> Levels:
+        """From the scores of each level, none of them missing.
+
+        Raises
+        ------
+        EstimationError
+            A level has no score, or a score is missing.
+        """
+        for n, level in enumerate(scores, 1):
+            if not len(level) or np.isnan(level).any():
+                raise EstimationError(
+                    f"level {n} of the ladder has no score" if not len(level) else "a score is missing"
+                )
+        counts = np.array([len(level) for level in scores], dtype=float)
+        sums = np.array([level.sum() for level in scores])
+        squares = np.array([(level * level).sum() for level in scores])
+        return cls(counts, sums / counts, _dispersion(counts, sums, squares))
+
+
+def _dispersion(counts: Array, sums: Array, squares: Array) -> float:
+    """Variance within levels over that of right and wrong answers, at most 1; a little data says little against 1."""
+    binary = float((sums - sums * sums / counts).sum()) + PRIOR / 4
+    return min(float((squares - sums * sums / counts).sum() + PRIOR / 4) / binary, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ladder:
+    """Scores of one subject by level.
+
+    Parameters
+    ----------
+    scores : sequence of arrays
+        Of each level asked, from the first on; NaN where an answer has no score.
+    cap : int
+        The hardest level that counts.
+    first : int
+        The easiest level.
+
+    Raises
+    ------
+    EstimationError
+        There is no level, or there are more than the cap allows.
+    """
+
+    scores: tuple[Array, ...]
+    cap: int
+    first: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", tuple(np.array(level, dtype=float) for level in self.scores))
+        if not 1 <= len(self.scores) <= self.cap - self.first + 1:
+            raise EstimationError(
+                f"a ladder from level {self.first} to {self.cap} cannot have scores on {len(self.scores)} levels"
+            )
+
+    @property
+    def accuracies(self) -> Array:
+        """Mean score of each level asked; NaN where none has one."""
+        return np.array(
+            [level[~np.isnan(level)].mean() if (~np.isnan(level)).any() else np.nan for level in self.scores]
+        )
+
+    @property
+    def area(self) -> float:
+        """Sum of the accuracies over the levels."""
+        return float(np.nansum(self.accuracies))
+
+    @property
+    def last_level(self) -> int:
+        """The last level with an accuracy above 0; the one before the first where there is none."""
+        above = np.flatnonzero(np.nan_to_num(self.accuracies) > 0)
+        return self.first - 1 + (int(above[-1]) + 1 if len(above) else 0)
+
+    @property
+    def untested(self) -> int:
+        """Levels up to the cap that were not asked."""
+        return self.cap - self.first + 1 - len(self.scores)
+
+    def __str__(self) -> str:
+        """Area and last level: ``1.7/2``."""
+        return f"{self.area:.3f}".rstrip("0").rstrip(".") + f"/{self.last_level}"
+
+    def filled(self, value: float) -> Ladder:
+        """With missing scores taken as `value`."""
+        return replace(self, scores=tuple(np.nan_to_num(level, nan=value) for level in self.scores))
+
+    def above(self, confidence: float = 0.95) -> float:
+        """Most that the levels which were not asked can add to the area, taking it that accuracy never rises.
+
+        A ladder may end by bad luck at each of its levels, so that the chance of
+        error is shared among them.
+        """
+        if not self.untested:
+            return 0.0
+        last = Levels.of(self.filled(1.0).scores[-1:])
+        return self.untested * area_bounds(last, 1.0 - (1.0 - confidence) / len(self.scores))[1]
+
+    def interval(self, confidence: float = 0.95, untested: Untested = "bounded") -> Interval:
+        """The area with its bounds; missing scores are wrong in one bound and right in the other.
+
+        Parameters
+        ----------
+        confidence : float
+            Of each one-sided bound.
+        untested : {"bounded", "zero"}
+            What levels that were not asked count in the upper bound.
+
+        Raises
+        ------
+        EstimationError
+            A level has no answer at all.
+        """
+        low, _ = area_bounds(Levels.of(self.filled(0.0).scores), confidence)
+        _, high = area_bounds(Levels.of(self.filled(1.0).scores), confidence)
+        high += self.above(confidence) if untested == "bounded" else 0.0
+        return Interval(min(max(self.area, low), high), low, high, confidence, "by levels")
+
+
+def pooled(means: Array, counts: Array) -> list[tuple[slice, float]]:
+    """Levels that cannot be told apart, and the answers' mean over them: falling from pool to pool.
+
+    The weighted least-squares fit that never rises, by pooling adjacent violators.
+    """
+    pools: list[list[float]] = []  # sum of scores, answers, levels
+    for mean, count in zip(means.tolist(), counts.tolist(), strict=True):
+        pools.append([mean * count, count, 1])
+        while len(pools) > 1 and pools[-2][0] * pools[-1][1] <= pools[-1][0] * pools[-2][1]:
+            last = pools.pop()
+            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
+    out, start = [], 0
+    for total, count, levels in pools:
+        out.append((slice(start, start + int(levels)), total / count))
+        start += int(levels)
+    return out
+
+
+def smoothed(levels: Levels, predicted: Array | None = None) -> Array:
+    """Accuracies for the variances: those of pools, steadied.
+
+    By `PRIOR` answers a pool, half of them right, or by as many a level that are as `predicted`.
+    """
+    out = np.empty(len(levels.means))
+    for where, mean in pooled(levels.means, levels.counts):
+        answers = float(levels.counts[where].sum())
+        size = where.stop - where.start
+        if predicted is None:
+            out[where] = (mean * answers + PRIOR / 2) / (answers + PRIOR)
+        else:
+            out[where] = (mean * answers + PRIOR * size * predicted[where]) / (answers + PRIOR * size)
+    return out
+
+
+def reach(variance: Array, third: Array, z: float, side: float) -> Array:
+    """How far a tilted sum may lie on the side to which its variance grows (1) or shrinks (-1)."""
+    slope = np.divide(third, variance, out=np.zeros_like(variance), where=variance > 0)
+    half: Array = (side * z * z * slope + np.sqrt((z * z * slope) ** 2 + 4.0 * z * z * variance)) / 2.0
+    return half
+
+
+def area_bounds(levels: Levels, confidence: float, predicted: Array | None = None) -> tuple[float, float]:
+    """Bounds of the sum of the levels' accuracies.
+
+    Parameters
+    ----------
+    levels : Levels
+    confidence : float
+        Of each one-sided bound.
+    predicted : array, shape (L,), optional
+        Accuracies by a curve, which count as one answer a level; without them each pool of levels steadies itself.
+    """
+    z = NormalDist().inv_cdf(confidence)
+    p, means = smoothed(levels, predicted), levels.means
+    if predicted is not None:
+        means = (levels.counts * means + PRIOR * predicted) / (levels.counts + PRIOR)
+    variance = levels.dispersion * p * (1.0 - p) / levels.counts
+    third = variance * abs(1.0 - 2.0 * p) / levels.counts
+    widths = [0.0, 0.0]
+    for group, grows in ((p > 0.5, -1), (p <= 0.5, 1)):  # the variance of easy levels grows as their accuracy falls
+        sums = variance[group].sum(keepdims=True), third[group].sum(keepdims=True)
+        widths[0] += float(reach(*sums, z, -grows)[0] ** 2)
+        widths[1] += float(reach(*sums, z, grows)[0] ** 2)
+    low, high = float(means.sum()) - widths[0] ** 0.5, float(means.sum()) + widths[1] ** 0.5
+    return max(low, 0.0), min(high, float(len(p)))
+
+
+def difference(
+    candidate: Ladder, baseline: Ladder, confidence: float = 0.95, untested: Untested = "bounded"
+) -> Interval:
+    """The candidate's area less the baseline's, where both were asked the same questions.
+
+    Gains and losses on the same question are rare where the two hardly differ,
+    and each is bounded like an area.  A level that only one of them was asked
+    counts by itself; one that neither was asked, as in `Ladder.interval`.
+
+    Parameters
+    ----------
+    candidate, baseline : Ladder
+        Of the same levels and questions: the k-th scores of a level belong together.
+    confidence : float
+        Of each one-sided bound.
+    untested : {"bounded", "zero"}
+
+    Raises
+    ------
+    EstimationError
+        The two ladders do not have the same levels, or a level not the same number of questions.
+    """
+    shared = min(len(candidate.scores), len(baseline.scores))
+    if (candidate.cap, candidate.first) != (baseline.cap, baseline.first):
+        raise EstimationError("the two ladders do not have the same levels")
+    for a, b in zip(candidate.scores, baseline.scores, strict=False):
+        if len(a) != len(b):
+            raise EstimationError(f"{len(a)} and {len(b)} questions of one level cannot be paired")
+    pairs = list(zip(candidate.scores[:shared], baseline.scores[:shared], strict=True))
+    low = _paired(pairs, 0.0, 1.0, confidence)[0]
+    high = _paired(pairs, 1.0, 0.0, confidence)[1]
+    own = _above(candidate, shared, confidence, untested)
+    others = _above(baseline, shared, confidence, untested)
+    estimate = candidate.area - baseline.area
+    low, high = low + own[0] - others[1], high + own[1] - others[0]
+    return Interval(min(max(estimate, low), high), low, high, confidence, "by levels, paired")
+
+
+def _above(ladder: Ladder, shared: int, confidence: float, untested: Untested) -> tuple[float, float]:
+    """Bounds of the area above the shared levels."""
+    if len(ladder.scores) > shared:
+        rest = replace(ladder, scores=ladder.scores[shared:], first=ladder.first + shared)
+        interval = rest.interval(confidence, untested)
+        return interval.low, interval.high
+    return 0.0, ladder.above(confidence) if untested == "bounded" else 0.0
+
+
+def _paired(
+    pairs: Sequence[tuple[Array, Array]], missing: float, missing_baseline: float, confidence: float
+) -> tuple[float, float]:
+    """Bounds of the sum of mean differences, with missing scores as given."""
+    changes = [np.nan_to_num(a, nan=missing) - np.nan_to_num(b, nan=missing_baseline) for a, b in pairs]
+    z = NormalDist().inv_cdf(confidence)
+    counts = np.array([len(change) for change in changes], dtype=float)
+    rates, variances, lows, highs = [], [], [], []
+    for sign in (1.0, -1.0):
+        scores = [np.maximum(sign * change, 0.0) for change in changes]
+        sums = np.array([score.sum() for score in scores])
+        squares = np.array([(score * score).sum() for score in scores])
+        mean = (sums.sum() + PRIOR / 2) / (counts.sum() + PRIOR)
+        p = (sums + BORROWED * mean) / (counts + BORROWED)
+        variance = _dispersion(counts, sums, squares) * p * (1.0 - p) / counts
+        total = variance.sum(keepdims=True)
+        third = (variance * (1.0 - 2.0 * p) / counts).sum(keepdims=True)
+        rates.append(p)
+        variances.append(float(total[0]))
+        lows.append(float(reach(total, third, z, -1)[0]))
+        highs.append(float(reach(total, third, z, 1)[0]))
+    # A question cannot be gained and lost at once: the two vary against each other.
+    against = float((rates[0] * rates[1] / counts).sum()) / float(np.sqrt(variances[0] * variances[1]))
+    estimate = float(sum(change.mean() for change in changes))
+
+    def half(a: float, b: float) -> float:
+        return float(np.sqrt(a * a + b * b + 2.0 * min(against, 1.0) * a * b))
+
+    return estimate - half(lows[0], highs[1]), estimate + half(highs[0], lows[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Whether a level's accuracy lies above a rate, settled by bets that may be looked at after every answer.
+
+    Parameters
+    ----------
+    rate : float
+        In [0, 1).
+    confidence : float
+        1 less the chance of ever settling it wrongly, to each side.
+    """
+
+    rate: float
+    confidence: float = 0.95
+
+    def side(self, scores: Sequence[float]) -> int:
+        """1 where the accuracy is above the rate, -1 where it is below, 0 where it is open.
+
+        The factor ``1 + s (score - rate)`` has mean 1 at most while the accuracy
+        is at most the rate, so that wealth of 1 / alpha is reached with a chance
+        of alpha (Ville 1939); several stakes share it.  Of a rate of 0 one
+        score above 0 settles it, and nothing settles the contrary.
+        """
+        y = np.asarray(scores, dtype=float)
+        y = y[~np.isnan(y)]
+        if not len(y):
+            return 0
+        if self.rate == 0.0:
+            return int((y > 0).any())
+        needed = -np.log1p(-self.confidence) + np.log(len(STAKES))
+        reached = []
+        for sign, largest in ((1.0, 1.0 / self.rate), (-1.0, 1.0 / (1.0 - self.rate))):
+            stakes = largest * np.array(STAKES)[:, None]
+            wealth = np.log1p(stakes * sign * (y - self.rate)).cumsum(axis=1)
+            over = np.flatnonzero(np.logaddexp.reduce(wealth, axis=0) >= needed)
+            reached.append(int(over[0]) if len(over) else len(y))
+        if reached[0] == reached[1]:
+            return 0
+        return 1 if reached[0] < reached[1] else -1
+
+
+def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Interval:
+    """The last level whose accuracy is above a rate, taking it that accuracy never rises.
+
+    Levels are certified one after the other, upwards from the easiest and
+    downwards from the hardest, until one cannot be: each bound is wrong with a
+    chance of 1 - `confidence`, however many levels there are.
+    """
+    below = ladder.first - 1
+    low_side, high_side = Levels.of(ladder.filled(0.0).scores), Levels.of(ladder.filled(1.0).scores)
+    low = below
+    for n in range(len(ladder.scores)):
+        if area_bounds(_one(low_side, n), confidence)[0] <= rate and not (rate == 0.0 and low_side.means[n] > 0):
+            break
+        low += 1
+    high = ladder.cap
+    for n in reversed(range(len(ladder.scores))):
+        if area_bounds(_one(high_side, n), confidence)[1] > rate:
+            break
+        high = below + n
+    above = np.flatnonzero(np.nan_to_num(ladder.accuracies) > rate)
+    estimate = below + (int(above[-1]) + 1 if len(above) else 0)
+    return Interval(float(min(max(estimate, low), high)), float(low), float(high), confidence, "by levels")
+
+
+def last_settled(ladder: Ladder, rate: float = 0.0, confidence: float = 0.95) -> Interval:
+    """As `last_above`, where levels were left as soon as bets told on which side of the rate they lie."""
+    below = ladder.first - 1
+    sides = [Settled(rate, confidence).side(level.tolist()) for level in ladder.scores]
+    low = next((n for n, side in enumerate(sides) if side <= 0), len(sides))
+    high = next((n for n, side in enumerate(sides) if side < 0), ladder.cap - below)
+    estimate = next((n for n, above in enumerate(ladder.accuracies > rate) if not above), len(sides))
+    high = max(high, low)
+    estimate = min(max(estimate, low), high)
+    return Interval(float(below + estimate), float(below + low), float(below + high), confidence, "by levels, settled")
+
+
+def _one(levels: Levels, n: int) -> Levels:
+    return Levels(levels.counts[n : n + 1], levels.means[n : n + 1], levels.dispersion)
+
+
+def crossing(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Interval:
+    """The level at which accuracy crosses a rate, between levels by straight lines, taking it that it never rises.
+
+    The bounds are the last level certified to be above the rate and the first
+    certified to be below; a crossing before the first level asked or after the
+    last is given as that level.
+    """
+    outer = last_above(ladder, rate, confidence)
+    levels = Levels.of(ladder.filled(0.0).scores)
+    means = np.empty(len(levels.means))
+    for where, mean in pooled(levels.means, levels.counts):
+        means[where] = mean
+    x = np.arange(len(means)) + ladder.first
+    low = max(outer.low, float(x[0]))
+    high = min(outer.high + 1.0, float(x[-1])) if outer.high < ladder.cap else float(x[-1])
+    estimate = (
+        float(np.interp(-rate, -means, x)) if means[-1] <= rate < means[0] else float(x[0 if means[0] <= rate else -1])
+    )
+    return Interval(min(max(estimate, low), high), low, max(low, high), confidence, "by levels")

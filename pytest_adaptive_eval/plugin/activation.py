@@ -1,0 +1,151 @@
+"""Read the settings of a run and register the plugin."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.config import Settings
+from pytest_adaptive_eval.errors import ConfigError, UsageError
+from pytest_adaptive_eval.plugin import fixtures
+from pytest_adaptive_eval.plugin.account import Account
+from pytest_adaptive_eval.plugin.collection import Collection
+from pytest_adaptive_eval.plugin.fixtures import STATE
+from pytest_adaptive_eval.plugin.names import MISSING_BASELINE
+from pytest_adaptive_eval.plugin.notices import show_log_warnings
+from pytest_adaptive_eval.plugin.outputs import check_outputs
+from pytest_adaptive_eval.plugin.progress import Progress
+from pytest_adaptive_eval.plugin.question import Question
+from pytest_adaptive_eval.plugin.refusals import check_other_plugins
+from pytest_adaptive_eval.plugin.run import AdaptiveEval
+from pytest_adaptive_eval.text import guard
+
+__all__ = ["activate"]
+
+
+def _settings_of(config: pytest.Config) -> Settings:
+    """Flags before ini settings."""
+
+    def given(name: str) -> str | None:
+        flag: str | None = config.getoption(f"adaptive_eval_{name}")
+        if flag == "":
+            option = f"--adaptive-eval-{name.replace('_', '-')}"
+            raise ConfigError(f"{option} is empty: give it a value (is a variable of the shell unset?) or leave it out")
+        return flag
+
+    def text(name: str) -> str | None:
+        flag = given(name)
+        setting: str | None = config.getini(f"adaptive_eval_{name}")
+        return setting if flag is None else flag
+
+    seed = text("seed")
+    try:
+        number = None if seed is None else int(seed)
+    except ValueError:
+        raise ConfigError(f"adaptive_eval_seed is {seed!r}, expected a whole number") from None
+    if number is not None and number < 0:
+        raise ConfigError(f"the seed is {number}, expected a whole number of at least 0")
+
+    def path(name: str) -> Path | None:
+        value = given(name)
+        return None if value is None else config.invocation_params.dir / value
+
+    baseline, missing = text("baseline"), text("missing_baseline") or MISSING_BASELINE[0]
+    if missing not in MISSING_BASELINE:
+        raise ConfigError(f"adaptive_eval_missing_baseline is {missing!r}, expected {', '.join(MISSING_BASELINE)}")
+    if missing == "record" and not (baseline or "").endswith(".json"):
+        raise ConfigError(
+            "a missing baseline is to be recorded, and there is no place for it: name a file with "
+            "--adaptive-eval-baseline=FILE.json"
+        )
+    if (html := path("html")) is not None:
+        from pytest_adaptive_eval.reports.page import need_jinja2
+
+        need_jinja2()
+    return Settings(
+        root=config.rootpath,
+        folder=path("dir") or config.rootpath / (text("dir") or ".adaptive-eval"),
+        model=text("model"),
+        baseline=baseline,
+        missing_baseline=missing,
+        html=html,
+        unsafe_code=config.getoption("adaptive_eval_unsafe_code") is not None,
+        budget=text("budget"),
+        seed=number,
+        fresh=bool(config.getoption("adaptive_eval_fresh")),
+        record=path("record"),
+        junit=path("junit"),
+        graders=tuple(config.getini("adaptive_eval_graders")),
+        model_options=_options(config.getini("adaptive_eval_model_options")),
+        required_gates=tuple(config.getini("adaptive_eval_required_gates")),
+    )
+
+
+def _options(lines: list[str]) -> dict[str, Any]:
+    """Options of a model, written as in TOML."""
+    if not lines:
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads("\n".join(lines))
+    except ValueError as error:  # of TOML, or of a number with thousands of digits
+        names = ", ".join(line.partition("=")[0].strip() for line in lines)  # a value may be a secret
+        raise ConfigError(
+            f'adaptive_eval_model_options sets {names}, expected lines such as key_env = "API_KEY" ({error})'
+        ) from None
+
+
+def activate(config: pytest.Config) -> None:
+    """Register the plugin for this run."""
+    if not __debug__:
+        raise pytest.UsageError(
+            "Python was started with -O or PYTHONOPTIMIZE and drops assertions, by which answers are judged right or "
+            "wrong: run without"
+        )
+    check_other_plugins(config)
+    try:
+        state = AdaptiveEval(config, settings := _settings_of(config))
+        check_outputs(config, settings)
+    except UsageError as error:
+        raise pytest.UsageError(guard(str(error))) from None
+    gc.freeze()  # all that is imported by now stays: looking through it for garbage would only take time
+    config.add_cleanup(gc.unfreeze)
+    config.stash[STATE] = state
+    show_log_warnings(config)
+    register = config.pluginmanager.register
+    register(state, "adaptive-eval-run")
+    register(_OwnProtocol(state), "adaptive-eval-protocol")
+    register(Collection(state), "adaptive-eval-collection")
+    register(fixtures, "adaptive-eval-fixtures")
+    if not state.worker:
+        register(progress := Progress(config, state.exchange), "adaptive-eval-progress")
+        register(Account(state, progress), "adaptive-eval-account")
+    if config.pluginmanager.hasplugin("xdist"):
+        from pytest_adaptive_eval.plugin.xdist import Distribution
+
+        if config.getoption("dist", "no") == "each" and not config.option.collectonly:
+            raise pytest.UsageError(
+                "--dist each runs every interview on every worker and asks each question several times: use --dist load"
+            )
+        register(Distribution(state), "adaptive-eval-xdist")
+
+
+class _OwnProtocol:
+    """Runs questions, interviews, studies and gates by pytest's own protocol.
+
+    Plugins for flaky tests implement the hook of the protocol to run a failed test again.
+    """
+
+    def __init__(self, state: AdaptiveEval) -> None:
+        self._state = state
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
+        """Run one of our items before any other plugin does."""
+        if not self._state.owns(item) or (isinstance(item, Question) and item.interview is None):
+            return None
+        return self._state.config.pluginmanager.getplugin("runner").pytest_runtest_protocol(item, nextitem)

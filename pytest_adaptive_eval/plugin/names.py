@@ -1,0 +1,39 @@
+"""Names that several modules of the plugin share, and how a run with a mistake is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+__all__ = ["ATTACHED", "MARKER", "MISSING_BASELINE", "REFUSAL", "TOML_NAME", "TOML_SUFFIX", "is_eval_file", "refuse"]
+
+#: Names of the files that need no Python.
+TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
+MARKER = "adaptive_eval"
+#: What may happen where there is no baseline yet.
+MISSING_BASELINE = ("warn", "record", "fail")
+#: Where a worker of xdist leaves a usage error for its controller.
+REFUSAL = "adaptive_eval_refusal"
+#: Attribute of a report that carries records to the controller.
+ATTACHED = "adaptive_eval"
+
+
+def is_eval_file(path: Path) -> bool:
+    """Whether a file holds evaluations in TOML."""
+    return path.name == TOML_NAME or path.name.endswith(TOML_SUFFIX)
+
+
+def refuse(config: pytest.Config, items: list[pytest.Item], message: str) -> None:
+    """End the run for a mistake of the user that collection brought to light: exit code 4.
+
+    A worker of xdist cannot end the run: it hands the message to its controller and runs nothing.
+    """
+    from pytest_adaptive_eval.text import guard
+
+    message = guard(message)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[REFUSAL] = message.encode("utf-8", "replace").decode()
+        items.clear()
+    else:
+        raise pytest.UsageError(message)

@@ -1,0 +1,1 @@
+"""Records of runs: the journal, the history, baselines, and comparisons over runs."""

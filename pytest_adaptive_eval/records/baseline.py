@@ -1,0 +1,271 @@
+"""What a candidate is compared with, read from a run's record or a file of recorded answers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError, Unscored
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.records.derived import copied_from
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.runs import read_run
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.records.history import History
+
+__all__ = ["STALE", "BaselineFile", "baseline_of", "read_again", "read_baseline"]
+
+#: Days after which a verdict says how old its baseline is.
+STALE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineFile:
+    """A baseline with what a candidate must share with it; empty where the file does not tell.
+
+    Parameters
+    ----------
+    baseline : Baseline
+    where : str
+        The file, and the interview in it, for messages.
+    decoding, prompt : str
+        Hashes of the decoding settings, and of the test that made the prompts.
+    started : str
+        When it was recorded, ISO 8601; empty where that is not known.
+    source : mapping
+        What it was read from, for the candidate's record: path, subject, run and a hash of what was answered; empty for
+        another interview of the candidate's run.
+    """
+
+    baseline: Baseline
+    where: str
+    decoding: str = ""
+    prompt: str = ""
+    started: str = ""
+    source: Mapping[str, str] = field(default_factory=dict)
+
+    def age(self, now: datetime) -> str:
+        """A note where the baseline is so old that a reader should know; else empty."""
+        try:
+            days = (now - datetime.fromisoformat(self.started)).days
+        except (ValueError, TypeError):  # not recorded, or without a time zone
+            return ""
+        if days < STALE:
+            return ""
+        return f"the baseline {self.baseline.name} was recorded {days} days ago: record it again if main has moved on"
+
+    def check(self, *, decoding: str, prompt: str) -> None:
+        """Refuse a candidate that is asked in another way.
+
+        Raises
+        ------
+        BaselineError
+            Says which part changed.
+        """
+        changed = [
+            (what, theirs, ours)
+            for what, theirs, ours in (
+                ("the decoding settings", self.decoding, decoding),
+                ("the test that makes the prompts", self.prompt, prompt),
+            )
+            if theirs and ours and theirs != ours
+        ]
+        if changed:
+            what, theirs, ours = changed[0]
+            raise BaselineError(
+                f"{self.where}: {what} changed since the baseline was recorded (hash {theirs} then, {ours} now), so "
+                "that a difference would not be the checkpoint's: record the baseline again"
+            )
+
+
+def read_baseline(
+    spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = ""
+) -> BaselineFile:
+    """The baseline of one evaluation.
+
+    Parameters
+    ----------
+    spec : str
+        A run's record (``.json``); a history (a run folder, a folder or zip of
+        records), which stands for its newest run that passed; or recorded
+        answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with
+        ``#NAME`` for one subject.
+    folders : sequence of Path
+        What a relative path may be relative to, in order.
+    bank : ItemBank
+    evaluation : str
+        Name of the candidate's evaluation: that of its interview in a record.
+    run : str
+        Id of the history's run, where it is not the newest that passed.
+
+    Raises
+    ------
+    BaselineMissing
+        There is no such file, or no interview of the evaluation in it.
+    BaselineError
+        It cannot be read, or is of another bank.
+    """
+    spec = spec.removeprefix("replay:")
+    path, _, subject = spec.partition("#")
+    found = find_input(path, folders)
+    if found is None:
+        tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
+        raise BaselineMissing(
+            f"there is no baseline at {tried}: name another evaluation of the run, a run's record, or a file of "
+            "recorded answers"
+        )
+    try:
+        if found.is_dir() or found.suffix == ".zip":
+            from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
+
+            history = History(found)
+            record = history.find(run) if run else _newest(history, bank, evaluation)
+            file = _from_record(found, record, bank, evaluation)
+        elif found.suffix == ".json":
+            file = _from_record(found, read_run(found), bank, evaluation)
+        else:
+            file = _from_answers(found, subject or None, bank)
+    except BaselineError:
+        raise
+    except AdaptiveEvalError as error:
+        raise BaselineError(str(error)) from error
+    given = path if found == folders[0] / path else str(found)
+    return replace(file, source={"path": given, "subject": subject, **file.source})
+
+
+def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
+    """The baseline that a record says it was compared with.
+
+    Parameters
+    ----------
+    source : mapping
+        See `BaselineFile`.
+    folders, bank, evaluation
+        See `read_baseline`.
+
+    Raises
+    ------
+    BaselineError
+        It is gone, has changed, or is of another bank.
+    """
+    path = str(source.get("path"))
+    spec = f"{path}#{source['subject']}" if source.get("subject") else path
+    try:
+        file = read_baseline(spec, folders, bank, evaluation, run=str(source.get("run", "")))
+    except BaselineMissing as error:
+        raise BaselineError(
+            f"the run was compared with {path}, which is not at hand: name a baseline with --baseline FILE"
+        ) from error
+    if file.source["hash"] != source.get("hash"):
+        raise BaselineError(
+            f"the run was compared with {path}, whose answers have changed since: name a baseline with --baseline FILE"
+        )
+    return file
+
+
+def _newest(history: History, bank: ItemBank, evaluation: str) -> RunRecord:
+    """The newest run that passed and interviewed on the bank, or a copy of one; or else on another version of it."""
+    found = [
+        (interview.bank.get("content_hash") == bank.content_hash, not copied_from(record), place, record.run)
+        for place, record in enumerate(history.runs)
+        for interview in record.interviews
+        if record.exit_status == 0 and interview.name == evaluation and not interview.error
+    ]
+    if not found:
+        raise BaselineMissing(
+            f"{history.source}: of its {len(history.runs)} runs none has passed with the evaluation {evaluation!r}"
+        )
+    return history.whole(max(found)[-1])
+
+
+def _from_record(path: Path, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile:
+    candidates = [i for i in record.interviews if i.administrations and i.bank.get("name") == bank.name]
+    candidates = [i for i in candidates if i.name == evaluation] or candidates
+    if not candidates:
+        raise BaselineMissing(f"{path}: the run has no evaluation {evaluation!r}, and none on a bank {bank.name!r}")
+    if len(candidates) > 1:
+        names = ", ".join(f"{i.name} on {i.bank.get('name')}" for i in record.interviews) or "none"
+        raise BaselineError(
+            f"{path}: {len(candidates)} of its interviews ({names}) could be the baseline of {evaluation!r} on the "
+            f"bank {bank.name!r}: expected one"
+        )
+    interview = candidates[0]
+    file = baseline_of(interview, bank, f"{path}: interview {interview.name!r}", record.started)
+    answered = hashlib.sha256(json.dumps(interview.to_json(), sort_keys=True).encode()).hexdigest()
+    return replace(file, source={"run": record.run, "hash": answered[:16]})
+
+
+def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
+    """The baseline that a recorded interview is.
+
+    Parameters
+    ----------
+    interview : InterviewRecord
+    bank : ItemBank
+        That the candidate is asked.
+    where, started : str
+        See `BaselineFile`.
+
+    Raises
+    ------
+    BaselineError
+        The interview is void, or on another bank.
+    """
+    if interview.error:
+        raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
+    was, now = (about.get("category") or "the whole bank" for about in (interview.bank, bank.report))
+    if was != now:
+        raise BaselineError(
+            f"{where} asked {was!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a "
+            "file of answers to the whole bank"
+        )
+    if interview.bank.get("content_hash") != bank.content_hash:
+        raise BaselineError(
+            f"{where}: the bank {bank.name!r} changed since the baseline was recorded (content hash "
+            f"{interview.bank.get('content_hash')} then, {bank.content_hash} now): record the baseline again"
+        )
+    name = str(interview.subject.get("name") or interview.name)
+    decoding, prompt = str(interview.subject.get("decoding_hash", "")), str(interview.extra.get("prompt", ""))
+    return BaselineFile(_of_draws(name, interview, bank, where), where, decoding, prompt, started)
+
+
+def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:
+    place = {str(item): n for n, item in enumerate(bank.ids)}
+    asked = interview.administrations
+    if unknown := next((a.item for a in asked if a.item not in place), None):
+        raise BaselineError(f"{where}: the bank {bank.name!r} has no item {unknown!r}")
+    log = interview.draws(place)
+    scores = np.full(len(bank), np.nan)
+    scores[log.items] = log.scores
+    return Baseline(name, scores, log, climbed=interview.policy.get("stop") == "level")
+
+
+def _from_answers(path: Path, subject: str | None, bank: ItemBank) -> BaselineFile:
+    from pytest_adaptive_eval.subjects.replay import ReplaySubject
+
+    try:
+        replay = ReplaySubject.load(path, subject)
+    except ConfigError as error:
+        raise BaselineError(str(error)) from error
+    scores = np.full(len(bank), np.nan)
+    for n, (item, completion) in enumerate(zip(bank.items, replay.answer(list(bank.items)), strict=True)):
+        if completion.status is Status.OK:
+            try:
+                scores[n] = item.grade(completion.text) if completion.score is None else completion.score
+            except Unscored as error:
+                raise BaselineError(f"{path}: an answer of the baseline cannot be graded: {error.detail}") from None
+    if np.isnan(scores).all():
+        raise BaselineError(f"{path}: it has no answer to any item of the bank {bank.name!r}; check that the ids agree")
+    source = {"hash": replay.identity.checkpoint[:16]}
+    return BaselineFile(Baseline(replay.identity.name, scores), str(path), source=source)

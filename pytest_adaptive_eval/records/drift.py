@@ -1,0 +1,392 @@
+"""Drift of an ability or an accuracy over the runs of a history.
+
+Each series is watched by a cumulative sum for drops (CUSUM; Page 1954).  A run
+is compared with the mean of the runs before it, so that no level need be known
+beforehand (Hawkins 1987), in units of its own standard error::
+
+    z_n = (x_n - m_{n-1}) / sqrt(phi (v_n + 1 / W_{n-1})),    S_n = max(0, S_{n-1} - z_n - k)
+
+with the weights W of the runs before, ``k = 1``, and an alarm where S exceeds a
+limit; runs while S is above zero wait to count for the mean until it is back.
+The limit follows from the wanted number of runs between false alarms by the
+integral equation of the average run length, see `limit`; series that are
+measured in the same run share that number.
+
+What a standard error leaves out (checkpoints that differ without being better
+or worse, a bank that misfits) shows as a variance of the residuals above 1.
+That factor, phi, is estimated from the series and, with less weight, from the
+evaluation's other series; never below 1, from runs that a drop under way does
+not reach; and z is taken as Student's t with as many degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.text import counted, number
+
+__all__ = ["BASELINE", "Alarm", "Point", "Series", "limit", "monitor"]
+
+Array = NDArray[np.float64]
+#: Runs of a series before it can raise an alarm.
+BASELINE = 10
+#: Half the shift, in standard errors, that is found soonest.  Shifts below 1 cannot be told from an error of the mean
+#: of `BASELINE` runs; with 1, a shift of 3 is found in 3 runs.
+_REFERENCE = 1.0
+#: The newest runs tell nothing of phi: a drop takes up to so many to be found, and would hide itself.
+_LAG = 6
+#: Degrees of freedom of phi that the evaluation's other series may add, where this one varies no more than they do.
+_OTHERS = 40
+#: A level of few runs is not well known: the run length is as if it were longer by 1 + this / degrees of freedom.
+_CAUTION = 20
+#: Share of the limit that one run can add to the sum: one odd run alone is no drift.
+_ONE_RUN = 0.9
+#: Run lengths asked for; a normal sum cannot alarm much more often.
+_SHORTEST = 10
+#: Largest value and error, and the inverse of the smallest error, that are told apart.
+_HUGE = 1e50
+#: Nodes of the integral equation; with 48, run lengths up to 1e8 hold to 6 digits.
+_NODES = 48
+#: Halvings of the limit's range, to 12 digits.
+_BISECTIONS = 44
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run of a series.
+
+    Parameters
+    ----------
+    run, started : str
+        Id, and start in ISO 8601, UTC.
+    subject, checkpoint : str
+    value, standard_error : float
+        In the series' metric.
+    """
+
+    run: str
+    started: str
+    subject: str
+    checkpoint: str
+    value: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One evaluation, or one category of it, on one bank and scale, in the order of time; an area may change its seed.
+
+    Parameters
+    ----------
+    evaluation, bank, bank_hash, scale : str
+    metric : {"ability", "accuracy", "auc"}
+    category : str
+        Empty for the whole bank.
+    points : tuple of Point
+    """
+
+    evaluation: str
+    bank: str
+    bank_hash: str
+    scale: str
+    metric: str
+    category: str
+    points: tuple[Point, ...]
+
+    @property
+    def learning(self) -> str:
+        """How far the level is learned, such as ``6 of 10 runs: cannot alarm yet``; empty once a run can alarm."""
+        runs = len(self.points)
+        return f"{runs} of {BASELINE} runs: cannot alarm yet" if runs <= BASELINE else ""
+
+    @property
+    def quantity(self) -> str:
+        """What is followed, such as ``accuracy of text in maths``."""
+        return f"{self.metric} of {self.evaluation}" + (f" in {self.category}" if self.category else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """A change of a series that chance seldom makes.
+
+    Parameters
+    ----------
+    series : Series
+    at : int
+        Index of the point that raised it.
+    since : int
+        Index of the first point after the change, as far as can be told.
+    before, after : float
+        Level of the series before and since.
+    sentence : str
+        That can be read alone.
+    """
+
+    series: Series
+    at: int
+    since: int
+    before: float
+    after: float
+    sentence: str
+
+
+def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> list[Alarm]:
+    """Alarms of several series, in the order of time.
+
+    Only drops alarm.  After an alarm the sum starts from zero and the runs
+    since the drop stay out of the level, so that a drop that lasts alarms
+    again; who accepts the new level cuts the series.  A rise that has lasted
+    `BASELINE` runs is the new level.  An alarm rests on its run and earlier
+    ones only: later runs never take it back.
+
+    Parameters
+    ----------
+    series : sequence of Series
+        Each in the order of time.  The first `BASELINE` runs of each set its
+        level and never alarm.
+    average_run_length : float
+        Runs between false alarms, over all series together.
+
+    Returns
+    -------
+    list of Alarm
+
+    Raises
+    ------
+    ValueError
+        A value or standard error is not finite, a standard error is not above
+        0, a series is not in the order of time, or the run length is below 10.
+    """
+    if not _SHORTEST <= average_run_length < math.inf:
+        raise ValueError(
+            f"average_run_length is {average_run_length}, expected a finite number of at least {_SHORTEST}"
+        )
+    watches = [_Watch(one) for one in series]
+    families: dict[tuple[str, str, str], list[_Watch]] = {}
+    for watch in watches:
+        families.setdefault(watch.family, []).append(watch)
+    order = sorted(
+        ((point.started, point.run, n) for n, one in enumerate(series) for point in one.points),
+        key=lambda event: event[:2],
+    )
+    alarms: list[Alarm] = []
+    shared = 1
+    for _, events in groupby(order, key=lambda event: event[:2]):
+        measured = [watches[n] for _, _, n in events]
+        shared = max(shared, len(measured))
+        length = average_run_length * shared
+        for watch in measured:
+            watch.settle()
+        known = {key: _Spread.of(families[key]) for key in {watch.family for watch in measured}}
+        for watch in measured:
+            fell = watch.step(known[watch.family], limit(length))
+            if fell:
+                alarms.append(watch.alarm(average_run_length))
+    return alarms
+
+
+class _Spread(NamedTuple):
+    """Squared residuals, which phi is estimated from."""
+
+    squares: float
+    degrees: int
+
+    @classmethod
+    def of(cls, family: Sequence[_Watch]) -> _Spread:
+        """Of all series of an evaluation."""
+        return cls(sum(watch.spread.squares for watch in family), sum(watch.spread.degrees for watch in family))
+
+
+class _Watch:
+    """What is known of one series, run by run."""
+
+    def __init__(self, series: Series) -> None:
+        self.series = series
+        self.family = (series.evaluation, series.bank_hash, series.scale)
+        previous = ""
+        for point in series.points:
+            if not (math.isfinite(point.value) and 0.0 < point.standard_error < math.inf):
+                raise ValueError(
+                    f"run {point.run} has the value {point.value} and the standard error {point.standard_error}, "
+                    "expected finite numbers and an error above 0: leave such runs out"
+                )
+            if point.started < previous:
+                raise ValueError(f"run {point.run} started at {point.started}, before the one that precedes it")
+            previous = point.started
+        self.now = -1
+        #: Whether a run counts for the level, its weight there, and its squared residual where that counts for phi.
+        self.inside: list[bool] = []
+        self.weights: list[float] = []
+        self.squares: list[float | None] = []
+        # whatever a record holds, squares stay within what a float can hold
+        self.values = [min(max(point.value, -_HUGE), _HUGE) for point in series.points]
+        self.squared = [min(max(point.standard_error, 1 / _HUGE), _HUGE) ** 2 for point in series.points]
+        # few answers make a noisy standard error, small by luck when all were right: each counts as the series' own
+        # root mean square at least
+        self.errors = sum(self.squared[:BASELINE])
+        self.weight = self.total = 0.0
+        self.joined = self.settled = 0
+        self.spread = _Spread(0.0, 0)
+        self.fall = self.rise = 0.0
+        self.fall_start = self.rise_start = 0
+        #: Run of the last alarm, and the first run after its drop.
+        self.alarmed = self.since = -1
+
+    def settle(self) -> None:
+        """Count the residuals that a drop under way no longer reaches, once the series has a level."""
+        runs = self.now + 1
+        if runs >= BASELINE:
+            until = max(BASELINE, runs - _LAG)
+            new = [square for square in self.squares[self.settled : until] if square is not None]
+            self.spread = _Spread(self.spread.squares + sum(new), self.spread.degrees + len(new))
+            self.settled = max(until, self.settled)
+
+    def step(self, family: _Spread, limit: float) -> bool:
+        """Take the next run; returns whether it raises an alarm."""
+        self.now += 1
+        if self.now >= BASELINE:
+            self.errors += self.squared[self.now]
+        variance = max(self.squared[self.now], self.errors / max(self.now + 1, BASELINE))
+        residual = 0.0
+        if self.weight:
+            residual = (self.values[self.now] - self.total / self.weight) / math.sqrt(variance + 1.0 / self.weight)
+        most = _ONE_RUN * limit
+        odd = False
+        if self.now >= BASELINE:
+            z = self._score(residual, family)
+            odd = abs(z) > _REFERENCE + most
+            if self.fall == 0.0:
+                self.fall_start = self.now
+            if self.rise == 0.0:
+                self.rise_start = self.now
+            self.fall = max(0.0, self.fall + min(-z - _REFERENCE, most))
+            self.rise = max(0.0, self.rise + min(z - _REFERENCE, most))
+            limit += math.log1p(_CAUTION / self.spread.degrees) / (2.0 * _REFERENCE)
+        self.weights.append(1.0 / variance)
+        self.inside.append(not odd)
+        self.squares.append(None if odd or not self.weight else residual**2)
+        if self.fall > limit:
+            self.since = self._change()
+            self.alarmed = self.now
+            self._restart(self.since, rose=False)
+            return True
+        if self.rise > limit and self.now - self.rise_start + 1 >= BASELINE:
+            self._restart(self.rise_start, rose=True)
+        if self.fall == 0.0:
+            self._join()
+        return False
+
+    def _join(self) -> None:
+        """Let the runs so far count for the level; those of a drop under way wait until the sum is back at zero."""
+        for n in range(self.joined, self.now + 1):
+            if self.inside[n]:
+                self.weight += self.weights[n]
+                self.total += self.weights[n] * self.values[n]
+        self.joined = self.now + 1
+
+    def _score(self, residual: float, family: _Spread) -> float:
+        """The residual as a standard normal, by phi and its degrees of freedom."""
+        own = self.spread
+        squares, degrees = own.squares, float(own.degrees)
+        if (others := family.degrees - own.degrees) > 0:
+            theirs = max(1.0, (family.squares - own.squares) / others)
+            lent = min(others, _OTHERS) / max(1.0, own.squares / own.degrees / theirs) ** 2
+            squares += lent * theirs
+            degrees += lent
+        t = residual / math.sqrt(max(1.0, squares / degrees))
+        # Wallace (1959): from Student's t to the normal, to 2 digits from 9 degrees on
+        z = (8 * degrees + 1) / (8 * degrees + 3) * math.sqrt(degrees * math.log1p(t * t / degrees))
+        return math.copysign(z, t)
+
+    def _change(self) -> int:
+        """First run after the drop: the split since the sum left zero that tells the two levels apart most clearly."""
+        if self.fall_start == self.alarmed + 1:  # the drop of the last alarm goes on
+            return self.since
+        starts = range(self.fall_start, self.now + 1)
+
+        def contrast(start: int) -> float:
+            before, weight, _ = self._mean(range(start))
+            after, new, _ = self._mean(range(start, self.now + 1), every=True)
+            return (before - after) / math.sqrt(1.0 / weight + 1.0 / new)
+
+        return max(starts, key=contrast)
+
+    def _mean(self, runs: range, *, every: bool = False) -> tuple[float, float, int]:
+        """Weighted mean of the runs that count for the level, or of every one; their weight and number."""
+        some = [n for n in runs if every or self.inside[n]]
+        weight = sum(self.weights[n] for n in some)
+        return sum(self.weights[n] * self.values[n] for n in some) / weight, weight, len(some)
+
+    def _restart(self, changed: int, *, rose: bool) -> None:
+        """Start both sums anew, and the level: with the runs from `changed` on after a rise, else without them."""
+        for n in range(self.now + 1):
+            if n >= changed:
+                self.inside[n], self.squares[n] = rose, None
+            elif rose:
+                self.inside[n] = False
+        self.weight = self.total = 0.0
+        self.joined = 0
+        self._join()
+        settled = [square for square in self.squares[: self.settled] if square is not None]
+        self.spread = _Spread(sum(settled), len(settled))
+        self.fall = self.rise = 0.0
+
+    def alarm(self, average_run_length: float) -> Alarm:
+        """The alarm at the present run."""
+        one, first = self.series, self.series.points[self.since]
+        before, _, runs = self._mean(range(self.since))
+        after, _, new = self._mean(range(self.since, self.now + 1), every=True)
+        digits = 3 if one.metric == "accuracy" else 2
+        sentence = (
+            f"{one.quantity} fell from {number(before, digits)} ({counted(runs, 'run')}) to {number(after, digits)} "
+            f"({counted(new, 'run')}, since {first.started[:10]}"
+            + (f" with {first.subject}" if first.subject else "")
+            + f"): without a change, one such alarm is expected in {_grouped(average_run_length)} runs"
+        )
+        return Alarm(one, self.now, self.since, before, after, sentence)
+
+
+def _grouped(value: float) -> str:
+    return f"{value:,.0f}".replace(",", " ")
+
+
+@cache
+def limit(average_run_length: float) -> float:
+    """The sum above which an alarm is raised.
+
+    With F and f the standard normal distribution and density, the expected
+    number of runs to an alarm from a sum of s satisfies ::
+
+        L(s) = 1 + L(0) F(k - s) + integral over y in (0, h) of L(y) f(y + k - s)
+
+    which Gauss-Legendre nodes turn into linear equations; h is found by
+    bisection, such that L(0) is as wanted.
+
+    Parameters
+    ----------
+    average_run_length : float
+        Of one series, in runs.
+    """
+    rule = np.polynomial.legendre.leggauss(_NODES)
+    low, high = 0.0, 2.0 + math.log(average_run_length)  # the length grows by about exp(2 k h)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _run_length(middle, *rule) < average_run_length else (low, middle)
+    return high
+
+
+def _run_length(limit: float, nodes: Array, weights: Array) -> float:
+    y, weights = limit * (nodes + 1.0) / 2.0, limit * weights / 2.0
+    start = np.concatenate(([0.0], y))
+    reset = [0.5 * math.erfc((s - _REFERENCE) / math.sqrt(2.0)) for s in start]
+    density = np.exp(-((y + _REFERENCE - start[:, None]) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
+    transition = np.column_stack((reset, weights * density))
+    return float(np.linalg.solve(np.eye(len(start)) - transition, np.ones(len(start)))[0])

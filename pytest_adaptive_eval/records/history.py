@@ -1,0 +1,452 @@
+"""The history: the records of many runs, read from wherever they are kept, with an index that can be thrown away."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.errors import ConfigError, JournalError
+from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.records.derived import copied_from
+from pytest_adaptive_eval.records.drift import Point, Series
+from pytest_adaptive_eval.records.files import make_private
+from pytest_adaptive_eval.records.repetitions import area, area_error, population
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.runs import parse_run, read_run
+
+__all__ = ["LATEST", "History", "place_of"]
+
+#: The word for the newest run that asked something.
+LATEST = "latest"
+#: Layout of the index, and what its records were checked for; another number in a file means that it is built anew.
+_INDEX = 2
+#: A file larger than this is no record of a run, and a packed one may not unpack to more.
+_LARGEST = 512 * 2**20
+#: Files looked at in a folder that is no run folder.
+_FILES = 20_000
+#: What the index holds for a file that is no record, so that it is not read again.
+_NO_RECORD = ""
+#: Folders that never hold records.
+_OTHER = {"journal", "index", "node_modules", "__pycache__"}
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file, or a member of an archive, that may hold a record."""
+
+    path: Path
+    member: str
+    size: int
+    changed: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.path}!{self.member}" if self.member else str(self.path)
+
+    def read(self) -> RunRecord | None:
+        """The record; None when the file is something else."""
+        if self.size > _LARGEST:
+            return None
+        if self.member:
+            try:
+                with open_regular(self.path) as file, zipfile.ZipFile(file) as archive:
+                    data = archive.read(self.member)
+            except Exception as error:  # each decompressor raises errors of its own
+                raise JournalError(f"{self.key} cannot be unpacked ({error}): copy the archive anew") from error
+        else:
+            data = read_regular(self.path)
+        if b'"run"' not in data or b'"interviews"' not in data:
+            return None
+        return parse_run(data, self.key)
+
+
+def _known(index: sqlite3.Connection) -> dict[Any, tuple[Any, ...]]:
+    """Return size, time of change and summary by file; nothing where the index is damaged."""
+    try:
+        return {row[0]: row[1:] for row in index.execute("SELECT file, size, changed, summary FROM run")}
+    except (sqlite3.Error, UnicodeDecodeError):
+        return {}
+
+
+def _recalled(summary: Any) -> RunRecord | None:
+    """Return the record of a summary; None where there is none, or the index that holds it is damaged."""
+    if not isinstance(summary, str) or summary == _NO_RECORD:
+        return None
+    try:
+        return parse_run(summary.encode("utf-8", "replace"), "the index of the history")
+    except JournalError:
+        return None
+
+
+def _unreadable(name: str, error: OSError) -> str:
+    return f"{name} cannot be read: {error.strerror or error}: restore or remove it"
+
+
+class History:
+    """Runs in the order of time.
+
+    Parameters
+    ----------
+    source : Path
+        A run folder (``.adaptive-eval``, or one that is committed), any folder
+        with records such as a downloaded artifact, a zip archive of one, or the
+        record of one run.
+
+    Attributes
+    ----------
+    runs : list of RunRecord
+        Without their administrations, oldest first; `whole` reads those.
+    unread : list of str
+        Files that look like records and cannot be read, each with the reason.
+
+    Raises
+    ------
+    JournalError
+        There is no such file or folder, or it is no archive.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+        self.unread: list[str] = []
+        self._files: dict[str, _File] = {}
+        self.runs: list[RunRecord] = []
+        files = list(self._find())
+        with closing(self._index()) as index:
+            known = _known(index)
+            for file in files:
+                size, changed, summary = known.get(file.key, (None, None, None))
+                if (size, changed) != (file.size, file.changed):
+                    summary = None
+                record = _recalled(summary)
+                if record is None and summary != _NO_RECORD:
+                    summary = self._summary(file)
+                    if summary is None:
+                        continue
+                    self._remember(index, file, summary)
+                    record = _recalled(summary)
+                if record is not None and record.run not in self._files:  # a copy of a record is the same run
+                    self._files[record.run] = file
+                    self.runs.append(record)
+            gone = set(known) - {file.key for file in files}
+            with suppress(sqlite3.Error):  # a full disk, or a damaged index: the next time reads the records again
+                index.executemany("DELETE FROM run WHERE file = ?", [(key,) for key in gone])
+                index.commit()
+        self.runs.sort(key=lambda record: (record.started, record.run))
+
+    def _find(self) -> Iterator[_File]:
+        source = self.source
+        if not source.exists():
+            raise JournalError(
+                f"there is no history at {source}: give a folder that --adaptive-eval-dir named, a folder or zip of "
+                "downloaded records, or one record"
+            )
+        if not source.is_dir():
+            members = self._members()
+            if members is not None:
+                changed = source.stat().st_mtime_ns
+                for member in members:
+                    if member.filename.endswith(".json"):
+                        yield _File(source, member.filename, member.file_size, changed)
+                return
+            if source.suffix != ".json":
+                raise JournalError(f"{source} is neither a record (.json) nor a zip archive of records")
+            paths: Iterator[Path] = iter([source])
+        elif (place := place_of(source)) != source:
+            paths = place.glob("*.json")
+        else:
+            paths = _below(source)
+        for path in sorted(path for path, _ in zip(paths, range(_FILES), strict=False)):
+            try:
+                about = path.stat()
+            except OSError as error:
+                if os.path.lexists(path):  # else it is gone meanwhile
+                    self.unread.append(_unreadable(str(path), error))
+                continue
+            yield _File(path, "", about.st_size, about.st_mtime_ns)
+
+    def _members(self) -> list[zipfile.ZipInfo] | None:
+        """Return what a zip archive holds; None where the source is another file."""
+        try:
+            with open_regular(self.source) as file:
+                if not zipfile.is_zipfile(file):
+                    return None
+                with zipfile.ZipFile(file) as archive:
+                    return archive.infolist()[:_FILES]
+        except OSError as error:
+            raise JournalError(_unreadable(str(self.source), error)) from error
+        except Exception as error:  # a damaged directory of an archive raises more than the module documents
+            raise JournalError(f"{self.source} is a damaged zip archive ({error}): copy it anew") from error
+
+    def _index(self) -> sqlite3.Connection:
+        """The index beside the runs where it can be written, else one in memory."""
+        if self.source.is_dir() and place_of(self.source) != self.source:
+            path = self.source / "index" / "history.sqlite"
+            for _ in range(2):
+                try:
+                    make_private(path.parent)
+                    return _opened(str(path))
+                except (sqlite3.Error, UnicodeDecodeError) as error:  # the second for names of the schema
+                    if isinstance(error, sqlite3.Error) and _busy(
+                        error
+                    ):  # another process has it, or the folder is read only
+                        break
+                    with suppress(OSError):  # damaged, or of another version: the records have it all
+                        path.unlink(missing_ok=True)
+                except OSError:
+                    break
+        return _opened(":memory:")
+
+    def _summary(self, file: _File) -> str | None:
+        """The record without what was asked, as JSON; empty for a file that is no record; None if it cannot be read."""
+        try:
+            record = file.read()
+        except JournalError as error:
+            self.unread.append(str(error))
+            return None
+        except OSError as error:
+            self.unread.append(_unreadable(file.key, error))
+            return None
+        if record is None:
+            if file.path.parent.name == "runs":  # where nothing else belongs, so that one is lost
+                self.unread.append(f"{file.key} is no whole record: restore or remove it")
+                return None
+            return _NO_RECORD
+        brief = [replace(interview, administrations=[]) for interview in record.interviews]
+        studies = [replace(study, account={}) for study in record.studies]
+        return json.dumps(replace(record, interviews=brief, studies=studies).to_json())
+
+    def _remember(self, index: sqlite3.Connection, file: _File, summary: str) -> None:
+        with suppress(sqlite3.Error):  # an index that cannot be written is no loss
+            index.execute(
+                "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", (file.key, file.size, file.changed, summary)
+            )
+
+    def add(self, record: RunRecord) -> None:
+        """Count a run that is kept elsewhere as one of these, unless it is here."""
+        if record.run not in self._files:
+            self.runs.append(record)
+            self.runs.sort(key=lambda record: (record.started, record.run))
+
+    def whole(self, run: str) -> RunRecord:
+        """A run with all that was asked.
+
+        Parameters
+        ----------
+        run : str
+            Its id.
+
+        Raises
+        ------
+        JournalError
+            The file is gone or damaged.
+        """
+        file = self._files[run]
+        record = read_run(file.path) if not file.member else file.read()
+        if record is None:
+            raise JournalError(f"{file.key} changed while it was read: try again")
+        return record
+
+    def find(self, name: str) -> RunRecord:
+        """One run with all that was asked.
+
+        Parameters
+        ----------
+        name : str
+            `LATEST`, or an id or the beginning of one.
+
+        Raises
+        ------
+        ConfigError
+            No run has that name, or several do.
+        """
+        if not self.runs:
+            raise ConfigError(f"{self.source} holds no record of a run{self._because()}")
+        if name == LATEST and self.unread:
+            raise ConfigError(f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id")
+        ids = [record.run for record in self.runs]
+        found = (
+            [self.newest.run]
+            if name == LATEST
+            else [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
+        )
+        if len(found) != 1:
+            few = ", ".join((found or ids)[-3:])
+            what = "several runs" if found else "no run"
+            raise ConfigError(f"{self.source} has {what} {name!r}: give an id or the path of a record, such as {few}")
+        return self.whole(found[0])
+
+    @property
+    def paths(self) -> set[Path]:
+        """The files that hold the runs."""
+        return {file.path for file in self._files.values()}
+
+    @property
+    def newest(self) -> RunRecord:
+        """The newest run that asked something; of copies alone the newest."""
+        return max(self.runs, key=lambda record: (not copied_from(record), record.started, record.run))
+
+    def _because(self) -> str:
+        return f": {self.unread[0]}" if self.unread else ""
+
+    def evaluations(
+        self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
+    ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
+        """Interviews and studies with their runs, oldest first, those of copies too.
+
+        Parameters
+        ----------
+        evaluation, subject, scale : str
+            Patterns such as ``step-*``; the subject of a study is its candidate.
+        bank : str
+            Pattern of the bank's name or of its content hash; a study has none.
+        """
+        for record in self.runs:
+            held: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
+            for one in held:
+                about: dict[str, Any] = one.bank if isinstance(one, InterviewRecord) else {}
+                who = one.subject.get("name", "") if isinstance(one, InterviewRecord) else one.candidate
+                if (
+                    fnmatchcase(one.name, evaluation)
+                    and fnmatchcase(str(who), subject)
+                    and any(fnmatchcase(str(about.get(key, "")), bank) for key in ("name", "content_hash"))
+                    and fnmatchcase(str(about.get("scale", "")), scale)
+                ):
+                    yield record, one
+
+    def interviews(self, **which: str) -> Iterator[tuple[RunRecord, InterviewRecord]]:
+        """Interviews with their runs, oldest first; a copy asked nothing, and its interviews are those of other runs.
+
+        Parameters
+        ----------
+        **which : str
+            As in `evaluations`.
+        """
+        for record, one in self.evaluations(**which):
+            if isinstance(one, InterviewRecord) and not copied_from(record):
+                yield record, one
+
+    def _beginning(self, since: str) -> datetime | None:
+        """When a run started, by the beginning of its id, or the time itself; None for an empty text."""
+        if not since:
+            return None
+        text = next((record.started for record in self.runs if record.run.startswith(since)), since)
+        try:
+            return _moment(text)
+        except ValueError:
+            few = ", ".join(record.run for record in self.runs[-3:]) or "none"
+            raise ConfigError(
+                f"since {since!r}: expected the beginning of a run's id, or a date or time such as 2031-05-06 or "
+                f"2031-05-06T07:09; {self.source} has the runs {few}"
+            ) from None
+
+    def series(self, *, since: str = "", until: str = "", **which: str) -> list[Series]:
+        """Each evaluation over the runs, and each of its categories, where bank and scale stay the same.
+
+        The areas of a task's climbs are one series whatever their seeds, under the
+        bank of the newest.
+
+        Parameters
+        ----------
+        since : str
+            The first run that counts, by the beginning of its id; or when it started at the earliest, such as
+            ``2031-05-06`` or ``2031-05-06 07:09+02:00``, in UTC where it names no zone.
+        until : str
+            Start of the last one.
+        **which : str
+            As in `interviews`.
+
+        Raises
+        ------
+        ConfigError
+            `since` is neither.
+        """
+        first = self._beginning(since)
+        found: dict[tuple[str, str, str, str, str, str], list[Point]] = {}
+        newest: dict[tuple[str, str, str, str, str, str], str] = {}
+        for record, interview in self.interviews(**which):
+            if interview.error or not interview.stop or (until and record.started > until):
+                continue
+            if first and _moment(record.started) < first:
+                continue
+            bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
+            for metric, category, value, error in _measured(interview):
+                if value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf:
+                    who, weights = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
+                    point = Point(record.run, record.started, who, weights, value, error)
+                    asked = population(interview) if metric == "auc" else content
+                    key = (interview.name, bank, asked, scale, metric, category)
+                    found.setdefault(key, []).append(point)
+                    newest[key] = content
+        return [
+            Series(key[0], key[1], newest[key], *key[3:], tuple(points))  # by the bank's hash
+            for key, points in found.items()
+        ]
+
+
+def _moment(text: str) -> datetime:
+    """The time in ISO 8601, in UTC where it names no zone."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _measured(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:
+    """Metric, category, value and standard error of what an interview measured."""
+    parts = interview.bank.get("parts")
+    if interval := area(interview):
+        yield "auc", "", interval.estimate, area_error(interview)
+    if interview.theta and interview.standard_error and len(interview.theta) == 1:
+        yield "ability", "", interview.theta[0], interview.standard_error[0]
+    elif parts and interview.theta and interview.standard_error:
+        for part, value, error in zip(parts, interview.theta, interview.standard_error, strict=False):
+            yield "ability", str(part), value, error
+    else:
+        yield "accuracy", "", (interview.accuracy or {}).get("estimate"), interview.accuracy_error
+    for found in interview.categories:
+        accuracy = found.get("accuracy") or {}
+        yield "accuracy", str(found.get("category", "")), accuracy.get("estimate"), found.get("standard_error")
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=1.0)
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in (0, _INDEX):
+            raise sqlite3.DatabaseError("another version")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS run (file TEXT PRIMARY KEY, size INTEGER, changed INTEGER, summary TEXT)"
+        )
+        connection.execute("SELECT file, size, changed, summary FROM run LIMIT 1")
+        connection.execute(f"PRAGMA user_version = {_INDEX}")
+        connection.commit()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _busy(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+def place_of(folder: Path) -> Path:
+    """Where the records of a history lie: in ``runs`` of a run folder, and in any other folder itself."""
+    runs = folder / "runs"
+    return runs if runs.is_dir() and (any(runs.glob("*.json")) or not any(_below(folder))) else folder
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """JSON files below a folder; links are not followed."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _OTHER and not name.startswith(".git"))
+        yield from (Path(here) / name for name in sorted(names) if name.endswith(".json"))

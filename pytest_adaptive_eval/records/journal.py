@@ -1,0 +1,304 @@
+"""The journal: every answer of one interview, in its file before the next question is asked.
+
+A line is ``crc32 json``: eight hexadecimal digits, a space, ASCII JSON, a line
+feed.  One record is written at a time, so a crash can damage nothing
+but the last line; that line is cut off when the journal is opened again.  Any
+other damage is refused, because answers already paid for would be lost silently.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+import time
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pytest_adaptive_eval.errors import JournalError
+from pytest_adaptive_eval.records.files import OPEN_FLAGS, lock, make_private, sync, sync_folder, unlock, write_all
+from pytest_adaptive_eval.records.run_record import SCHEMA_VERSION
+
+__all__ = ["Journal", "answer_key", "interview_key"]
+
+#: Seconds between two syncs to the disk at least: a sync takes milliseconds and the speed of what follows, which
+#: matters only where answers come faster than any model gives them.
+SYNC_EVERY = 0.05
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+#: Where a record begins: within one no brace follows a space, but in texts, and there quotes have backslashes.
+_START = re.compile(rb'[0-9a-f]{8} \{"key":')
+_FRESH = "or begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+_sorted = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True).encode
+
+
+def _digest(parts: list[Any]) -> str:
+    return hashlib.sha256(_sorted(parts).encode("ascii")).hexdigest()[:24]
+
+
+def answer_key(*, item_hash: str, format: str, sample: int, prompt_hash: str, checkpoint: str, decoding: str) -> str:
+    """Key of one answer: everything that it depends on.
+
+    Parameters
+    ----------
+    item_hash : str
+        `Item.content_hash`.
+    format : str
+        Modality combination in which the item is asked.
+    sample : int
+        Index of the answer when the item is asked repeatedly.
+    prompt_hash : str
+        Of what the subject reads in the end.
+    checkpoint, decoding : str
+        Hashes of the model and of its decoding settings with their seed.
+
+    Returns
+    -------
+    str
+        24 hexadecimal digits.
+    """
+    return _digest([item_hash, format, sample, prompt_hash, checkpoint, decoding])
+
+
+def interview_key(
+    *,
+    name: str,
+    bank: str,
+    scale: str,
+    policy: Mapping[str, Any],
+    seed: int,
+    checkpoint: str,
+    decoding: str,
+    schema: int = SCHEMA_VERSION,
+) -> str:
+    """Key of an interview: a run with the same key resumes it.
+
+    Parameters
+    ----------
+    name : str
+        Of the evaluation.
+    bank : str
+        The bank's content hash.
+    scale : str
+        The bank's scale, that is, its parameters.
+    policy : mapping
+        `Policy.to_json`.
+    seed : int
+    checkpoint, decoding : str
+        Hashes of the subject.
+    schema : int
+        Of the records.
+
+    Returns
+    -------
+    str
+        24 hexadecimal digits.
+    """
+    return _digest([name, bank, scale, dict(policy), seed, checkpoint, decoding, schema])
+
+
+class Journal:
+    """The answers of one interview, kept on disk; a context manager.
+
+    Parameters
+    ----------
+    path : Path
+        Made when missing, with its folders.
+    fresh : bool
+        Forget what is there.  Needed for a subject whose checkpoint is not
+        known, since its earlier answers may be another model's.
+
+    Attributes
+    ----------
+    path : Path
+    repaired : int
+        Bytes of a half-written last record that opening cut off.
+
+    Raises
+    ------
+    JournalError
+        Another process writes this journal, a record is damaged, or the file
+        cannot be opened, locked or repaired.
+
+    Examples
+    --------
+    >>> with Journal(path) as journal:                            # doctest: +SKIP
+    ...     if (answer := journal.get(key)) is None:
+    ...         journal.append(key, answer := ask())
+    """
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        self.path = path
+        self.repaired = 0
+        self._records: dict[str, str] = {}
+        self._end = 0
+        self._synced = -SYNC_EVERY
+        self._broken = ""
+        self._fd = -1
+        try:
+            make_private(path.parent)
+            self._fd = os.open(path, OPEN_FLAGS, 0o666)
+            if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+                raise JournalError(f"{path} is not a regular file: remove it")
+            if not lock(self._fd):
+                raise JournalError(
+                    f"{path}: another process is writing this journal, which one interview of one run may do: wait for "
+                    "that run to end, end it, or choose another folder with --adaptive-eval-dir"
+                )
+            if fresh:
+                os.ftruncate(self._fd, 0)
+            self._load()
+            sync_folder(path.parent)
+        except OSError as error:
+            self._release()
+            raise JournalError(
+                f"{path}: cannot open the journal: {error.strerror or error}. Mend the file or its folder, or choose "
+                "another folder with --adaptive-eval-dir"
+            ) from error
+        except BaseException:
+            self._release()
+            raise
+
+    def _load(self) -> None:
+        """Read every record; cut off a torn last one."""
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        with os.fdopen(os.dup(self._fd), "rb") as file:
+            for number, line in enumerate(file, 1):
+                if (record := _parse(line)) is None:
+                    rest = line + file.read()
+                    if _START.search(rest, 1):
+                        raise self._damaged(number)
+                    self.repaired = len(rest)
+                    break
+                self._records[record[0]] = record[1]
+                self._end += len(line)
+        if self.repaired:
+            os.ftruncate(self._fd, self._end)
+            sync(self._fd)
+
+    def _damaged(self, line: int) -> JournalError:
+        return JournalError(
+            f"{self.path}, line {line}: the record is damaged and others follow it, so this is not the trace of a "
+            f"crash: restore the file, {_FRESH}"
+        )
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """What was last kept under `key`, as a new dict; None when there is nothing."""
+        text = self._records.get(key)
+        if text is None:
+            return None
+        data: dict[str, Any] = json.loads(text)["data"]
+        return data
+
+    def append(self, key: str, data: Mapping[str, Any]) -> None:
+        """Keep an answer.
+
+        It is in the file when this returns, and survives the end of the process, however violent.  It is on the
+        disk as well, and survives the end of the machine, unless another was synced less than `SYNC_EVERY` ago.
+
+        Parameters
+        ----------
+        key : str
+            See `answer_key`.
+        data : mapping
+            JSON data; texts may hold lone surrogates, numbers must be finite.
+
+        Raises
+        ------
+        JournalError
+            The data are no JSON (nothing was written), or the disk is full or
+            fails: the journal then ends with its last whole record, and every
+            further append raises.
+        """
+        if self._broken:
+            raise JournalError(self._broken)
+        if self._fd < 0:
+            raise JournalError(f"{self.path}: the journal is closed: open it again before keeping answers")
+        try:
+            text = _encode({"key": key, "data": dict(data)})
+        except (TypeError, ValueError, RecursionError) as error:
+            raise JournalError(
+                f"{self.path}: the answer {key} cannot be kept, because it is no JSON data: {error}; give texts, "
+                "finite numbers, lists and dicts"
+            ) from error
+        payload = text.encode("ascii")
+        line = b"%08x %s\n" % (zlib.crc32(payload), payload)
+        try:
+            write_all(self._fd, line)
+            if time.monotonic() - self._synced >= SYNC_EVERY:
+                sync(self._fd)
+                self._synced = time.monotonic()
+            self._end += len(line)
+        except OSError as error:
+            self._broken = self._sentence(error)
+            self._cut()
+            raise JournalError(self._broken) from error
+        except BaseException:  # interrupted: the record was not acknowledged, so it must not stay in part
+            self._cut()
+            raise
+        self._records[key] = text
+
+    def _sentence(self, error: OSError) -> str:
+        kept = f"{len(self._records)} answers are safe and the next run resumes after them"
+        what = "disk full" if error.errno in _FULL else "cannot write"
+        return (
+            f"{self.path}: {what} ({error.strerror or error}): {kept}. Free space, check the disk, or choose another "
+            "folder with --adaptive-eval-dir"
+        )
+
+    def _cut(self) -> None:
+        try:
+            os.ftruncate(self._fd, self._end)
+            sync(self._fd)
+        except OSError:
+            # What is left of the record is cut off when the journal is opened again.
+            self._broken = self._broken or f"{self.path}: cannot cut off a half-written record: run again"
+
+    def close(self) -> None:
+        """Give the file back; closing twice does nothing."""
+        self._release()
+
+    def _release(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            try:
+                sync(fd)
+                unlock(fd)
+            except OSError:
+                pass  # the answers are in the record as well, and closing ends the lock
+            finally:
+                os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _parse(line: bytes) -> tuple[str, str] | None:
+    """Key and JSON text of a whole record, else None."""
+    if line[8:9] != b" " or not line.endswith(b"\n"):
+        return None
+    payload = line[9:-1]
+    if line[:8] != b"%08x" % zlib.crc32(payload):
+        return None
+    try:
+        text = payload.decode("ascii")
+        record = json.loads(text)
+        key, data = record["key"], record["data"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return (key, text) if isinstance(key, str) and isinstance(data, dict) else None

@@ -1,1 +1,0 @@
-"""What outlives a process: the journal of answers, the records of runs."""

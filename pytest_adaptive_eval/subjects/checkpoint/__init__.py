@@ -1,0 +1,1 @@
+"""Subjects that are checkpoint folders on this machine."""

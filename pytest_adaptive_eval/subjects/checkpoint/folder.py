@@ -1,0 +1,354 @@
+"""What a checkpoint folder is allowed to be, and its hash.
+
+Everything in a checkpoint is untrusted.  `preflight` looks at files, names and
+JSON only: nothing is unpickled, downloaded or handed to another library, and
+neither torch nor transformers is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_adaptive_eval.errors import CheckpointError
+from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.subjects.checkpoint.weights import (
+    INDEX,
+    check_header,
+    open_clip_weights,
+    read_object,
+    weight_files,
+)
+
+__all__ = ["CheckpointInfo", "checkpoint_hash", "preflight", "preflight_open_clip"]
+
+#: Files, besides the weights, that a model, tokenizer, template or processor is made from.
+_PARTS = re.compile(
+    r"(config|open_clip_config|generation_config|tokenizer[\w.-]*|special_tokens_map|added_tokens|vocab|chat_template"
+    r"|preprocessor_config|processor_config|video_preprocessor_config|tekken)\.json"
+    r"|[\w.-]+\.(jinja|model|tiktoken)|(vocab|merges|bpe)\.(txt|codes|bpe)"
+)
+_TEMPLATES = "additional_chat_templates"
+
+#: Keys by which a checkpoint makes other code or other files run; refused at any depth.
+_REFUSED = {
+    "auto_map": "names Python code to run; use an architecture that transformers itself has",
+    "quantization_config": "asks for a quantisation library; save the checkpoint with plain floating-point weights",
+    "transformers_weights": "names another weight file; keep the weights in model.safetensors",
+    "fusion_config": "asks for patched layers; remove the key",
+    "kernel_config": "asks for compute kernels from elsewhere; remove the key",
+    "audio_tokenizer": "names another repository to load; remove the key",
+}
+_ATTENTION = re.compile(r"_?(attn|experts)_implementation.*")
+
+#: Files that make the loader follow another repository or base model.
+_REFUSED_FILES = {
+    "adapter_config.json": "is an adapter on another model; merge it first with "
+    "`model.merge_and_unload().save_pretrained(dir)`",
+    "audio_tokenizer_config.json": "names another repository to load; remove it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointInfo:
+    """What is known of a checkpoint before it is loaded.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are, with symbolic links resolved.
+    name : str
+        The folder's name; ``organisation/name`` for a folder of the hub cache.
+    architecture : str
+        First of ``architectures`` in config.json, or empty.
+    model_type : str
+        ``model_type`` in config.json.
+    kind : str
+        ``text`` or ``image-text``.
+    files : tuple of str
+        The files that make the model, sorted, relative to `folder`.
+    hash : str
+        SHA-256 over these files' names and contents.
+    """
+
+    folder: Path
+    name: str
+    architecture: str
+    model_type: str
+    kind: Literal["text", "image-text"]
+    files: tuple[str, ...]
+    hash: str
+
+
+def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+    """Examine a checkpoint without loading it.
+
+    Parameters
+    ----------
+    folder : path
+        A local folder in Hugging Face format, a snapshot of the hub cache, or
+        the ``models--organisation--name`` folder of the hub cache.
+    cache : Path, optional
+        Folder in which file hashes are kept between runs.
+
+    Raises
+    ------
+    CheckpointError
+        There is no such folder, or it is unsafe or incomplete.
+    """
+    with _readable(folder):
+        return _examine(folder, cache)
+
+
+def _examine(folder: str | os.PathLike[str], cache: Path | None) -> CheckpointInfo:
+    root, name = _resolve(folder)
+    files, documents = _vetted(root, weight_files)
+    config = documents["config.json"]
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or not model_type:
+        raise CheckpointError(
+            f"{root / 'config.json'} has model_type {model_type!r}, expected the name of an architecture; "
+            "save the checkpoint again with `model.save_pretrained(dir)`"
+        )
+    architectures = config.get("architectures") or [""]
+    images = (
+        isinstance(config.get("vision_config"), dict) or "image_token_id" in config or "image_token_index" in config
+    )
+    return CheckpointInfo(
+        folder=root,
+        name=name,
+        architecture=str(architectures[0] if isinstance(architectures, list) else architectures),
+        model_type=model_type,
+        kind="image-text" if images else "text",
+        files=files,
+        hash=_digest(root, files, cache),
+    )
+
+
+def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
+    """Examine an open_clip model without loading it; the same rules hold.
+
+    Parameters
+    ----------
+    folder : path
+        A local folder as open_clip's ``local-dir:`` takes it, or a ``models--organisation--name`` folder of the hub
+        cache, where ``open_clip_config.json`` may be missing.
+    cache : Path, optional
+        Folder in which file hashes are kept between runs.
+
+    Raises
+    ------
+    CheckpointError
+        There is no such folder, or it is unsafe or incomplete.
+    """
+    with _readable(folder):
+        root, name = _resolve(folder, config=False)
+        files, _ = _vetted(root, open_clip_weights)
+        return CheckpointInfo(root, name, "", "open_clip", "image-text", files, _digest(root, files, cache))
+
+
+def _vetted(
+    root: Path, weights: Callable[[Path], tuple[Path, ...]]
+) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
+    """The files that make a model, and what those in JSON say, once nothing in them is refused."""
+    for refused, why in _REFUSED_FILES.items():
+        if (root / refused).exists():
+            raise CheckpointError(f"{root / refused} {why}")
+    files = _files(root, weights)
+    documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
+    for file, document in documents.items():
+        # A vocabulary may hold any word as a key, and is never taken for settings.
+        if file == "config.json" or file.endswith("_config.json"):
+            _refuse_keys(root / file, document)
+    for file in files:
+        if file.endswith(".safetensors"):
+            check_header(root / file)
+    return files, documents
+
+
+def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None) -> str:
+    """SHA-256 over weights, configuration, tokenizer, templates and processor files.
+
+    Optimiser state, training arguments, logs and read-me files are no part of it.
+    With `cache`, a file is read again only when its path, size, times or inode
+    differ from those noted there.
+
+    Raises
+    ------
+    CheckpointError
+        There is no such folder, or a file of it is missing or lies elsewhere.
+    """
+    with _readable(folder):
+        root, _ = _resolve(folder)
+        return _digest(root, _files(root, weight_files), cache)
+
+
+@contextlib.contextmanager
+def _readable(folder: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"checkpoint {os.fspath(folder)!r} cannot be read: {error}; mend its permissions"
+        ) from error
+
+
+def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
+    """Find the folder with the files, and the name for people."""
+    given = Path(folder).expanduser().absolute()
+    if not given.is_dir():
+        raise CheckpointError(
+            f"there is no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
+            "model.safetensors; nothing is downloaded here: save the model with `model.save_pretrained(dir)`, or "
+            "fetch it with `hf download ORGANISATION/NAME --local-dir dir`, and pass that folder"
+        )
+    if given.name.startswith("models--") and (given / "snapshots").is_dir():
+        given = _snapshot(given)
+    root = given.resolve()
+    if config and not (root / "config.json").exists():
+        raise CheckpointError(
+            f"{given} has no config.json, so it is no checkpoint in Hugging Face format; pass its folder"
+        )
+    hub = _hub(root)
+    return root, hub.name.removeprefix("models--").replace("--", "/") if hub else given.name
+
+
+def _snapshot(repository: Path) -> Path:
+    """Find the snapshot of a hub-cache folder that ``main`` points to, or else the only one."""
+    reference = repository / "refs" / "main"
+    snapshots = sorted(path.name for path in (repository / "snapshots").iterdir() if path.is_dir())
+    commit = read_regular(reference).decode("utf-8", "replace").strip() if reference.is_file() else ""
+    if not commit and len(snapshots) == 1:
+        commit = snapshots[0]
+    if commit not in snapshots:
+        raise CheckpointError(
+            f"{repository}: refs/main names the snapshot {commit!r}, which is not in the cache "
+            f"({', '.join(snapshots) or 'no snapshot'}); pass the snapshot's own folder, or fetch the model again"
+        )
+    return repository / "snapshots" / commit
+
+
+def _hub(root: Path) -> Path | None:
+    """Find the ``models--...`` folder of the hub cache that `root` is a snapshot of."""
+    repository = root.parent.parent
+    return repository if root.parent.name == "snapshots" and repository.name.startswith("models--") else None
+
+
+def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, ...]:
+    """Relative names of all that makes the model; each lies within the folder or its hub cache."""
+    templates = root / _TEMPLATES
+    entries = sorted(root.iterdir()) + (sorted(templates.glob("*.jinja")) if templates.is_dir() else [])
+    hub = _hub(root)
+    for path in entries:
+        _contained(path, root, hub)
+    weights = {path.name for path in find(root)}
+    parts = {path for path in entries if path.suffix == ".safetensors" or _PARTS.fullmatch(path.name)}
+    parts |= {root / name for name in weights}
+    if (root / INDEX).exists():
+        parts.add(root / INDEX)
+    if others := sorted(path for path in parts if not path.is_file()):
+        raise CheckpointError(f"{others[0]} is not a regular file; copy the checkpoint again")
+    return tuple(sorted(path.relative_to(root).as_posix() for path in parts))
+
+
+def _contained(path: Path, root: Path, hub: Path | None) -> None:
+    """Refuse what leads out of the checkpoint, and what blocks when it is opened."""
+    try:
+        target = path.resolve(strict=True)
+        mode = target.stat().st_mode
+    except (OSError, RuntimeError) as error:
+        raise CheckpointError(f"{path} cannot be followed ({error}); copy the checkpoint again") from error
+    homes = [root] + ([hub / "blobs", hub / "snapshots"] if hub else [])
+    if not any(target.is_relative_to(home) for home in homes):
+        raise CheckpointError(
+            f"{path} is a symbolic link to {target}, outside the checkpoint; "
+            "put a copy of the file there if you trust it"
+        )
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise CheckpointError(f"{path} is neither a file nor a folder; remove it")
+
+
+def _refuse_keys(path: Path, document: dict[str, Any]) -> None:
+    for key, value in _walk(document):
+        # Older releases write the flag by themselves; it chooses nothing.
+        if value in (None, {}, [], "") or (key == "_attn_implementation_autoset" and isinstance(value, bool)):
+            continue
+        why = _REFUSED.get(key)
+        if _ATTENTION.fullmatch(key):
+            why = "chooses the implementation, which may be fetched from elsewhere; remove the key"
+        if why:
+            raise CheckpointError(f"{path} has the key `{key}`, which {why}")
+
+
+def _walk(value: object) -> Iterator[tuple[str, object]]:
+    """Every key with its value, at any depth."""
+    waiting = [value]
+    while waiting:
+        at = waiting.pop()
+        if isinstance(at, dict):
+            yield from at.items()
+            waiting.extend(at.values())
+        elif isinstance(at, list):
+            waiting.extend(at)
+
+
+def _digest(root: Path, files: tuple[str, ...], cache: Path | None) -> str:
+    store = _Digests(cache)
+    whole = hashlib.sha256()
+    for name in files:
+        whole.update(json.dumps([name, store.of(root / name)]).encode())
+    store.save()
+    return whole.hexdigest()
+
+
+class _Digests:
+    """Hashes of files, kept in ``checkpoint-hashes.json`` of a folder.
+
+    The cache only saves time: a damaged or unwritable one is as good as none.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.path = folder / "checkpoint-hashes.json" if folder else None
+        self.known: dict[str, Any] = {}
+        self.changed = False
+        if self.path is not None:
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                known = json.loads(read_regular(self.path))
+                self.known = known if isinstance(known, dict) else {}
+
+    def of(self, path: Path) -> str:
+        path = path.resolve()
+        about = path.stat()
+        stamp = [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
+        entry = self.known.get(str(path))
+        if (
+            isinstance(entry, dict)
+            and entry.get("stamp") == stamp
+            and re.fullmatch("[0-9a-f]{64}", str(entry.get("sha256")))
+        ):
+            return str(entry["sha256"])
+        with open_regular(path) as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        self.known[str(path)] = {"stamp": stamp, "sha256": digest}
+        self.changed = True
+        return digest
+
+    def save(self) -> None:
+        if self.path is None or not self.changed:
+            return
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Renamed into place, so that workers that share the folder never read half a file.
+            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                json.dump(self.known, stream, indent=0)
+            Path(name).replace(self.path)

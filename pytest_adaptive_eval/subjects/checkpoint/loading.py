@@ -1,0 +1,305 @@
+"""From an examined checkpoint to a model, a tokenizer and a processor.
+
+Only the classes of transformers itself are used, on local safetensors files,
+and what transformers would merely log (a tensor that is missing and therefore
+random, say) is an error here.  Images need transformers 5.5 or later, whose
+image processors work on Pillow alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+import transformers
+from packaging.requirements import Requirement
+
+from pytest_adaptive_eval.deadline import within
+from pytest_adaptive_eval.errors import CheckpointError, ConfigError
+from pytest_adaptive_eval.subjects.base import DTYPES
+from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo
+from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
+
+__all__ = ["LOAD_SECONDS", "Loaded", "check_torchvision", "load_checkpoint", "pick_device"]
+
+T = TypeVar("T")
+
+#: The library's own type hints are partial.
+hf: Any = transformers
+
+#: A tokenizer of a quarter of a million words loads in about 3 s.
+LOAD_SECONDS = 60.0
+
+#: Nothing is fetched and no code of the checkpoint runs, whatever its files say.
+_LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+
+_DTYPES = {name: getattr(torch, name) for name in DTYPES}
+
+#: Parts of a processor that only videos and sounds need.
+_UNUSED_PARTS = frozenset({"video_processor", "feature_extractor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A model ready to generate.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        In evaluation mode, on its device.
+    tokenizer : PreTrainedTokenizerBase
+        Pads on the left and has a padding token.
+    processor : ProcessorMixin or None
+        Only for image-and-text models.
+    template : str or None
+        The chat template, if the checkpoint has one.
+    device : str
+    dtype : str
+        Of the weights as loaded, such as ``float32``.
+    """
+
+    model: Any
+    tokenizer: Any
+    processor: Any
+    template: str | None
+    device: str
+    dtype: str
+
+
+def pick_device(device: str) -> torch.device:
+    """Choose the device to compute on; ``auto`` is CUDA where there is one, and otherwise the CPU."""
+    name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    try:
+        chosen = torch.device(name)
+        torch.empty(1, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ConfigError(f"device {device!r} cannot be used ({error}); use auto, cpu or cuda") from error
+    return chosen
+
+
+def check_torchvision() -> None:
+    """Refuse a torchvision that cannot be imported; none at all is fine.
+
+    transformers and open_clip import torchvision wherever it is installed,
+    and report its failure as a missing class of their own.
+
+    Raises
+    ------
+    ConfigError
+        torchvision is installed and its import fails, mostly because torch is of another release or build.
+    """
+    if importlib.util.find_spec("torchvision") is None:
+        return
+    try:
+        importlib.import_module("torchvision")
+    except Exception as error:
+        found = importlib.metadata.version("torchvision")
+        requires = (Requirement(line) for line in importlib.metadata.requires("torchvision") or ())
+        fitting = next((line for line in requires if line.name == "torch"), Requirement("torch"))
+        if fitting.specifier.contains(torch.__version__, prereleases=True):
+            # CPU and CUDA builds have the same version numbers.
+            reason, pair = "of another build", f"--force-reinstall 'torch=={torch.__version__.partition('+')[0]}'"
+        else:
+            reason, pair = f"which needs {fitting}", f"'{fitting}'"
+        raise ConfigError(
+            f"torch {torch.__version__} is installed beside torchvision {found}, {reason}, so that torchvision "
+            f"cannot be imported ({_brief(error)}); install a pair from one package index: "
+            f"pip install {pair} 'torchvision=={found}', or, where only text is read: pip uninstall torchvision"
+        ) from error
+
+
+def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = "auto", writes: bool = True) -> Loaded:
+    """Load an examined checkpoint.
+
+    Parameters
+    ----------
+    info : CheckpointInfo
+        From `pytest_adaptive_eval.subjects.checkpoint.folder.preflight`.
+    device : str
+        ``auto``, ``cpu``, ``cuda`` or any other name that torch knows.
+    dtype : str
+        ``auto`` keeps the checkpoint's own type on a GPU and takes float32 on
+        a CPU, where half precision is several times slower; otherwise
+        ``float32``, ``float16`` or ``bfloat16``.
+    writes : bool
+        Off, a text encoder is loaded, which has no head to write with.
+
+    Raises
+    ------
+    CheckpointError
+        The tokenizer, processor or weights do not load in full.
+    ConfigError
+        The device or the type is not known here, or torchvision does not fit torch.
+    """
+    check_torchvision()  # transformers imports it for text models too
+    if dtype != "auto" and dtype not in _DTYPES:
+        raise ConfigError(f"dtype {dtype!r} is not known; use auto, {', '.join(_DTYPES)}")
+    target = pick_device(device)
+    asked: Any = _DTYPES.get(dtype, torch.float32 if target.type == "cpu" else "auto")
+    with _quiet():
+        tokenizer = _part(info, "tokenizer", lambda: hf.AutoTokenizer.from_pretrained(info.folder, **_LOCAL))
+        _prepare(tokenizer)
+        processor = None
+        if info.kind == "image-text":
+            processor = _part(info, "processor", lambda: _processor(info, tokenizer))
+        model = _model(info, asked, writes).to(target)
+    return Loaded(
+        model=model,
+        tokenizer=tokenizer,
+        processor=processor,
+        template=_template(info, tokenizer, processor),
+        device=str(target),
+        dtype=str(model.dtype).removeprefix("torch."),
+    )
+
+
+def _part(info: CheckpointInfo, name: str, load: Callable[[], T]) -> T:
+    try:
+        return within(LOAD_SECONDS, load, f"loading the {name} of {info.folder}")
+    except (KeyboardInterrupt, SystemExit, CheckpointError):
+        raise
+    except BaseException as error:  # a panic in the tokenizers library is no Exception
+        raise CheckpointError(
+            f"{info.folder}: its {name} cannot be loaded ({_brief(error)}); "
+            f"save the {name} into the folder with `{name}.save_pretrained(dir)`"
+        ) from error
+
+
+def _brief(error: BaseException) -> str:
+    """Name an error; some of transformers' own list every architecture there is."""
+    text = f"{type(error).__name__}: {error}"
+    return text if len(text) <= 400 else f"{text[:400]} ..."
+
+
+def _prepare(tokenizer: Any) -> None:
+    tokenizer.padding_side = "left"
+    if tokenizer.pad_token_id is None:
+        # Padded places are masked; any token will do.
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
+
+
+def _model(info: CheckpointInfo, dtype: Any, writes: bool) -> Any:
+    auto = hf.AutoModelForImageTextToText if info.kind == "image-text" else hf.AutoModelForCausalLM
+    if not writes:
+        auto = hf.AutoModel
+    try:
+        model, report = auto.from_pretrained(
+            info.folder,
+            dtype=dtype,
+            use_safetensors=True,
+            output_loading_info=True,
+            # The mismatch is reported below, with its shapes, instead of in a log.
+            ignore_mismatched_sizes=True,
+            **_LOCAL,
+        )
+    except Exception as error:
+        raise CheckpointError(
+            f"{info.folder}: the {info.kind} model ({info.architecture or info.model_type}) cannot be loaded "
+            f"({_brief(error)}); save it with `model.save_pretrained(dir)` in a release of "
+            f"transformers that {hf.__version__} can read"
+        ) from error
+    if not writes:  # a pooler of the model's own is not what sentences are pooled by
+        report = {kind: {name for name in names if "pooler." not in str(name)} for kind, names in report.items()}
+    _complete(info, report)
+    for name, tensor in model.state_dict().items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise CheckpointError(
+                f"{info.folder}: tensor {name!r} holds values that are not finite; the training has diverged or the "
+                "file is damaged: use an earlier checkpoint"
+            )
+    model.eval()
+    return model
+
+
+def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
+    """Every tensor of the model comes from the file, and every tensor of the file goes into the model."""
+    mismatched = [
+        f"{name} ({list(found)} in the file, {list(wanted)} in the model)"
+        for name, found, wanted in sorted(report["mismatched_keys"], key=str)
+    ]
+    for what, names in (
+        ("missing from the file, and would be random", sorted(report["missing_keys"])),
+        ("in the file and not in the model", sorted(report["unexpected_keys"])),
+        ("of another shape than config.json says", mismatched),
+    ):
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            raise CheckpointError(
+                f"{info.folder}: {len(names)} tensors are {what}: {', '.join(names[:5])}{more}; config.json and the "
+                "weights do not belong together: save both with `model.save_pretrained(dir)`"
+            )
+
+
+def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
+    """Make the processor of an image-and-text model, put together without torchvision.
+
+    Images go through Pillow everywhere, so that an answer does not depend on
+    whether torchvision is installed; parts for videos and sounds, which need
+    it, are left out.
+    """
+    # Several releases hide this class at the top level where torchvision is absent, and do not need it here.
+    auto: Any = importlib.import_module("transformers.models.auto.image_processing_auto")
+    base = _processor_class(info)
+    parts = base.get_attributes()
+    if others := set(parts) - {"tokenizer", "image_processor"} - _UNUSED_PARTS:
+        raise CheckpointError(
+            f"{info.folder}: {base.__name__} also needs {', '.join(sorted(others))}; use another model"
+        )
+
+    def check(self: Any, name: str, part: Any) -> Any:
+        if part is None and name in _UNUSED_PARTS:
+            return None
+        return base.check_argument_for_proper_class(self, name, part)
+
+    # transformers has no switch for leaving a part out; its own check of the parts is the only thing in the way.
+    kind: Any = type(base.__name__, (base,), {"check_argument_for_proper_class": check})
+    images = auto.AutoImageProcessor.from_pretrained(info.folder, backend="pil", **_LOCAL)
+    settings, _ = kind.get_processor_dict(info.folder, local_files_only=True)
+    made = {"tokenizer": tokenizer, "image_processor": images}
+    return kind.from_args_and_dict([made.get(part) for part in parts], settings)
+
+
+def _processor_class(info: CheckpointInfo) -> Any:
+    for file in ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json"):
+        if file in info.files:
+            name = read_object(info.folder / file).get("processor_class")
+            found = getattr(hf, name, None) if isinstance(name, str) else None
+            if inspect.isclass(found) and issubclass(found, hf.ProcessorMixin):
+                return found
+    config = hf.AutoConfig.from_pretrained(info.folder, **_LOCAL)
+    return hf.PROCESSOR_MAPPING[type(config)]
+
+
+def _template(info: CheckpointInfo, tokenizer: Any, processor: Any) -> str | None:
+    template = getattr(processor, "chat_template", None) or tokenizer.chat_template
+    if isinstance(template, dict):
+        template = template.get("default")
+    if template is not None and not isinstance(template, str):
+        raise CheckpointError(f"{info.folder}: its chat template is a {type(template).__name__}, expected text")
+    return template or None
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep transformers' progress bars and load report out of the test output."""
+    level, bars = hf.utils.logging.get_verbosity(), hf.utils.logging.is_progress_bar_enabled()
+    hf.utils.logging.set_verbosity_error()
+    # Where HF_HUB_DISABLE_PROGRESS_BARS says to keep them, they stay, and the warning of that is no news.
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Cannot (dis|en)able progress bars", UserWarning)
+        if bars:
+            hf.utils.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        hf.utils.logging.set_verbosity(level)
+        if bars:
+            hf.utils.logging.enable_progress_bar()

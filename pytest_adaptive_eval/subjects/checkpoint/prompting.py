@@ -1,0 +1,155 @@
+"""What a local model reads: an item's prompt, as text with image placeholders."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_adaptive_eval.deadline import within
+from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.item import Item
+
+__all__ = ["TEMPLATE_DATE", "Prompter"]
+
+#: Templates may print the date; a prompt must not depend on the day of the run.
+TEMPLATE_DATE = datetime.date(2025, 1, 1)
+
+#: Shadows the function that tells templates the date; the newline belongs to the block and is not printed.
+_FIXED_DATE = (
+    "{%- macro strftime_now(form) -%}{{ form"
+    + "".join(
+        f" | replace('{code}', '{TEMPLATE_DATE.strftime(code)}')" for code in ("%d", "%b", "%B", "%m", "%Y", "%y")
+    )
+    + " }}{%- endmacro %}\n"
+)
+
+#: Rendering takes milliseconds.
+RENDER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prompter:
+    """Turns items into the text that goes to the tokenizer or processor.
+
+    With a chat template an item is a conversation: its messages, or one user
+    message.  Without one its prompt is taken as it stands, and images without
+    a placeholder in the prompt come before it.
+
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerBase
+    template : str or None
+        The chat template.
+    image_token : str or None
+        Placeholder of one image; None for a text model.
+    """
+
+    tokenizer: Any
+    template: str | None
+    image_token: str | None = None
+
+    @property
+    def style(self) -> str:
+        """How prompts are made: ``chat`` or ``raw``."""
+        return "chat" if self.template else "raw"
+
+    def text(self, item: Item) -> str:
+        """Make the prompt of an item.
+
+        Raises
+        ------
+        BankError
+            The item has images for a text model, messages for a model without
+            a chat template, or other placeholders than images.
+        TimeoutError
+            The chat template did not end.
+        """
+        if item.images and self.image_token is None:
+            raise BankError(f"item {item.id!r} has images, and this checkpoint reads text only; ask it as text")
+        text = self.render(self.conversation(item)) if self.template else self._raw(item)
+        if not text or not self.tokenizer(text, add_special_tokens=self.adds_special_tokens(text))["input_ids"]:
+            # Nothing to read at all: the model still needs one token to begin from.
+            return str(self.tokenizer.bos_token or self.tokenizer.eos_token or self.tokenizer.pad_token)
+        return text
+
+    def adds_special_tokens(self, text: str) -> bool:
+        """Whether the tokenizer adds its own special tokens: never twice after a template."""
+        if self.image_token is None:
+            return self.template is None
+        bos = self.tokenizer.bos_token
+        return bos is None or not text.startswith(bos)
+
+    def render(self, messages: list[dict[str, Any]]) -> str:
+        """Put a conversation through the chat template, up to where the answer begins."""
+        template = self.template or ""
+        if "strftime_now" in template:
+            template = _FIXED_DATE + template
+
+        def work() -> str:
+            return str(
+                self.tokenizer.apply_chat_template(
+                    messages, chat_template=template, tokenize=False, add_generation_prompt=True
+                )
+            )
+
+        return within(RENDER_SECONDS, work, "rendering the chat template")
+
+    def _raw(self, item: Item) -> str:
+        if item.messages:
+            raise BankError(f"item {item.id!r} has messages, and this checkpoint no chat template; give it a prompt")
+        if self.image_token is None:
+            return item.prompt
+        missing = len(item.images) - item.prompt.count(self.image_token)
+        if missing < 0:
+            raise BankError(
+                f"item {item.id!r} has {len(item.images)} images and {len(item.images) - missing} placeholders "
+                f"{self.image_token!r} in its prompt; give each placeholder its image"
+            )
+        return self.image_token * missing + item.prompt
+
+    def conversation(self, item: Item) -> list[dict[str, Any]]:
+        """An item as a chat: its messages, or one of the user, with image parts where the model takes images."""
+        pictures: list[dict[str, Any]] = [{"type": "image"} for _ in item.images]
+        if not item.messages:
+            if self.image_token is None:
+                return [{"role": "user", "content": item.prompt}]
+            text = [{"type": "text", "text": item.prompt}] if item.prompt else []
+            return [{"role": "user", "content": pictures + text}]
+        if self.image_token is None:
+            return [dict(message) for message in item.messages]
+        messages = [{**message, "content": _parts(item, message.get("content"))} for message in item.messages]
+        placed = sum(part["type"] == "image" for message in messages for part in message["content"])
+        if not placed and pictures:
+            first = next((message for message in messages if message.get("role") == "user"), messages[0])
+            first["content"] = pictures + first["content"]
+        elif placed != len(pictures):
+            raise BankError(
+                f"item {item.id!r} has {len(pictures)} images and {placed} image parts in its messages; "
+                "name each file in `images` and place it with a part {'type': 'image'}"
+            )
+        return messages
+
+
+def _parts(item: Item, content: object) -> list[dict[str, Any]]:
+    """List the parts of a message; an image part says only where an image of the item goes."""
+    if content is None or content == "":
+        return []
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if isinstance(content, (list, tuple)):
+        parts: list[dict[str, Any]] = []
+        for part in content:
+            if isinstance(part, Mapping) and part.get("type") == "image":
+                parts.append({"type": "image"})
+            elif isinstance(part, Mapping) and part.get("type") == "text" and isinstance(part.get("text"), str):
+                parts.append({"type": "text", "text": part["text"]})
+            else:
+                break
+        else:
+            return parts
+    raise BankError(
+        f"item {item.id!r} has message content {str(content)[:80]!r}, expected text or a list of "
+        "{'type': 'text', 'text': ...} and {'type': 'image'}"
+    )

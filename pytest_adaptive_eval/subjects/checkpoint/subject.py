@@ -1,0 +1,172 @@
+"""A local Hugging Face checkpoint as a subject."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from pytest_adaptive_eval.checks import check_count, check_decoding
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage, cap_and_sample
+from pytest_adaptive_eval.subjects.checkpoint.generation import Generated, Generator, Prompt, answered, fault
+
+__all__ = ["TransformersSubject"]
+
+
+class TransformersSubject(Subject):
+    """A text, or image-and-text, model that runs in this process.
+
+    Made by `load`.  Answers are greedy unless a temperature is given, in
+    batches padded on the left, and an answer does not depend on the rest of
+    its batch as far as floating-point arithmetic allows.
+
+    An item's ``meta["max_tokens"]`` overrides the cap on its answer, and
+    ``meta["sample"]`` counts repeated draws at a temperature above 0.
+    """
+
+    def __init__(self, generator: Generator, identity: SubjectIdentity, *, max_tokens: int, batch_size: int) -> None:
+        super().__init__(identity)
+        self._generator: Generator | None = generator
+        self._prompter = generator.prompter
+        self._max_tokens = max_tokens
+        self._batch_size = batch_size
+        self._parameters = int(generator.loaded.model.num_parameters())
+        self._usage = Usage()
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        max_tokens: int = 64,
+        batch_size: int = 16,
+        temperature: float = 0.0,
+        seed: int = 0,
+        cache: Path | None = None,
+    ) -> TransformersSubject:
+        """Examine and load a checkpoint.
+
+        Parameters
+        ----------
+        folder : path
+            A local folder in Hugging Face format, or one of the hub cache.
+        device : str
+            ``auto`` takes CUDA where there is one.
+        dtype : str
+            ``auto``, ``float32``, ``float16`` or ``bfloat16``; ``auto`` is
+            float32 on a CPU and the checkpoint's own type elsewhere.
+        max_tokens : int
+            Cap on the tokens of an answer.
+        batch_size : int
+            Items answered at once.
+        temperature : float
+            0 is greedy.
+        seed : int
+            Of the sampling; without effect at temperature 0.
+        cache : Path, optional
+            Folder in which file hashes are kept between runs.
+
+        Raises
+        ------
+        CheckpointError
+            The folder is missing, unsafe, incomplete or does not load in full.
+        ConfigError
+            A setting is out of its range.
+        """
+        for name, number in (("max_tokens", max_tokens), ("batch_size", batch_size)):
+            check_count(name, number)
+        check_decoding(temperature, seed)
+        generator = Generator.load(
+            folder,
+            device=device,
+            dtype=dtype,
+            max_tokens=max_tokens,
+            temperature=float(temperature),
+            seed=seed,
+            cache=cache,
+        )
+        decoding = {
+            "max_tokens": max_tokens,
+            "temperature": float(temperature),
+            "seed": seed if temperature else None,
+        }
+        identity = generator.identity(decoding, {"batch_size": batch_size})
+        return cls(generator, identity, max_tokens=max_tokens, batch_size=batch_size)
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        """One completion an item, in order."""
+        if self._generator is None:
+            raise ConfigError(f"subject {self.identity.name!r} was closed; load it again")
+        done: dict[int, Completion] = {}
+        questions: list[tuple[int, Prompt]] = []
+        for place, item in enumerate(items):
+            try:
+                questions.append((place, self._prompt(item)))
+            except BaseException as error:
+                done[place] = fault(error)
+        questions.sort(key=lambda question: (question[1].group, len(question[1].text), question[0]))
+        begun = time.perf_counter()
+        for batch in self._batches(questions):
+            answers = self._attempt(self._generator, [prompt for _, prompt in batch])
+            done.update(zip((place for place, _ in batch), answers, strict=True))
+        self._usage += Usage(seconds=time.perf_counter() - begun)
+        return [done[place] for place in range(len(items))]
+
+    @property
+    def usage(self) -> Usage:
+        """Calls, tokens, seconds and estimated FLOPs so far."""
+        return self._usage
+
+    def close(self) -> None:
+        """Give back memory and devices."""
+        super().close()
+        self._generator = None
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+    def _prompt(self, item: Item) -> Prompt:
+        cap, sample = cap_and_sample(item, self._max_tokens)
+        text = self._prompter.text(item)
+        special = self._prompter.adds_special_tokens(text)
+        images = tuple((image, item.root) for image in item.images)
+        return Prompt(f"item {item.id!r}", text, special, cap, images, sample)
+
+    def _batches(self, questions: Sequence[tuple[int, Prompt]]) -> list[list[tuple[int, Prompt]]]:
+        batches: list[list[tuple[int, Prompt]]] = []
+        for question in questions:
+            if batches and batches[-1][0][1].group == question[1].group and len(batches[-1]) < self._batch_size:
+                batches[-1].append(question)
+            else:
+                batches.append([question])
+        return batches
+
+    def _attempt(self, generator: Generator, batch: Sequence[Prompt]) -> list[Completion]:
+        """Answer a batch; when it fails, answer its items one by one, so that one fault costs one item."""
+        try:
+            made = generator.generate(batch)
+        except BaseException as error:
+            failed = fault(error)
+            if len(batch) == 1:
+                return [failed]
+        else:
+            return [self._counted(prompt, one) for prompt, one in zip(batch, made, strict=True)]
+        return [completion for prompt in batch for completion in self._attempt(generator, [prompt])]
+
+    def _counted(self, prompt: Prompt, made: Generated) -> Completion:
+        """The answer alone, with what it cost added up."""
+        done, reasoning = answered(prompt, made)
+        assert self._generator is not None
+        tokenizer = self._generator.loaded.tokenizer
+        thought = len(tokenizer(reasoning, add_special_tokens=False).input_ids) if reasoning else 0
+        flops = 2.0 * self._parameters * (made.read + made.written)
+        self._usage += Usage(1, made.read, made.written, thought, 0.0, flops)
+        return done

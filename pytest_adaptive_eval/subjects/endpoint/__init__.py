@@ -1,0 +1,1 @@
+"""Subjects that are models of an HTTP server."""

@@ -1,0 +1,123 @@
+"""What became of a request to a server and of each of its tries."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_adaptive_eval.items.item import Status
+
+__all__ = ["Delivery", "Fault", "Request", "Try"]
+
+MEANINGS: Mapping[int, str] = {
+    400: "the request is malformed, or sets what this server does not know",
+    401: "the key is missing or wrong",
+    402: "the account cannot pay",
+    403: "the key may not do this",
+    404: "no such path or model",
+    405: "the path takes no such request",
+    408: "the server gave up waiting",
+    413: "the prompt is too large",
+    415: "the server takes no JSON",
+    422: "a field of the request is wrong",
+    425: "too early",
+    429: "too many requests",
+    500: "the server failed",
+    501: "the server cannot do this",
+    502: "the server behind the gateway failed",
+    503: "the server is overloaded or starting",
+    504: "the server behind the gateway took too long",
+    529: "the server is overloaded",
+}
+#: States of the server, which may pass: such a request waits until its deadline.
+WAITING = frozenset({408, 425, 429, 502, 503, 504, 529})
+#: Of these, the ones by which a server says that requests come too soon.
+TOO_MANY = frozenset({429, 503, 529})
+#: Time limits of the server's own.
+TOO_SLOW = frozenset({408, 504})
+#: May be the request's fault or the server's.
+DOUBTFUL = frozenset({500})
+#: Codes by which a server says that it filtered a prompt.
+FILTERED = frozenset({"content_filter", "content_policy_violation"})
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What became of one request.
+
+    Parameters
+    ----------
+    status : Status
+        ``ok`` when the server replied with a JSON object.
+    data : mapping
+        The object; empty where the status is not ok.
+    detail : str
+        What happened; holds foreign text, and no secret.
+    code : int
+        Of HTTP; 0 when there was no reply.
+    seconds : float
+        From the first try to the end, the waits between tries included.
+    headers : mapping
+        The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without secrets;
+        empty where the status is not ok.
+    """
+
+    status: Status
+    data: Mapping[str, Any]
+    detail: str = ""
+    code: int = 0
+    seconds: float = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Fault(enum.Enum):
+    """Whose fault it is that a try gave no answer, which decides whether another try may help."""
+
+    FINAL = enum.auto()  # no waiting heals it
+    DOUBTFUL = enum.auto()  # the request's or the server's
+    WAITING = enum.auto()  # the server's, for a while
+    ABSENT = enum.auto()  # nobody listens
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempt: what it gave, whose fault it is if it failed, and the seconds that the server asked to wait."""
+
+    delivery: Delivery
+    fault: Fault = Fault.FINAL
+    wait: float = 0.0
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the server said that requests come too soon."""
+        return self.delivery.code in TOO_MANY
+
+
+@dataclass(slots=True)
+class Request:
+    """One request, and what became of its tries so far."""
+
+    method: str
+    path: str
+    content: bytes | None
+    start: float
+    deadline: float
+    last: Try | None = None
+    tries: int = 0
+    doubtful: int = 0
+    #: Whether a try is under way.
+    sent: bool = False
+    #: When the server had last answered any request, as the latest try began.
+    answered_before: float = -math.inf
+    #: When the last two tries ended.
+    previous_fault: float = -math.inf
+    latest_fault: float = -math.inf
+
+    def note(self, last: Try, now: float) -> None:
+        """Take up the end of a try."""
+        self.last, self.sent = last, False
+        self.tries += 1
+        self.previous_fault, self.latest_fault = self.latest_fault, now

@@ -1,0 +1,168 @@
+r"""Foreign text made safe for each place where it is shown.
+
+Answers, item ids, model names and error messages come from elsewhere.  Nothing
+is dropped silently but colour codes: a character that a place cannot hold is
+shown as its escape, such as ``\x00``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from pathlib import Path
+
+__all__ = ["clean_terminal", "clean_xml", "columns", "counted", "guard", "number", "relative", "wrap"]
+
+#: Control sequences of terminals: CSI, OSC and two-character escapes.  Each part excludes the characters that
+#: begin the next attempt, so that a text full of unfinished sequences still takes linear time.
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\x9d\n]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[@-Z\\^_]"
+)
+#: What XML 1.0 forbids, and what it allows and discourages: C1 controls and non-characters.  Naming what it allows
+#: instead would compile nine times as long, for every run that shows a table.
+_NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+#: Joiners are not printable, but scripts and emoji need them.
+_JOINERS = "\u200c\u200d"
+#: CI runners read ``::name::`` at the start of a line and ``##[name]`` or ``##name[`` anywhere; joiners may not count.
+_COMMAND = re.compile(f":(?=[{_JOINERS}]*:)|#(?=[{_JOINERS}]*#)")
+#: The same of a text in which other colons and marks stay.
+_AT_START = re.compile(rf"^(?=(?:[^\S\n]|[{_JOINERS}])*:[{_JOINERS}]*:)", re.MULTILINE)
+_WITHIN = re.compile(rf"#(?=[{_JOINERS}]*#[\w{_JOINERS}]*\[)")
+
+
+def _escape(text: str) -> str:
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return _escape(match[0])
+
+
+def clean_xml(text: str, limit: int | None = None) -> str:
+    """Text that XML 1.0 can hold, in an attribute or an element, name or value.
+
+    Parameters
+    ----------
+    text : str
+    limit : int, optional
+        Characters kept; a longer text ends by saying how many were left out.
+    """
+    text = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
+    text = _NOT_XML.sub(_escaped, text)
+    if limit is not None and len(text) > limit:
+        return f"{text[:limit]}... ({len(text) - limit} more characters)"
+    return text
+
+
+def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = False) -> str:
+    """One line for a terminal: no control characters, no colours, and no command of a CI runner.
+
+    Parameters
+    ----------
+    text : str
+        White space of any kind becomes single spaces.
+    limit : int, optional
+        Columns of the result; an ellipsis tells that something was cut.
+    keep_end : bool
+        Cut from the middle: names of checkpoints differ at their end.
+    """
+    text = " ".join(_ANSI.sub("", str(text)).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() or c in _JOINERS else _escape(c) for c in text)
+    text = _COMMAND.sub(r"\g<0> ", text)
+    if limit is None or (columns(text) <= limit and len(text) <= 4 * limit):
+        return text
+    tail = _fitting(text[::-1], (limit - 1) // 2)[::-1] if keep_end else ""
+    return _fitting(text, limit - 1 - columns(tail)) + "…" + tail
+
+
+def guard(text: str, prefix: str = "") -> str:
+    """Foreign text for a log, its white space and lines kept, in which no CI runner finds a workflow command.
+
+    Colours are dropped, and what cannot be seen is shown as its escape.
+
+    Parameters
+    ----------
+    text : str
+    prefix : str
+        Of each line; without one, only a line that would be a command gets one.
+    """
+    text = _ANSI.sub("", str(text)).replace("\r\n", "\n")
+    if not text.isprintable():
+        kept = f"\n\t{_JOINERS}"
+        text = "".join(
+            c if c.isprintable() or c in kept or unicodedata.category(c) == "Zs" else _escape(c) for c in text
+        )
+    text = _WITHIN.sub("# ", text)
+    if prefix:
+        return "".join(f"{prefix}{line}" for line in text.splitlines(keepends=True))
+    return _AT_START.sub("| ", text)
+
+
+def columns(text: str) -> int:
+    """Columns that a terminal needs: wide characters take two, combining ones none."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _fitting(text: str, limit: int) -> str:
+    """The longest start of `text` in `limit` columns; piles of combining characters are cut as well."""
+    used = 0
+    for at, character in enumerate(text):
+        used += _width(character)
+        if used > limit or at >= 4 * limit:
+            return text[:at]
+    return text
+
+
+def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
+    """Break a line between words; a word wider than a line stays whole, so that paths can be copied.
+
+    Parameters
+    ----------
+    text : str
+        One line, cleaned.
+    width : int
+        Columns of a line, with its indent.
+    indent : str
+        Of every line but the first.
+    first : str, optional
+        What the first line begins with; the indent when omitted.
+    """
+    lines: list[str] = []
+    line = indent if first is None else first
+    empty = True
+    for word in text.split(" "):
+        if not empty and columns(line) + 1 + columns(word) > width:
+            lines.append(line)
+            line, empty = indent, True
+        line += word if empty else f" {word}"
+        empty = False
+    return [*lines, line]
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number as reports show it: ``.512``, ``-1.204``, ``1.000``."""
+    text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def counted(number: int, what: str) -> str:
+    """``1 item``, ``2 items``, for sentences."""
+    return f"{number} {what}" + "s" * (number != 1)
+
+
+def relative(path: os.PathLike[str] | str, base: Path) -> str:
+    """A path as people read it: relative to `base` when it lies there."""
+    try:
+        return Path(path).resolve().relative_to(base.resolve()).as_posix()
+    except ValueError:
+        return str(path)

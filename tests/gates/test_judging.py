@@ -1,0 +1,267 @@
+"""How conditions other than a plain threshold at a fixed size are judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.stopping import StopReason
+from pytest_adaptive_eval.claims.classification import Cut
+from pytest_adaptive_eval.claims.projection import accuracy_at
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.planning import Outlook
+from pytest_adaptive_eval.gates.result import SessionResult, doubt
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.inference.betting import Claim, log_wealth
+from pytest_adaptive_eval.inference.conformal import Conformal, subjects_needed
+from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+
+N = 400
+REFERENCES = tuple(f"m{i}" for i in range(21))
+
+
+def bank(**more):
+    rng = np.random.default_rng(5)
+    return ItemBank(
+        "good", [f"q{i}" for i in range(N)], [None] * N, rng.lognormal(0, 0.3, N), rng.normal(0, 1, N), **more
+    )
+
+
+def answers(of, theta, seed=0):
+    rng = np.random.default_rng(seed)
+    p = irt.probability(np.array([[theta]]), of.discrimination, of.intercept)[0]
+    return (rng.random(len(of)) < p).astype(float)
+
+
+def interview(of, scores, *, seed=1, policy=POLICIES["decide"], planned=(), family=0, **more):
+    claims = [claim for c in planned if c.by_draws for claim in c.claims(of, {})]
+    cuts = [Cut(of, c.value, c.confidence) for c in planned if c.method != "draws"]
+    session = Session(of, policy, seed=seed, claims=claims, cuts=cuts, family=family)
+    while (proposal := session.ask()) is not None:
+        session.tell(scores[proposal.items])
+    return SessionResult.of("eval", session, statuses={}, planned=tuple(planned), family=family, **more)
+
+
+# -- decided on the way ---------------------------------------------------------------------------
+
+
+def test_a_verdict_of_a_stopped_interview_says_how_it_was_reached():
+    good = bank()
+    condition = Condition("accuracy", "at_least", 0.3)
+    result = interview(good, np.ones(N), planned=[condition])
+    assert result.stop is StopReason.DECISION
+    verdict = result.judge(condition)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.interval.low >= 0.3
+    assert verdict.sentence.endswith(f"% , {result.asked} of {N} items, anytime-valid".replace("% ,", "%,"))
+
+
+def test_the_interval_shown_never_contradicts_the_verdict():
+    good = bank()
+    for seed in range(30):
+        scores = answers(good, 0.3, seed)
+        for target in (0.35, 0.5, 0.65, 0.8):
+            condition = Condition("accuracy", "at_least", target)
+            verdict = interview(good, scores, seed=seed, planned=[condition]).judge(condition)
+            low, high = verdict.interval.low, verdict.interval.high
+            assert low <= verdict.interval.estimate <= high
+            expected = {Outcome.PASS: low >= target - 1e-9, Outcome.FAIL: high <= target + 1e-9}
+            assert expected.get(verdict.outcome, low < target < high)
+
+
+def test_fail_is_corrected_for_the_other_gates_of_a_run_and_pass_is_not():
+    good = bank()
+    condition = Condition("accuracy", "at_least", 0.6)
+    low, high = answers(good, -0.6), answers(good, 2.2)
+    alone = [interview(good, s, seed=4, planned=[condition]).asked for s in (low, high)]
+    among = [interview(good, s, seed=4, planned=[condition], family=40).asked for s in (low, high)]
+    assert among[0] > alone[0]
+    assert among[1] == alone[1]
+
+
+def test_an_undecided_gate_says_how_many_more_questions_it_would_take():
+    good = bank()
+    condition = Condition("accuracy", "at_least", float(np.mean(answers(good, 0.5))) - 0.04)
+    verdict = interview(good, answers(good, 0.5), planned=[condition]).judge(condition)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert "more questions would probably decide" in verdict.sentence or "only the whole bank" in verdict.sentence
+    assert not verdict
+    allowed = interview(good, answers(good, 0.5), planned=[condition]).judge(replace(condition, on_inconclusive="pass"))
+    assert allowed
+    assert "let through by on_inconclusive = pass" in allowed.sentence
+
+
+def test_an_undecided_gate_forecasts_from_its_estimate_spread_and_bets():
+    plain = ItemBank.uncalibrated("plain", [Item(id=f"q{i}", prompt="?", answer="A") for i in range(N)])
+    uniform = replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0, budget=40)
+    scores = (np.arange(N) % 10 < 8).astype(float)
+    for stop, target in (("decision", 0.7), ("budget", 0.78)):
+        result = interview(plain, scores, policy=replace(uniform, stop=stop))
+        verdict = result.accuracy.at_least(target)
+        assert verdict.outcome is Outcome.INCONCLUSIVE
+        gap = abs(verdict.interval.estimate - target)
+        bets = float(log_wealth(result.log, Claim(target * N), 1)[-1]) if stop == "decision" else 0.0
+        variance = float(result.log.variance[-1]) / (N - 39) ** 2  # of the last draw, as a share of the items left
+        more = Outlook(N, gap, variance, 0.95, 40, bets).quantile(0.5) - 40
+        assert 1 < more < 0.8 * (N - 40)
+        assert verdict.notes[0] == f"about {more} more questions would probably decide"
+
+
+# -- guessing -------------------------------------------------------------------------------------
+
+
+def test_no_gate_passes_on_what_guessing_reaches():
+    plain = ItemBank.uncalibrated("plain", [Item(id=f"q{i}", prompt="?", answer="A") for i in range(N)])
+    scores = (np.random.default_rng(0).random(N) < 0.27).astype(float)
+    condition = Condition("accuracy", "at_least", 0.1)
+    uniform = replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0)
+    guessed = interview(plain, scores, policy=uniform, planned=[condition], chance=0.25).judge(condition)
+    assert guessed.outcome is Outcome.INCONCLUSIVE
+    assert "cannot be told from guessing, which scores .250" in guessed.sentence
+    told = interview(plain, scores, policy=uniform, planned=[condition]).judge(condition)
+    assert told.outcome is Outcome.PASS
+    able = interview(plain, np.ones(N), policy=uniform, planned=[condition], chance=0.25).judge(condition)
+    assert able.outcome is Outcome.PASS
+
+
+# -- the likelihood ratio -------------------------------------------------------------------------
+
+
+def test_the_likelihood_decides_sooner_and_says_what_it_rests_on():
+    good = bank()
+    one_by_one = replace(POLICIES["decide"], batch=1)
+    by_likelihood = Condition("ability", "at_least", 0.0, method="likelihood-ratio")
+    by_draws = Condition("ability", "at_least", 0.0)
+    asked = {by_likelihood: 0, by_draws: 0}
+    for theta, outcome in ((1.2, Outcome.PASS), (-1.2, Outcome.FAIL)):
+        for seed in range(5):
+            scores = answers(good, theta, seed)
+            for condition in asked:
+                found = interview(good, scores, seed=seed, policy=one_by_one, planned=[condition])
+                asked[condition] += found.asked
+                assert (found.stop, found.judge(condition).outcome) == (StopReason.DECISION, outcome)
+        assert "if the bank's model holds for this checkpoint" in found.judge(by_likelihood).sentence
+    assert asked[by_likelihood] < 0.9 * asked[by_draws]
+
+
+def test_the_likelihood_shows_the_ability_with_a_normal_interval_of_its_standard_error():
+    good = bank()
+    condition = Condition("ability", "at_least", 0.0, confidence=0.9, method="likelihood-ratio")
+    result = interview(good, answers(good, 1.2, 1), planned=[condition])
+    shown = result.judge(condition).interval
+    half = 1.2815515655446004 * result.standard_error[0]
+    assert shown.estimate == result.theta[0]
+    assert (shown.low, shown.high) == pytest.approx((result.theta[0] - half, result.theta[0] + half))
+    assert (shown.confidence, shown.method) == (0.9, "likelihood ratio")
+
+
+def test_the_likelihood_gives_way_to_the_draws_where_the_bank_is_off():
+    good = bank()
+    rng = np.random.default_rng(2)
+    shuffled = rng.permutation(answers(good, 1.0, 3))  # as many right answers, on the wrong items
+    condition = Condition("ability", "at_least", 0.0, method="likelihood-ratio")
+    result = interview(good, shuffled, policy=replace(POLICIES["decide"], budget="60%"))
+    assert "do not look like those of the bank's population" in doubt(result)
+    verdict = result.judge(condition)
+    assert "so that the draws decide" in verdict.sentence
+    assert verdict.interval.method == "anytime-valid"
+    assert doubt(interview(good, answers(good, 1.0, 3))) == ""
+
+
+def test_a_projection_far_from_the_draws_is_told():
+    good = bank()
+    result = interview(good, answers(good, 0.0, 3), policy=replace(POLICIES["decide"], budget="100%"))
+    assert doubt(replace(result, projected=(0.99, 0.01))).startswith(
+        "the bank projects an accuracy of .990, and the draws"
+    )
+
+
+# -- ranks ----------------------------------------------------------------------------------------
+
+
+def ranked(**more):
+    return bank(subjects=REFERENCES, accuracies=tuple(np.linspace(0.2, 0.8, 21)), **more)
+
+
+def test_ranks_by_the_draws():
+    good = ranked()
+    strong = interview(good, np.ones(N), policy=replace(POLICIES["decide"], stop="budget"))
+    verdict = strong.accuracy.rank_within(1)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.sentence.startswith("PASS rank 1.0 [1, 1] among 21 references, within the first 1 with probability ")
+    assert verdict.sentence.endswith(", .95 required, 80 of 400 items")
+    assert strong.accuracy.above("m20").outcome is Outcome.PASS
+    middle = interview(good, answers(good, 0.0), policy=replace(POLICIES["decide"], stop="budget"))
+    assert middle.accuracy.rank_within(2).outcome is Outcome.FAIL
+    assert middle.accuracy.rank_within(20).outcome is Outcome.PASS
+    assert middle.accuracy.rank_within(11).outcome is Outcome.INCONCLUSIVE
+    assert not middle.accuracy.above("m10")
+    assert middle.accuracy.above("m10", on_inconclusive="warn")
+
+
+def test_ranks_by_replayed_interviews_need_no_random_draws():
+    policy = replace(POLICIES["estimate"], budget=60)
+    errors = tuple(np.linspace(-2, 2, 41))
+    good = ranked(conformal={policy.key(ranked()): Conformal(policy.key(ranked()), errors)})
+    result = interview(good, answers(good, 0.0), policy=policy)
+    assert result.accuracy.rank_within(2).outcome is Outcome.FAIL
+    with pytest.raises(ConfigError, match="no sure chance of being asked"):
+        result.accuracy.at_least(0.1)
+    with pytest.raises(ConfigError, match="no sure chance"):
+        replace(result, bank=ranked()).accuracy.rank_within(2)
+
+
+def test_a_conformal_interval_takes_as_many_replayed_interviews_as_its_confidence():
+    policy = replace(POLICIES["estimate"], budget=60)
+    key, needed = policy.key(ranked()), subjects_needed(0.95)
+    for count, given in ((needed, True), (needed - 1, False)):
+        good = ranked(conformal={key: Conformal(key, tuple(np.linspace(-2, 2, count)))})
+        result = interview(good, answers(good, 0.0), policy=policy)
+        assert (result.conformal is not None) == given
+        if given:
+            assert result.conformal == result.table.interval(result.projected[0], result.scale)
+
+
+def test_ranks_need_references():
+    result = interview(bank(), np.ones(N))
+    with pytest.raises(ConfigError, match="knows no reference subjects to rank among"):
+        result.accuracy.rank_within(1)
+    with pytest.raises(ConfigError, match="no reference subject 'unknown'; known are m0, m1"):
+        interview(ranked(), np.ones(N)).accuracy.above("unknown")
+
+
+# -- errors at the threshold ----------------------------------------------------------------------
+
+
+def test_false_verdicts_under_constant_looking_stay_below_alpha_even_with_a_wrong_bank():
+    good = bank()
+    wrong = replace(good, intercept=np.random.default_rng(1).permutation(good.intercept))
+    scores = answers(good, 0.4, 8)
+    total, seeds = scores.sum(), 400
+    policy = replace(POLICIES["decide"], budget="40%", batch=2)
+    for side, threshold in ((1, total + 1.0), (-1, total)):
+        session = Session(wrong, policy, seed=side + 1, subjects=seeds, claims=[Claim(threshold)])
+        rows = np.tile(scores, (seeds, 1))
+        while (proposal := session.ask()) is not None:
+            session.tell(np.take_along_axis(rows, proposal.items, axis=1))
+        false = np.mean([reason is StopReason.DECISION for reason in session.stop])
+        assert false <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / seeds)
+
+
+def test_an_ability_gate_is_the_gate_on_the_accuracy_that_it_implies():
+    good = bank()
+    scores = answers(good, 0.4, 8)
+    ability = Condition("ability", "at_least", 0.1)
+    accuracy = Condition("accuracy", "at_least", accuracy_at(good, 0.1))
+    for seed in range(10):
+        by_ability = interview(good, scores, seed=seed, planned=[ability])
+        by_accuracy = interview(good, scores, seed=seed, planned=[accuracy])
+        assert by_ability.asked == by_accuracy.asked
+        assert by_ability.judge(ability).outcome is by_accuracy.judge(accuracy).outcome

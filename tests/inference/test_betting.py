@@ -1,0 +1,460 @@
+"""Bets: by hand, fair on every path, and right about as often as they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.inference.betting import DISTANCES, LIMIT, Claim, anytime_valid, decide, log_wealth
+from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.noise import noise_margin
+from pytest_adaptive_eval.items.bank import ItemBank
+
+NAN = float("nan")
+
+
+def uniform_log(scores, size):
+    """Uniform draws, every score predicted as one half."""
+    scores = np.asarray(scores, dtype=float)
+    t = scores.shape[-1]
+    left = np.broadcast_to(size - np.arange(t), scores.shape).astype(float)
+    items = np.broadcast_to(np.arange(t), scores.shape)
+    half = np.full(scores.shape, 0.5)
+    return DesignLog(items, scores, 1 / left, half, left / 2, left**2 / 4, left / 2, left / 2, size)
+
+
+def led(truth, policy, *, seeds=1, intercept=None, first=0, claims=()):
+    """Interviews of subjects that all have the scores `truth`, on a bank that predicts as `intercept` says."""
+    n = len(truth)
+    rng = np.random.default_rng(n)
+    intercept = rng.normal(size=n) if intercept is None else intercept
+    bank = ItemBank("b", [f"i{i}" for i in range(n)], [None] * n, rng.lognormal(0, 0.3, n), intercept)
+    session = Session(bank, policy, seed=range(first, first + seeds), subjects=seeds, claims=claims)
+    while (proposal := session.ask()) is not None:
+        session.tell(truth[proposal.items])
+    return session.logs()
+
+
+# -- one bet at a time ----------------------------------------------------------------------------
+
+
+def test_two_draws_by_hand():
+    """Of 4 items the first drawn is right and the second wrong; the claim is that 2 are right."""
+    log = uniform_log([1.0, 0.0], 4)
+    # X = 2 + .5 * 4 = 4 and 1 + 1.5 - .5 * 3 = 1; variances 4 and 9 / 4
+    np.testing.assert_allclose(log.totals, [4.0, 1.0])
+    gaps = [0.1, 0.2, 0.4, 0.8]  # of 4 items, .05 times a half, 1, 2 and 4
+    up = [(1 + 2 * g / (4 + g * g), 1 - 1 * g / (2.25 + g * g)) for g in gaps]
+    down = [(1 - 2 * g / (4 + g * g), 1 + 1 * g / (2.25 + g * g)) for g in gaps]
+    for side, factors in ((1, up), (-1, down)):
+        expected = [np.mean([a for a, _ in factors]), np.mean([a * b for a, b in factors])]
+        np.testing.assert_allclose(np.exp(log_wealth(log, Claim(2.0), side)), expected, rtol=1e-12)
+
+
+def test_rare_losses_by_hand():
+    """Kelly's stake f on a gain that is -L with chance v / (L * (L + a)) and else small, of mean a and variance v."""
+    log = uniform_log([1.0], 4)
+    claim = Claim(2.0, unit=0.05, distances=(1.0, 3.0), rare=True)
+    worst = 2.0 - 2.0 + 2.0
+    factors = []
+    for gap in (0.2, 0.6):
+        stake = gap * (1 + gap / worst) / (4.0 + gap * (gap + worst))
+        factors.append(1 + stake * 2)
+        # at the optimum the gain in log-wealth no longer changes with the stake
+        loss_chance = 4.0 / (4.0 + (worst + gap) ** 2)
+        win = (gap + loss_chance * worst) / (1 - loss_chance)
+        slope = loss_chance * -worst / (1 - stake * worst) + (1 - loss_chance) * win / (1 + stake * win)
+        assert slope == pytest.approx(0.0, abs=1e-12)
+    assert np.exp(log_wealth(log, claim, 1)[0]) == pytest.approx(np.mean(factors))
+
+
+def test_no_draw_takes_more_than_the_limit():
+    log = replace(uniform_log([0.0, 0.0], 4), variance=np.full(2, 1e-6))  # whoever bets is quite sure
+    # X = 0 and 1.5 - 1.5 = 0, the worst that could come
+    np.testing.assert_allclose(log_wealth(log, Claim(2.0), 1), np.log(1 - LIMIT) * np.array([1, 2]), rtol=1e-9)
+    right = replace(uniform_log([1.0], 4), variance=np.full(1, 1e-6))  # a gain of 2 where 2 could have been lost
+    np.testing.assert_allclose(log_wealth(right, Claim(2.0), 1), np.log(1 + LIMIT), rtol=1e-9)
+
+
+def test_what_the_scores_settle_is_certain():
+    log = uniform_log([1.0, 1.0, 0.0, 1.0, 0.0], 6)
+    for total in (1, 2, 3, 4, 5, 6):
+        grant, deny = (np.isinf(log_wealth(log, Claim(float(total)), side)) for side in (1, -1))
+        known = np.array([1, 2, 2, 3, 3])
+        np.testing.assert_array_equal(grant, known >= total)
+        np.testing.assert_array_equal(deny, known + np.array([5, 4, 3, 2, 1]) < total)
+    assert decide(log, [Claim(3.0), Claim(4.0), Claim(5.0)]).outcome.tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
+def test_the_whole_bank_settles_every_claim(share):
+    truth = (np.random.default_rng(3).random(40) < share).astype(float)
+    log = led(truth, Policy(budget="100%"), seeds=3)
+    totals = np.arange(0.5, 40.0)
+    outcome = decide(log, [Claim(float(total)) for total in totals]).outcome
+    np.testing.assert_array_equal(outcome, np.broadcast_to(np.where(truth.sum() >= totals, 1, -1), outcome.shape))
+    exact = decide(log, [Claim(float(truth.sum()))]).outcome
+    assert exact.tolist() == [[1]] * 3
+
+
+def test_what_cannot_be_judged_is_refused():
+    log = uniform_log([1.0, NAN], 4)
+    with pytest.raises(EstimationError, match="bound it first"):
+        log_wealth(log, Claim(2.0), 1)
+    silent = replace(uniform_log([1.0], 4), propensities=np.array([NAN]))
+    with pytest.raises(EstimationError, match="not drawn at random"):
+        log_wealth(silent, Claim(2.0), 1)
+
+
+# -- the guarantee --------------------------------------------------------------------------------
+
+
+def every_path(truth, *, batch=1):
+    """Each order of drawing all but one of the items, with its chance; draws and predictions adapt to the scores."""
+    n = len(truth)
+    chances, rows = [], []
+    base = np.array([0.15, 0.6, 0.35, 0.9, 0.5])[:n]
+    for order in permutations(range(n), n - 1):
+        chance, columns = 1.0, {name: [] for name in DesignLog.columns()}
+        for k, item in enumerate(order):
+            seen = list(order[: k - k % batch])  # of a batch, all is predicted before its first answer
+            left = [i for i in range(n) if i not in order[:k]]
+            lift = truth[seen].sum() - 0.5 * len(seen)
+            m = np.clip(base + 0.2 * lift, 0.02, 0.98)
+            weights = np.where(np.arange(n) % 2 == (lift > 0), 1.0, 0.3)
+            q = np.zeros(n)
+            q[left] = weights[left] / weights[left].sum()
+            values = {
+                "items": item,
+                "scores": truth[item],
+                "propensities": q[item],
+                "predictions": m[item],
+                "rest": m[left].sum(),
+                "variance": (m[left] * (1 - m[left]) / q[left]).sum(),
+                "down": (m[left] / q[left]).max(),
+                "up": ((1 - m[left]) / q[left]).max(),
+            }
+            for name, value in values.items():
+                columns[name].append(value)
+            chance *= q[item]
+        chances.append(chance)
+        rows.append(columns)
+    log = DesignLog(**{name: np.array([row[name] for row in rows]) for name in DesignLog.columns()}, size=n)
+    return np.array(chances), log
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("levels", [(0.0, 1.0), (0.0, 0.3, 1.0)])
+def test_wealth_is_fair_over_all_draws_of_all_banks(batch, levels):
+    n = 5 if len(levels) == 2 else 4
+    for scores in product(levels, repeat=n):
+        truth = np.array(scores)
+        chances, log = every_path(truth, batch=batch)
+        assert chances.sum() == pytest.approx(1.0)
+        total = truth.sum()
+        np.testing.assert_allclose(chances @ log.totals, total, atol=1e-9)
+        # the smallest threshold that is missed, and the largest that is reached: nothing is won on average
+        for rare, (side, at) in product((False, True), ((1, total + 1e-6), (-1, total))):
+            wealth = np.exp(log_wealth(log, Claim(at, unit=0.2, rare=rare), side))
+            np.testing.assert_allclose(chances @ wealth, 1.0, atol=1e-4)
+        # thresholds farther off: money is lost
+        for rare, (side, at) in product((False, True), ((1, total + 0.4), (-1, total - 0.4))):
+            wealth = np.exp(log_wealth(log, Claim(at, unit=0.2, rare=rare), side))
+            mean = chances @ wealth
+            assert (mean <= 1 + 1e-9).all()
+            assert (np.diff(mean) <= 1e-9).all()
+
+
+def test_no_bank_is_misjudged_too_often_by_whoever_looks_after_each_answer():
+    for scores in product((0.0, 1.0), repeat=5):
+        truth = np.array(scores)
+        chances, log = every_path(truth)
+        for confidence, (side, at) in product((0.6, 0.8, 0.95), ((1, truth.sum() + 1e-6), (-1, truth.sum()))):
+            decided = decide(log, [Claim(at, confidence, unit=0.2)]).outcome[:, 0] == side
+            assert chances[decided].sum() <= 1 - confidence + 1e-9
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    st.floats(0, 1),
+    st.sampled_from([0.001, 0.05, 1.0]),
+    st.booleans(),
+    st.sampled_from([1, -1]),
+    st.integers(0, 5),
+)
+def test_nobody_is_ever_ruined(scores, share, unit, rare, side, seed):
+    n = 12
+    rng = np.random.default_rng(seed)
+    m, weights = rng.random(n), rng.random(n) + 0.01
+    rows = []
+    for k, score in enumerate(scores):
+        q = weights[k:] / weights[k:].sum()
+        p = m[k:]
+        rows.append((k, score, q[0], p[0], p.sum(), (p * (1 - p) / q).sum(), (p / q).max(), ((1 - p) / q).max()))
+    log = DesignLog(*np.array(rows).T, size=n)
+    wealth = log_wealth(log, Claim(share * n, unit=unit, rare=rare), side)
+    steps = np.arange(1, len(scores) + 1)
+    assert not np.isnan(wealth).any()
+    assert (wealth >= steps * np.log(1 - LIMIT) - np.log(len(DISTANCES)) - 1e-9).all()
+
+
+@pytest.mark.parametrize("share", [0.2, 0.55, 0.9])
+def test_a_misleading_bank_errs_no_more_often_than_it_may(share):
+    """The bank predicts the contrary of every answer, and one looks after each."""
+    rng = np.random.default_rng(17)
+    truth = (rng.random(100) < share).astype(float)
+    seeds = 600
+    policy = Policy(SELECTORS["spread"], floor=0.5, budget=70, batch=5, stop="decision")
+
+    def decided(total, side):
+        claim = Claim(total, 0.9)
+        log = led(truth, policy, seeds=seeds, intercept=np.where(truth > 0.5, -2.0, 2.0), claims=[claim])
+        return (decide(log, [claim]).outcome[:, 0] == side).mean()
+
+    most = 0.1 + 3 * np.sqrt(0.1 * 0.9 / seeds)
+    assert decided(truth.sum() + 1e-6, 1) <= most
+    assert decided(truth.sum(), -1) <= most
+    # and it still finds out what is clear
+    for total, outcome in ((truth.sum() - 25, 1), (truth.sum() + 25, -1)):
+        if 0 < total < 100:
+            assert decided(total, outcome) > 0.5
+
+
+def test_a_good_bank_decides_sooner_than_none():
+    rng = np.random.default_rng(4)
+    truth = (rng.random(400) < 0.7).astype(float)
+    told = np.where(truth > 0.5, 2.0, -2.0)
+    at = {}
+    for name, policy, intercept in (
+        ("good", Policy(budget="100%", batch=8), told),
+        ("none", Policy(SELECTORS["random"], 0.0, "100%", batch=8), np.zeros(400)),
+    ):
+        decisions = decide(led(truth, policy, seeds=30, intercept=intercept), [Claim(240.0)])
+        assert (decisions.outcome == 1).all()
+        at[name] = decisions.at.mean()
+    assert at["good"] < 0.6 * at["none"]
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_draws_that_lean_to_the_verdict_bring_it_sooner(side):
+    """On a bank that knows each item's chance, with thresholds 15 points off: draws told of the claim and not."""
+    rng = np.random.default_rng(5)
+    ability = rng.normal(1.2, 2.0, 400)
+    truth = (rng.random(400) < 1 / (1 + np.exp(-ability))).astype(float)
+    claim, at = Claim(truth.sum() - 60 * side), {}
+    for name, claims in (("told", [claim]), ("untold", [])):
+        policy = Policy(budget="100%", batch=8, stop="decision")
+        found = decide(led(truth, policy, seeds=400, intercept=ability, claims=claims), [claim])
+        assert (found.outcome == side).mean() > 0.99
+        at[name] = found.at.mean()
+    assert at["told"] < 0.92 * at["untold"]
+
+
+def test_uniform_draws_stay_uniform_whatever_is_to_be_decided():
+    truth = (np.arange(60) % 3 > 0).astype(float)
+    for selector, uniform in (("random", True), ("spread", False)):
+        policy = Policy(SELECTORS[selector], floor=0.5, budget=30, stop="decision")
+        log = led(truth, policy, claims=[Claim(truth.sum() + 1e-6, 0.999)])
+        assert np.allclose(log.propensities, 1 / (60 - np.arange(len(log)))) == uniform
+
+
+# -- several claims -------------------------------------------------------------------------------
+
+
+def holm(log, claims, family):
+    """Holm's procedure after each answer, written out for one interview."""
+    t, m = len(log), len(claims)
+    wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
+    grant = [log_wealth(c.view(wrong), c, 1) for c in claims]
+    deny = [np.maximum.accumulate(log_wealth(c.view(right), c, -1)) for c in claims]
+    outcome, at = [0] * m, [0] * m
+    for k in range(t):
+        number = max(family, m)
+        denied = []
+        for i in sorted(range(m), key=lambda i: -(deny[i][k] + claims[i].log_alpha)):
+            # p <= alpha / number
+            if deny[i][k] + claims[i].log_alpha < np.log(number) - 1e-9:
+                break
+            denied.append(i)
+            number -= 1
+        for i, claim in enumerate(claims):
+            granted = grant[i][k] >= np.log(1 / (1 - claim.confidence)) - 1e-9
+            if outcome[i] == 0 and (granted or i in denied):
+                # an answer that both grants and denies cannot be told from its order: denying comes first
+                outcome[i], at[i] = (-1 if i in denied else 1), k + 1
+    return outcome, at
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 10_000),
+    st.lists(st.floats(0.05, 0.95), min_size=1, max_size=4),
+    st.integers(0, 9),
+    st.booleans(),
+)
+def test_several_claims_are_decided_as_one_by_one_after_each_answer(seed, shares, family, holes):
+    rng = np.random.default_rng(seed)
+    scores = (rng.random(45) < rng.random()).astype(float)
+    if holes:
+        scores[rng.random(45) < 0.1] = NAN
+    log = uniform_log(scores, 60)
+    claims = [Claim(share * 60, 0.8 + 0.05 * (i % 3)) for i, share in enumerate(shares)]
+    decisions = decide(log, claims, family)
+    outcome, at = holm(log, claims, family)
+    assert decisions.outcome.tolist() == outcome
+    assert decisions.at.tolist() == at
+
+
+def test_a_denial_is_corrected_for_the_number_of_claims_and_a_grant_is_not():
+    wrong, right = uniform_log([0.0] * 60, 1000), uniform_log([1.0] * 60, 1000)
+    claim = Claim(400.0)
+    alone = decide(wrong, [claim]).at[0]
+    wealth = log_wealth(wrong, claim, -1)
+    for family in (1, 2, 5, 20):
+        at = decide(wrong, [claim], family).at[0]
+        assert wealth[at - 1] >= np.log(family * 20)
+        assert at == 1 or wealth[at - 2] < np.log(family * 20)
+        assert decide(right, [claim], family).at[0] == decide(right, [claim]).at[0]
+    assert alone < decide(wrong, [claim], 20).at[0]
+    # Holm: the second smallest p-value is compared with a larger bound than Bonferroni's
+    both = decide(wrong, [claim, Claim(900.0)])
+    assert both.outcome.tolist() == [-1, -1]
+    assert both.at[0] == alone
+    assert both.at[1] < alone
+
+
+def test_noise_of_decoding_moves_thresholds_by_the_error_rate_of_each_decision():
+    claim = Claim(40.0)
+    wrong, right = (replace(uniform_log([score] * 60, 100), noise=0.25) for score in (0.0, 1.0))
+
+    def first(log, side, alpha):
+        wealth = log_wealth(log, claim, side, noise_margin(log, 1 - alpha))
+        return int((wealth >= -np.log(alpha)).argmax()) + 1
+
+    for family in (1, 2, 20):
+        assert decide(right, [claim], family).at.tolist() == [first(right, 1, 0.05)]
+        assert decide(wrong, [claim], family).at.tolist() == [first(wrong, -1, 0.05 / family)]
+    assert first(wrong, -1, 0.05 / 20) > first(wrong, -1, 0.05)
+
+
+def test_a_denial_counts_at_its_best_moment_when_the_next_is_judged():
+    """The second of two denials, for which less evidence does, need not have it at the moment of the first."""
+    rng = np.random.default_rng(222)
+    scores = (rng.random(45) < rng.random()).astype(float)
+    log, claims = uniform_log(scores, 60), [Claim(0.71 * 60, 0.8), Claim(0.86 * 60, 0.85)]
+    low, high = (log_wealth(log, claim, -1) + claim.log_alpha for claim in claims)
+    assert decide(log, claims).at.tolist() == [16, 16]
+    assert high[:15].max() < np.log(2) <= high[15]
+    assert low[15] < 0 <= low[:15].max() < np.log(2)
+
+
+def test_what_was_decided_once_stays():
+    log = uniform_log([1.0] * 30 + [0.0] * 60, 1000)
+    first = decide(log[:30], [Claim(500.0)])
+    assert (first.outcome[0], decide(log, [Claim(500.0)]).outcome[0]) == (1, 1)
+    assert first.at[0] == decide(log, [Claim(500.0)]).at[0] < 30
+
+
+def test_missing_scores_count_against_either_decision():
+    scores = np.array([1.0] * 20 + [NAN] * 4 + [0.0] * 4)
+    log = uniform_log(scores, 200)
+    for total in (60.0, 100.0, 150.0):
+        claim = Claim(total, 0.8)
+        grant = log_wealth(log.with_missing_as(0.0), claim, 1) + claim.log_alpha >= 0
+        deny = log_wealth(log.with_missing_as(1.0), claim, -1) + claim.log_alpha >= 0
+        expected = 1 if grant.any() else -1 if deny.any() else 0
+        assert decide(log, [claim]).outcome[0] == expected
+    nothing = uniform_log([NAN] * 60, 200)
+    assert decide(nothing, [Claim(1.0), Claim(199.0)]).outcome.tolist() == [0, 0]
+    # what is missing can settle nothing either: of 6 items 1 was right, 1 wrong, 3 are missing
+    assert decide(uniform_log([1.0, 0.0, NAN, NAN, NAN], 6), [Claim(2.0), Claim(5.0)]).outcome.tolist() == [0, 0]
+
+
+def test_nothing_asked_or_nothing_claimed_decides_nothing():
+    log = uniform_log([1.0] * 5, 10)
+    assert decide(log[:0], [Claim(1.0)]).outcome.tolist() == [0]
+    assert decide(log, []).outcome.shape == (0,)
+    many = uniform_log(np.ones((3, 5)), 10)
+    assert decide(many[:, :0], [Claim(1.0)]).at.tolist() == [[0]] * 3
+
+
+def test_many_interviews_are_decided_as_one_by_one():
+    truth = (np.random.default_rng(1).random(80) < 0.6).astype(float)
+    truth[::17] = NAN
+    log = led(truth, Policy(budget=40, batch=4), seeds=12)
+    claims = [Claim(24.0), Claim(48.0, 0.9), Claim(64.0), Claim(40.0, rare=True)]
+    together = decide(log, claims, 6)
+    assert together.outcome.shape == together.at.shape == (12, 4)
+    assert len(np.unique(together.outcome)) > 1
+    for s in range(12):
+        alone = decide(log[s], claims, 6)
+        np.testing.assert_array_equal(together.outcome[s], alone.outcome)
+        np.testing.assert_array_equal(together.at[s], alone.at)
+
+
+# -- the interval ---------------------------------------------------------------------------------
+
+
+def contradicted(log, interval, confidence):
+    """Whether the draws speak both for and against what lies in the interval, whose ends then changed places."""
+    middle = Claim(log.size * (interval.low + interval.high) / 2, confidence)
+    filled = {side: log.with_missing_as(float(side < 0)) for side in (1, -1)}
+    return all(log_wealth(view, middle, side).max() >= -middle.log_alpha for side, view in filled.items())
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.sampled_from([0.6, 0.9, 0.95]), st.booleans(), st.booleans())
+def test_the_interval_holds_what_no_bet_refuted(seed, confidence, holes, fractions):
+    rng = np.random.default_rng(seed)
+    truth = rng.random(60) if fractions else (rng.random(60) < rng.random()).astype(float)
+    if holes:
+        truth[rng.random(60) < 0.1] = NAN
+    log = led(truth, Policy(budget=30, batch=3), first=seed)[0]
+    interval = anytime_valid(log, float(rng.random()), confidence)
+    low, high = interval.low * 60, interval.high * 60
+    assert np.nansum(log.scores) - 1e-9 <= low
+    assert high <= log.with_missing_as(1.0).scores.sum() + 30 + 1e-9
+    assert (interval.confidence, interval.method) == (confidence, "anytime-valid")
+    assert interval.low <= interval.estimate <= interval.high
+    if not contradicted(log, interval, confidence):
+        for total, outcome in ((low - 0.01, 1), (low + 0.01, 0), (high - 0.01, 0), (high + 0.01, -1)):
+            if 0 < total < 60 and (outcome or low + 0.02 < high):
+                assert decide(log, [Claim(total, confidence)]).outcome[0] == outcome
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.floats(0.5, 0.98), st.floats(0.5, 0.98))
+def test_more_confidence_is_a_wider_interval_and_a_later_decision(seed, one, other):
+    less, more = sorted((one, other))
+    rng = np.random.default_rng(seed)
+    log = led((rng.random(50) < 0.6).astype(float), Policy(budget=25), first=seed)[0]
+    narrow, wide = (anytime_valid(log, 0.5, confidence) for confidence in (less, more))
+    if not contradicted(log, narrow, less):
+        assert wide.low <= narrow.low + 1e-4
+        assert narrow.high <= wide.high + 1e-4
+    for total in (20.0, 30.0, 40.0):
+        early, late = (decide(log, [Claim(total, confidence)]) for confidence in (less, more))
+        if late.outcome[0]:
+            assert early.outcome[0]
+            assert early.at[0] <= late.at[0]
+
+
+def test_the_interval_covers_at_every_moment():
+    rng = np.random.default_rng(9)
+    truth = rng.choice([0.0, 0.25, 1.0], size=80, p=[0.3, 0.2, 0.5])
+    log = led(truth, Policy(budget=60, batch=4), seeds=120)
+    missed = 0
+    for s in range(120):
+        moments = [anytime_valid(log[s][:t], 0.5, 0.95) for t in (5, 12, 20, 30, 45, 60)]
+        missed += any(not i.low - 1e-9 <= truth.mean() <= i.high + 1e-9 for i in moments)
+        width = [i.high - i.low for i in moments]
+        assert width == sorted(width, reverse=True)
+    assert missed / 120 <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 120)

@@ -1,0 +1,295 @@
+"""Design-based intervals: exact where they can be, unbiased and of the promised coverage where they cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import hypergeom, norm
+from scipy.stats import t as student
+
+from pytest_adaptive_eval.cat.selectors import SELECTORS
+from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.errors import EstimationError
+from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.noise import noise_margin
+from pytest_adaptive_eval.inference.sampling import (
+    design_based,
+    hull,
+    mean_of_draws,
+    standard_error,
+    with_missing_bounded,
+)
+from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.items.bank import ItemBank
+
+
+def uniform_log(scores, size):
+    t = len(scores)
+    left = size - np.arange(t)
+    half = np.full(t, 0.5)
+    reach = left * 0.5
+    return DesignLog(
+        np.arange(t), np.array(scores, float), 1 / left, half, left * 0.5, left**2 * 0.25, reach, reach, size
+    )
+
+
+@given(st.integers(2, 60), st.data())
+def test_exact_bounds_are_the_hypergeometric_ones(size, data):
+    drawn = data.draw(st.integers(1, size - 1))
+    right = data.draw(st.integers(0, drawn))
+    interval = design_based(uniform_log([1.0] * right + [0.0] * (drawn - right), size), 0.95)
+    totals = np.arange(right, size - (drawn - right) + 1)
+    low = next(k for k in totals if hypergeom.sf(right - 1, size, k, drawn) > 0.05 - 1e-10)
+    high = next(k for k in totals[::-1] if hypergeom.cdf(right, size, k, drawn) > 0.05 - 1e-10)
+    assert (interval.low * size, interval.high * size) == pytest.approx((low, high))
+    assert interval.method == "exact uniform"
+
+
+@pytest.mark.parametrize("total", [0, 1, 7, 20, 33, 40])
+def test_each_exact_bound_errs_at_most_alpha_in_all_samples(total):
+    size, drawn = 40, 12
+    right = np.arange(max(0, drawn - (size - total)), min(drawn, total) + 1)
+    mass = hypergeom.pmf(right, size, total, drawn)
+    bounds = [design_based(uniform_log([1.0] * r + [0.0] * (drawn - r), size)) for r in right.tolist()]
+    assert sum(m for m, b in zip(mass, bounds, strict=True) if b.low * size > total + 1e-9) <= 0.05 + 1e-9
+    assert sum(m for m, b in zip(mass, bounds, strict=True) if b.high * size < total - 1e-9) <= 0.05 + 1e-9
+
+
+@pytest.mark.parametrize("dof", [1, 1.5, 2, 3.3, 7, 20.5, 93, 500, 12345.6])
+@pytest.mark.parametrize("probability", [0.001, 0.05, 0.5, 0.55, 0.8, 0.95, 0.99, 0.999])
+def test_the_quantiles_are_students(dof, probability):
+    expected = student.ppf(probability, dof)
+    assert student_quantile(dof, probability) == pytest.approx(expected, rel=1e-7 if dof == 1 or dof >= 2 else 2e-4)
+
+
+def test_infinitely_many_degrees_of_freedom_are_the_normal():
+    assert student_quantile(np.inf, 0.975) == pytest.approx(norm.ppf(0.975), rel=1e-7)
+
+
+def test_everything_asked_leaves_nothing_open():
+    interval = design_based(uniform_log([1.0, 0.0, 1.0, 1.0], 4))
+    assert (interval.estimate, interval.low, interval.high) == (0.75, 0.75, 0.75)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=15))
+def test_fractional_scores_stay_within_what_is_certain(scores):
+    size = 30
+    interval = design_based(uniform_log(scores, size))
+    least, most = sum(scores) / size, (sum(scores) + size - len(scores)) / size
+    assert least - 1e-12 <= interval.low <= interval.estimate <= interval.high <= most + 1e-12
+
+
+def weighted_logs(truth, selector, floor, budget, seeds, perturb=0.0):
+    rng = np.random.default_rng(7)
+    n = len(truth)
+    intercept = np.where(truth > 0.5, 1.0, -1.0) + rng.normal(0, 1.0 + perturb, n)
+    bank = ItemBank("b", [f"i{i}" for i in range(n)], [None] * n, rng.lognormal(0, 0.3, n), intercept)
+    session = Session(bank, Policy(SELECTORS[selector], floor, budget), seed=3, subjects=seeds)
+    while (proposal := session.ask()) is not None:
+        session.tell(truth[proposal.items])
+    return [session.log(s) for s in range(seeds)]
+
+
+@pytest.mark.parametrize("selector", ["spread", "information"])
+@pytest.mark.parametrize("share", [0.15, 0.5, 0.9])
+def test_weighted_bounds_cover_at_their_confidence(selector, share):
+    rng = np.random.default_rng(11)
+    truth = (rng.random(300) < share).astype(float)
+    seeds = 400
+    intervals = [design_based(log) for log in weighted_logs(truth, selector, 0.25, 60, seeds)]
+    mean = truth.mean()
+    slack = 3 * np.sqrt(0.05 * 0.95 / seeds)
+    assert np.mean([i.low > mean for i in intervals]) <= 0.05 + slack
+    assert np.mean([i.high < mean for i in intervals]) <= 0.05 + slack
+    centre = np.mean([i.estimate for i in intervals])
+    spread = np.std([i.estimate for i in intervals]) / np.sqrt(seeds)
+    assert abs(centre - mean) < 4 * spread
+    assert max(i.high - i.low for i in intervals) < 0.5
+
+
+def by_the_formula(log, confidence):
+    """The weighted interval of the docstring of `design_based`, written out draw by draw."""
+    t, size = len(log), log.size
+    totals, weights = [], []
+    for k in range(t):
+        gain = (log.scores[k] - log.predictions[k]) / log.propensities[k]
+        totals.append(log.scores[:k].sum() + log.rest[k] + gain)
+        weights.append(1 / max(log.variance[k], (0.1 * (size - k)) ** 2))
+    weights = np.array(weights) / sum(weights)
+    estimate = weights @ totals
+    ends = []
+    for side in (-1, 1):
+        room = log.predictions if side < 0 else 1 - log.predictions
+        surprise = estimate + side * (room / log.propensities).mean()
+        w, x = np.array([*weights * t, 1.0]) / (t + 1), np.array([*totals, surprise])
+        middle, concentration = w @ x, (w**2).sum()
+        empirical = (w**2 * (x - middle) ** 2).sum() / (1 - concentration)
+        spread = np.sqrt(max(empirical, (w[:-1] ** 2 * log.variance).sum()))
+        ends.append(middle + side * student.ppf(confidence, 1 / concentration - 1) * spread)
+    known = log.scores.sum()
+    low, high = np.clip(np.array(ends) / size, known / size, (known + size - t) / size)
+    return min(max(estimate / size, low), high), low, high
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.7])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_the_weighted_interval_by_the_formula(share, confidence):
+    rng = np.random.default_rng(4)
+    truth = (rng.random(300) < share).astype(float)
+    for budget in (20, 45):
+        for log in weighted_logs(truth, "spread", 0.25, budget, 3):
+            found = design_based(log, confidence)
+            expected = by_the_formula(log, confidence)
+            np.testing.assert_allclose((found.estimate, found.low, found.high), expected, rtol=1e-6)
+            assert (found.method, found.confidence) == ("design-based", confidence)
+
+
+def test_few_weighted_draws_are_judged_by_bets():
+    truth = (np.random.default_rng(4).random(300) < 0.5).astype(float)
+    (few,), (enough,) = (weighted_logs(truth, "spread", 0.25, budget, 1) for budget in (19, 20))
+    assert design_based(few).method == "anytime-valid"
+    assert design_based(enough).method == "design-based"
+
+
+@pytest.mark.parametrize("foreseen", [1e-3, 1.0, 1e3])
+def test_the_standard_error_is_that_of_the_draws_and_of_the_decodings(foreseen):
+    truth = (np.random.default_rng(4).random(300) < 0.5).astype(float)
+    (log,) = weighted_logs(truth, "spread", 0.25, 40, 1)
+    log = replace(log, variance=foreseen * log.variance)
+    weights = 1 / np.maximum(log.variance, (0.1 * (300 - np.arange(40))) ** 2)
+    weights /= weights.sum()
+    empirical = (weights**2 * (log.totals - weights @ log.totals) ** 2).sum() / (1 - (weights**2).sum())
+    by_draws = max(empirical, (weights**2 * log.variance).sum())
+    assert standard_error(log) == pytest.approx(np.sqrt(by_draws) / 300)
+    assert standard_error(replace(log, noise=0.09)) == pytest.approx(np.sqrt(by_draws + 40 * 0.09) / 300)
+    assert mean_of_draws(log) == pytest.approx(weights @ log.totals / 300)
+
+
+def test_the_mean_of_the_draws_lies_within_what_the_known_scores_allow():
+    truth = (np.random.default_rng(4).random(300) < 0.5).astype(float)
+    (log,) = weighted_logs(truth, "spread", 0.25, 40, 1)
+    far = replace(log, propensities=log.propensities / 50)
+    assert mean_of_draws(replace(far, scores=np.ones(40))) == 1.0
+    assert mean_of_draws(replace(far, scores=np.zeros(40))) == 0.0
+    half = np.r_[np.ones(39), 0.0]
+    assert mean_of_draws(replace(far, scores=half)) == pytest.approx(299 / 300)
+    assert mean_of_draws(replace(far, scores=1 - half)) == pytest.approx(1 / 300)
+
+
+def test_noise_widens_an_interval_by_its_normal_quantile_within_0_and_1():
+    log = replace(uniform_log([1.0] * 30 + [0.0] * 20, 100), noise=0.16)
+    plain, wide = design_based(replace(log, noise=0.0), 0.9), design_based(log, 0.9)
+    half = norm.ppf(0.975) * np.sqrt(50 * 0.16) / 100  # at a quarter of the error rate
+    assert (plain.low - wide.low, wide.high - plain.high) == pytest.approx((half, half), rel=1e-6)
+    assert wide.estimate == plain.estimate
+    assert noise_margin(log, 0.9) == pytest.approx(100 * half, rel=1e-6)
+    for score, end in ((0.0, "low"), (1.0, "high")):
+        edge = replace(uniform_log([score] * 50, 100), noise=0.16)
+        assert getattr(design_based(edge, 0.9), end) == score
+
+
+def test_predictions_that_tell_something_make_the_interval_narrower():
+    rng = np.random.default_rng(5)
+    truth = (rng.random(400) < 0.6).astype(float)
+    informed = [design_based(log) for log in weighted_logs(truth, "spread", 0.25, 80, 60)]
+    blind = [design_based(log) for log in weighted_logs(truth, "random", 0.0, 80, 60)]
+    width = [np.mean([i.high - i.low for i in group]) for group in (informed, blind)]
+    assert width[0] < 0.9 * width[1]
+
+
+@pytest.mark.parametrize("asked", [2, 4, 8, 12])
+def test_few_draws_by_a_bank_that_is_upside_down_mislead_no_bound(asked):
+    """Student's intervals of so few draws erred in a tenth to a fifth of such interviews."""
+    truth = np.repeat([1.0, 0.0], 50)
+    bank = ItemBank("b", [str(i) for i in range(100)], (), np.full((100, 1), 1.3), np.linspace(-4.0, 4.0, 100))
+    session = Session(bank, Policy(SELECTORS["spread"], 0.5, budget=asked, batch=8), seed=4, subjects=400)
+    while (proposal := session.ask()) is not None:
+        session.tell(truth[proposal.items])
+    found = [design_based(session.log(s)) for s in range(400)]
+    assert {i.method for i in found} == {"anytime-valid"}
+    assert np.mean([i.low > 0.5 + 1e-9 for i in found]) <= 0.05
+    assert np.mean([i.high < 0.5 - 1e-9 for i in found]) <= 0.05
+
+
+@pytest.mark.parametrize(("n", "asked"), [(60, 12), (200, 10), (200, 40)])
+def test_a_bank_that_is_sure_and_wrong_misleads_no_bound(n, asked):
+    """A tenth of the items is lost that the bank takes for sure: most interviews meet none of it, and must not PASS."""
+    rng = np.random.default_rng(1)
+    bank = ItemBank("b", [str(i) for i in range(n)], (), np.full((n, 1), 1.5), 4.5 + 1.5 * rng.standard_normal(n))
+    scores = np.ones(n)
+    scores[rng.choice(n, n // 10, replace=False)] = 0.0
+    policy = Policy(SELECTORS["spread"], 0.5, budget=asked, batch=8)
+    session = Session(bank, policy, seed=2, subjects=600)
+    while (proposal := session.ask()) is not None:
+        session.tell(scores[proposal.items])
+    found = [design_based(session.log(s)) for s in range(600)]
+    assert np.mean([i.low > scores.mean() + 1e-9 for i in found]) < 0.05 + 2 * np.sqrt(0.05 * 0.95 / 600)
+    assert np.mean([i.high < scores.mean() - 1e-9 for i in found]) < 0.05 + 2 * np.sqrt(0.05 * 0.95 / 600)
+
+
+def test_missing_scores_must_be_bounded_first():
+    log = uniform_log([1.0, np.nan, 0.0], 10)
+    with pytest.raises(EstimationError, match="bound it first"):
+        design_based(log)
+    low, high = (design_based(log.with_missing_as(s)) for s in (0.0, 1.0))
+    assert low.low <= high.low <= high.high
+    assert low.estimate == pytest.approx(1 / 3)
+    assert high.estimate == pytest.approx(2 / 3)
+
+
+def test_missing_scores_are_bounded_from_both_sides():
+    log = uniform_log([1.0, np.nan, 0.0], 10)
+    wrong, right = with_missing_bounded(log, 0.9)
+    assert (wrong, right) == (design_based(log.with_missing_as(0.0), 0.9), design_based(log.with_missing_as(1.0), 0.9))
+    whole = hull(wrong, right)
+    assert (whole.low, whole.high, whole.confidence, whole.method) == (wrong.low, right.high, 0.9, "exact uniform")
+    assert whole.estimate == pytest.approx((1 / 3 + 2 / 3) / 2)
+    full = uniform_log([1.0, 1.0, 0.0], 10)
+    assert with_missing_bounded(full, 0.9) == (design_based(full, 0.9),) * 2
+    assert hull(*with_missing_bounded(full, 0.9)) == design_based(full, 0.9)
+
+
+def test_the_mean_of_draws_by_hand():
+    # one-draw estimates of the total of 4 items: 0 + 2.2 + (1 - .5) * 4 = 4.2, and 1 + 1.5 + (0 - .5) * 3 = 1
+    log = replace(uniform_log([1.0, 0.0], 4), rest=np.array([2.2, 1.5]))
+    weights = np.array([1 / 4.0, 1 / 2.25])
+    expected = float(weights @ np.array([4.2, 1.0]) / weights.sum())
+    assert mean_of_draws(log) == pytest.approx(expected / 4)
+    assert mean_of_draws(replace(log, scores=np.array([1.0, np.nan]))) == pytest.approx(
+        min(float(weights @ np.array([4.2, 1.0 + 1.5 + 0.0]) / weights.sum()), 4.0) / 4
+    )
+
+
+def test_the_mean_of_uniform_draws_without_predictions_is_their_share():
+    assert mean_of_draws(uniform_log([1.0, 0.0, 1.0], 40)) == pytest.approx(2 / 3)
+    assert mean_of_draws(uniform_log([1.0, np.nan], 4)) == pytest.approx(0.75)
+    assert mean_of_draws(uniform_log([0.0, 0.0, 1.0], 3)) == pytest.approx(1 / 3)
+
+
+def test_deterministic_draws_have_no_interval():
+    log = uniform_log([1.0, 0.0], 10)
+    silent = replace(log, propensities=np.full(2, np.nan))
+    with pytest.raises(EstimationError, match="not drawn at random"):
+        design_based(silent)
+    with pytest.raises(EstimationError, match="no item was asked"):
+        design_based(uniform_log([], 10))
+
+
+def test_two_draws_are_unbiased_over_every_path():
+    truth, size = np.array([1.0, 0.0, 1.0, 1.0]), 4
+    weights = np.array([0.4, 0.3, 0.2, 0.1])
+    m = np.array([0.9, 0.2, 0.5, 0.7])
+    expected = 0.0
+    for i, j in product(range(size), repeat=2):
+        if i == j:
+            continue
+        q1, q2 = weights[i], weights[j] / (1 - weights[i])
+        first = m.sum() + (truth[i] - m[i]) / q1
+        second = truth[i] + m.sum() - m[i] + (truth[j] - m[j]) / q2
+        expected += q1 * q2 * (first + second) / 2
+    assert expected == pytest.approx(truth.sum())

@@ -1,0 +1,268 @@
+"""Items and their graders on answers as models write them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, GRADERS, Item, Response, Status, unmarked
+
+COLOURS = ("red", "blue", "dark green", "Yellow.")
+
+
+def grade(grader: str, answer: str, text: str, **more: object) -> float:
+    return Item("i", "?", answer, grader, **more).grade(text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right"),
+    [
+        ("Paris", " paris.\n", 1),
+        ("Paris", '"Paris"!', 1),
+        ("New  York", "new york", 1),
+        ("STRASSE", "straße", 1),
+        ("Paris", "It is Paris", 0),
+        ("Paris", "", 0),
+        ("don't", "dont", 0),
+        ("-5", "5", 0),
+    ],
+)
+def test_exact(answer: str, text: str, right: float) -> None:
+    assert grade("exact", answer, text) == right
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right"),
+    [
+        ("B", "B", 1),
+        ("B", "b", 1),
+        ("B", "(B)", 1),
+        ("B", "(B) blue", 1),
+        ("B", "B. blue", 1),
+        ("B", "B) blue", 1),
+        ("B", "**B**", 1),
+        ("B", "B: because the sky is", 1),
+        ("B", "The answer is B.", 1),
+        ("B", "Answer: (B)", 1),
+        ("B", "the answer is: **B**", 1),
+        ("B", "blue", 1),
+        ("B", "Blue.", 1),
+        ("blue", "B", 1),
+        ("blue", "blue", 1),
+        ("D", "yellow", 1),
+        ("C", "Dark  green", 1),
+        ("C", "A car is shown, and it is dark, so the answer is C", 1),
+        ("B", "I see the sky. Answer: B", 1),
+        ("C", "First I thought the answer is A. But no: the answer is C.", 1),
+        ("A", "First I thought the answer is A. But no: the answer is C.", 0),
+        ("B", "C", 0),
+        ("B", "", 0),
+        ("B", "Both", 0),
+        ("B", "because", 0),
+        ("B", "7", 0),
+        ("B", "red", 0),
+        ("A", "A is correct", 1),
+        ("A", "A because of the sky", 1),
+        ("A", "A (red)", 1),
+        ("A", "a", 1),
+        ("A", "A red", 1),  # with an article, and by its letter
+        ("B", "A blue", 1),  # no letter: "A" is an article here
+        ("B", "The answer is a blue.", 1),
+        ("C", "The answer is dark green", 1),
+        ("B", "B blue", 1),
+        ("B", "Option B: blue", 1),
+        ("B", "The correct option is B", 1),
+        ("B", "The answer to this question is B.", 1),
+        ("B", "**Answer:** B", 1),
+        ("B", "Answer:\n\nB", 1),
+        ("B", "The answer is not A, the answer is B", 1),
+        ("B", "Answer: B\nExplanation: the answer a user expects", 1),
+        ("B", r"The answer is $\boxed{\text{B}}$.", 1),
+        ("B", "the answer would be B because", 1),
+        ("A", "I cannot answer a question like this", 0),
+        ("A", "A car is shown", 0),
+        ("A", "The answer isn't A", 0),
+        ("A", "The answer is a car", 0),
+        ("A", "Answer: B\nExplanation: the answer a user expects", 0),
+    ],
+)
+def test_choice(answer: str, text: str, right: float) -> None:
+    assert grade("choice", answer, text, choices=COLOURS) == right
+
+
+def test_words_of_one_letter_and_letters_of_no_choice_are_no_answers() -> None:
+    item = Item("i", "?", "A", "choice", choices=COLOURS)
+    for text in ("I cannot answer a question like this", "A car is shown", "I.e. the red one", "Z", "e.g. red", "I"):
+        assert not item.readable(text), text
+        assert item.grade(text) == 0, text
+    assert item.readable("B)")
+    letters = Item("i", "A red, B blue", "B", "choice")  # the choices are in its prompt
+    assert letters.grade("B blue") == 1
+    assert not letters.readable("A car is shown")
+
+
+@pytest.mark.parametrize(
+    "text", ["(", "* ", "answer ", "answer" + " " * 50, "answer: (", "a " * 5, "option\n", "\\boxed{"]
+)
+def test_no_endless_answer_stalls_the_grader(text: str) -> None:
+    item = Item("i", "?", "A", "choice", choices=COLOURS)
+    assert not item.readable(text * (GRADED_CHARACTERS // len(text)))
+
+
+def test_an_answer_of_punctuation_alone_is_compared_as_it_stands() -> None:
+    for grader in ("exact", "contains"):
+        assert grade(grader, "!", "!") == 1
+        for text in ("", ".", "anything"):
+            assert grade(grader, "!", text) == 0, (grader, text)
+    assert grade("contains", "->", "a -> b") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right"),
+    [
+        ("12", "12", 1),
+        ("12", "so 3 * 4 = 12.", 1),
+        ("12", "12.0", 1),
+        ("1234.5", "$1,234.50", 1),
+        ("0.5", "1/2", 1),
+        ("1/3", "2/6", 1),
+        ("0.1", ".1", 1),
+        ("100000", "1e5", 1),
+        ("-5", "x = -5", 1),
+        ("-5", "x = \N{MINUS SIGN}5", 1),
+        ("5", "x = \N{MINUS SIGN}5", 0),
+        ("12", "12 or 13", 0),
+        ("0.3", "0.30000000000000004", 0),
+        ("12", "", 0),
+        ("12", "twelve", 0),
+        ("12", "1/0", 0),
+        ("12", "1e999999999", 0),
+        ("12", "9" * 15_000, 0),
+    ],
+)
+def test_numeric(answer: str, text: str, right: float) -> None:
+    assert grade("numeric", answer, text) == right
+
+
+def test_numeric_tolerance() -> None:
+    assert grade("numeric", "3.14159", "3.14", meta={"tolerance": 0.01}) == 1
+    assert grade("numeric", "3.14159", "3.1", meta={"tolerance": 0.01}) == 0
+    assert grade("numeric", "10", "9.5", meta={"tolerance": 0.5}) == 1  # the edge is inside
+    for wrong in (-1, float("nan"), float("inf"), "abc", True):
+        with pytest.raises(BankError, match="tolerance"):
+            grade("numeric", "1", "1", meta={"tolerance": wrong})
+
+
+@pytest.mark.parametrize("answer", ["unknown", "\N{VULGAR FRACTION ONE HALF}", "1e500", "1/0"])
+def test_an_expected_answer_without_a_number_is_no_wrong_answer(answer: str) -> None:
+    with pytest.raises(BankError, match="holds no number"):
+        grade("numeric", answer, "1")
+
+
+def test_contains() -> None:
+    assert grade("contains", "Red Cross", "the red\ncross") == 1
+    assert grade("contains", "Red Cross", "red, cross") == 0
+
+
+def test_graders_read_the_beginning_of_an_endless_answer() -> None:
+    assert grade("contains", "end", "x" * (GRADED_CHARACTERS - 3) + "end") == 1
+    assert grade("contains", "end", "x" * GRADED_CHARACTERS + "end") == 0
+
+
+def test_answers_are_readable_by_the_part_that_is_graded() -> None:
+    assert Item("i").readable(" " * (GRADED_CHARACTERS - 1) + "x")
+    assert not Item("i").readable(" " * GRADED_CHARACTERS + "x")
+    numeric = Item("i", answer="7", grader="numeric")
+    assert numeric.readable("x" * (GRADED_CHARACTERS - 1) + "7")
+    assert not numeric.readable("x" * GRADED_CHARACTERS + "7")
+
+
+def test_unmarked_prompt_keeps_values_without_marks_and_names() -> None:
+    assert unmarked("take <20> of <rate=-3.50>, if a < b > c") == "take 20 of -3.50, if a < b > c"
+
+
+def test_own_grader_and_what_it_may_give() -> None:
+    assert Item("i", custom=lambda item, text: len(text) / 10).grade("abc") == pytest.approx(0.3)
+    for wrong in (1.5, -0.1, float("nan")):
+        with pytest.raises(BankError, match=r"expected a number in \[0, 1\]"):
+            Item("i", custom=lambda item, text, wrong=wrong: wrong).grade("")
+    with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of exact, choice"):
+        Item("i", grader="fuzzy").grade("")
+    with pytest.raises(BankError, match="is graded by a pattern and was not read from a bank"):
+        Item("i", grader="regex").grade("")
+    with pytest.raises(BankError, match=r"gave NoneType, expected a number in \[0, 1\]"):
+        Item("i", custom=lambda item, text: None).grade("")  # type: ignore[arg-type,return-value]
+    assert set(GRADERS) == {"exact", "choice", "numeric", "contains"}
+
+
+def test_only_ok_has_a_score() -> None:
+    assert Response(Status.OK, 0.5).score == 0.5
+    for status in Status:
+        if status is not Status.OK:
+            assert Response(status).score is None
+            with pytest.raises(ValueError, match="cannot have score"):
+                Response(status, 0.0)
+    with pytest.raises(ValueError, match="cannot have score None"):
+        Response(Status.OK)
+    for wrong in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match=r"lies in \[0, 1\]"):
+            Response(Status.OK, wrong)
+
+
+def test_faults_of_the_run_are_told_from_those_of_the_subject() -> None:
+    faults = {status.value for status in Status if status.infrastructure}
+    assert faults == {"timeout", "error", "sandbox_error", "not_run"}
+
+
+def test_formats() -> None:
+    item = Item("i", "what?", images=("a.png",), formats=("image+text", "text", "image", "none"), root="bank")
+    assert item.in_format("image+text") == item
+    assert item.image_paths == ("bank/a.png",)
+    assert (item.in_format("text").images, item.in_format("text").prompt) == ((), "what?")
+    assert (item.in_format("image").images, item.in_format("image").prompt) == (("a.png",), "")
+    assert (item.in_format("none").images, item.in_format("none").prompt) == ((), "")
+    with pytest.raises(BankError, match="no format 'sound'"):
+        item.in_format("sound")
+
+
+def test_content_hash_changes_with_what_is_asked_and_not_with_where_it_lies() -> None:
+    item = Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 1})
+    assert json.loads(json.dumps(item.to_json()))["choices"] == ["a", "b"]
+    assert (
+        item.content_hash
+        == Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 1}, root="x").content_hash
+    )
+    others = [
+        Item("i", "what!", "B", "choice", choices=("a", "b"), meta={"level": 1}),
+        Item("i", "what?", "A", "choice", choices=("a", "b"), meta={"level": 1}),
+        Item("i", "what?", "B", "exact", choices=("a", "b"), meta={"level": 1}),
+        Item("i", "what?", "B", "choice", choices=("b", "a"), meta={"level": 1}),
+        Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 2}),
+        Item("i", "what?", "B", "choice", choices=("a", "b"), meta={"level": 1}, images=("p.png",)),
+    ]
+    assert len({item.content_hash, *(other.content_hash for other in others)}) == 7
+
+
+def test_content_hash_is_the_same_in_every_version_and_order() -> None:
+    """Journals and records find an item's answers by it."""
+    item = Item("i", "\u65e5\u672c?", "B", "choice", choices=("a", "b"), meta={"b": 1, "a": 2})
+    assert item.content_hash == "c828440a36fa6934"
+    assert Item("i", item.prompt, "B", "choice", choices=("a", "b"), meta={"a": 2, "b": 1}).content_hash == (
+        item.content_hash
+    )
+
+
+def test_json_leaves_out_what_is_at_its_default() -> None:
+    assert Item("i").to_json() == {"id": "i", "grader": "exact"}
+    full = Item("i", "?", "a", formats=("image", "text"), messages=({"role": "user", "content": "x"},), meta={"a": 1})
+    assert full.to_json() == {
+        "id": "i",
+        "prompt": "?",
+        "answer": "a",
+        "grader": "exact",
+        "messages": [{"role": "user", "content": "x"}],
+        "formats": ["image", "text"],
+        "meta": {"a": 1},
+    }

@@ -1,0 +1,260 @@
+"""The verbs about past runs on climbs: history, its levels, compare, drift, the page's trend, and correlate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from climbs import bare, climb, run
+
+from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.runs import write_run
+
+#: Right answers by level of subjects, by task; `counting` orders them as `addition` does.
+SUBJECTS = {
+    "step-1": {"addition": [8, 0], "counting": [4, 1, 0]},
+    "step-2": {"addition": [10, 3, 0], "counting": [6, 3, 0]},
+    "step-3": {"addition": [10, 8, 0], "counting": [10, 5, 1, 0]},
+    "step-4": {"addition": [10, 9, 4, 0], "counting": [10, 9, 8, 7]},
+    "step-5": {"addition": [10, 10, 9, 1], "counting": [10, 10, 10, 10]},
+}
+
+
+class Verbs:
+    """The command, on a history of its own."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys, self.day = folder, capsys, 0
+
+    def add(self, *interviews: InterviewRecord) -> str:
+        self.day += 1
+        record = run(self.day, *interviews)
+        write_run(self.folder, record)
+        return record.run
+
+    def __call__(self, *arguments: str | Path) -> tuple[int, str, str]:
+        """Exit code, output, and what was said besides."""
+        try:
+            code = main([*map(str, arguments), "--from", str(self.folder)])
+        except SystemExit as end:
+            code = int(end.code or 0)
+        out, err = self.capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    def json(self, *arguments: str | Path) -> Any:
+        path = self.folder.parent / "out.json"
+        code, _, err = self(*arguments, "--json", path)
+        assert code == 0, err
+        return json.loads(path.read_text())
+
+
+@pytest.fixture
+def verbs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Verbs:
+    return Verbs(tmp_path / "evals", capsys)
+
+
+@pytest.fixture
+def five(verbs: Verbs) -> Verbs:
+    """A run of each subject, after an older one of the first that must not count."""
+    verbs.add(climb([10, 10, 10, 10], subject={"name": "step-1"}))
+    for seed, (name, tasks) in enumerate(SUBJECTS.items()):
+        who = {"name": name}
+        verbs.add(
+            *(
+                climb(
+                    right,
+                    seed=seed,
+                    name=task,
+                    subject=who,
+                    bank={"name": task, "content_hash": f"{task}{seed}", "task": {"seed": seed}},
+                )
+                for task, right in tasks.items()
+            ),
+            bare(subject=who, accuracy={"estimate": 0.5 - 0.1 * seed}),
+        )
+    return verbs
+
+
+def test_history_shows_area_and_last_level(verbs: Verbs) -> None:
+    verbs.add(climb([10, 7, 0]))
+    settled = climb([10, 7, 0], name="settled")
+    assert settled.levels is not None
+    del settled.levels["auc"]
+    verbs.add(settled, bare(accuracy={"estimate": 0.5, "low": 0.4, "high": 0.6}))
+    _, out, _ = verbs("history")
+    lines = out.splitlines()
+    assert "  1.7/2 [1.36, 2.51]  " in lines[1]
+    assert "  1.7/2  " in lines[2]
+    assert "  .500 [.400, .600]  " in lines[3]
+    rows = verbs.json("history")
+    assert [row.get("climb") for row in rows] == ["1.7/2", "1.7/2", None]
+    assert rows[0]["levels"]["last_level"] == 2
+
+
+def test_the_levels_over_rounds(verbs: Verbs) -> None:
+    for right in ([10, 7, 0], [8, 9, 2, 1], [9, 0]):
+        verbs.add(climb(right, seed=verbs.day), bare())
+    code, out, _ = verbs("history", "--evaluation", "addition", "--levels")
+    assert code == 0
+    assert out.splitlines() == [
+        "addition, one: 3 rounds, 2031-05-01 to 2031-05-03",
+        "  1.7/2, 2/4, 0.9/1",
+        "  level  lowest   mean  highest  rounds",
+        "      1    .800   .900    1.000       3",
+        "      2    .000   .533     .900       3",
+        "      3    .000   .067     .200       2",
+        "      4    .000   .033     .100       1",
+        "   area    .900  1.533    2.000       3",
+    ]
+    (told,) = verbs.json("history", "--levels")
+    assert [row["rounds"] for row in told["levels"]] == [3, 3, 2, 1]
+    (newest,) = verbs.json("history", "--levels", "--last", "2")
+    assert [one["climb"] for one in newest["rounds"]] == ["0.9/1"]
+    code, out, _ = verbs("history", "--levels", "--evaluation", "text")
+    assert (code, out) == (0, f"no interview in {verbs.folder} is like that and climbed levels\n")
+
+
+def test_compare_tells_the_change_of_an_area(verbs: Verbs) -> None:
+    before, after = verbs.add(climb([10, 10, 8, 2])), verbs.add(climb([10, 1, 0], seed=1))
+    code, out, _ = verbs("compare", before, after)
+    assert code == 0
+    assert out.splitlines()[2].startswith("  auc   3.000 ->  1.100  -1.900 [-2.")
+    (told,) = verbs.json("compare", before, after)["evaluations"]
+    assert told["auc"]["high"] < -1.2
+
+
+def test_a_fallen_area_alarms_and_stands_in_the_trend(verbs: Verbs) -> None:
+    for day in range(12):
+        verbs.add(climb([10, 10 - day % 2, 7 + day % 3, 1], seed=day))
+    assert verbs("drift")[:2] == (0, "1 series of 12 runs watched\nno alarm\n")
+    for seed in (20, 21):
+        verbs.add(climb([10, 4, 0], seed=seed))
+    code, out, _ = verbs("drift")
+    assert code == 1
+    assert "ALARM: auc of addition fell from 2.85 (12 runs) to 1.40 (" in " ".join(out.split())
+    page = verbs.folder.parent / "page.html"
+    assert verbs("report", "latest", "--html", page)[0] == 0
+    text = page.read_text()
+    assert "addition: area by levels" in text
+    assert "auc, 14 runs on addition" in text
+    assert "auc of addition fell from" in text
+
+
+def test_correlations_of_evaluations(five: Verbs) -> None:
+    code, out, err = five("correlate")
+    assert (code, err) == (0, "")
+    head, *matrix = out.split("\n\n")[0].splitlines()
+    assert head == "Spearman above the diagonal, Pearson below"
+    assert [line.split() for line in matrix] == [
+        ["subjects", "1", "2", "3"],
+        ["1", "addition", "(auc)", "5", "1.00", "-1.00"],
+        ["2", "counting", "(auc)", "5", ".97", "-1.00"],
+        ["3", "text", "(accuracy)", "5", "-1.00", "-.97"],
+    ]
+    told = five.json("correlate")
+    names = [(one["name"], one["metric"]) for one in told["measures"]]
+    assert names == [
+        ("addition", "auc"),
+        ("addition", "last level"),
+        ("counting", "auc"),
+        ("counting", "last level"),
+        ("text", "accuracy"),
+    ]
+    assert told["measures"][0]["values"] == pytest.approx(
+        {"step-1": 0.8, "step-2": 1.3, "step-3": 1.8, "step-4": 2.3, "step-5": 3.0}
+    )
+    assert told["measures"][1]["values"]["step-4"] == 3.0
+    assert [(pair["first"], pair["second"]) for pair in told["pairs"]] == [(0, 1), (0, 2), (2, 3), (0, 4), (2, 4)]
+    assert {pair["subjects"] for pair in told["pairs"]} == {5}
+    assert told["pairs"][3]["spearman"]["estimate"] == pytest.approx(-1.0)
+    assert -1.0 <= told["pairs"][3]["spearman"]["low"] < told["pairs"][3]["spearman"]["high"] < 0.0
+
+
+def test_correlations_with_scores_of_ones_own(five: Verbs, tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text(
+        "\ufeffsubject, mmlu ,size,same\nstep-1,30,1,7\nstep-2,31.5,,7\nstep-3,40,,7\nstep-4,39,2,7\nstep-5,50,2,7\n"
+        "another,0,0,0\n"
+    )
+    code, out, err = five("correlate", "--reference", table, "--evaluation", "addition")
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.split("\n\n")[1].splitlines()]
+    assert "addition (auc) mmlu (reference) 5 .90 [-.17, 1.00] .96 [.42, 1.00]" in lines
+    assert "addition (auc) size (reference) 3 - - it takes 4 subjects in common" in lines
+    assert "addition (auc) same (reference) 5 - - the second is the same for all of them" in lines
+    told = five.json("correlate", "--reference", table, "--evaluation", "addition")
+    assert [one["values"] for one in told["measures"] if one["name"] == "size"] == [
+        {"step-1": 1.0, "step-5": 2.0, "step-4": 2.0, "another": 0.0}
+    ]
+    without = [pair for pair in told["pairs"] if pair["why"]]
+    assert [(pair["spearman"], pair["pearson"]) for pair in without] == [(None, None)] * len(without)
+    table.write_text("subject,mmlu\nstep-1,30\nstep-2,31\n")
+    _, _, err = five("correlate", "--reference", table)
+    assert f"note: --reference {table} has no scores of step-3, step-4, step-5\n" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name,mmlu\nstep-1,3\n", "expected a column 'subject' and columns of scores"),
+        ("subject\nstep-1\n", "expected a column 'subject' and columns of scores"),
+        ("subject,mmlu,mmlu\nstep-1,3,4\n", "each with its own name"),
+        ("subject,\nstep-1,3\n", "each with its own name"),
+        ("", "found nothing"),
+        ("subject,mmlu\nstep-1,3,4\n", ":2: expected 2 cells"),
+        ("subject,mmlu\nstep-1\n", ":2: expected 2 cells"),
+        ("subject,mmlu\nstep-1,3\nstep-1,4\n", ":3: the subject 'step-1' stands there twice"),
+        ("subject,mmlu\nstep-1,high\n", ":2: mmlu is 'high', expected a number"),
+        ("subject,mmlu\nstep-1,nan\n", ":2: mmlu is 'nan', expected a number"),
+        ("subject,mmlu\nstep-1,1e999\n", ":2: mmlu is '1e999', expected a number"),
+        ("subject,mmlu\nx,3\n", "has none of the subjects: the history has step-1, step-2, step-3; the file has x"),
+        ('subject,mmlu\n"step-1,3\n', "is no CSV in UTF-8"),
+        ("subject,mmlu\nst\udcffep,3\n", "is no CSV in UTF-8"),
+    ],
+)
+def test_references_that_cannot_be_read(five: Verbs, tmp_path: Path, text: str, said: str) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text(text, errors="surrogateescape")
+    code, out, err = five("correlate", "--reference", table)
+    assert (code, out) == (4, "")
+    assert said in err
+
+
+def test_what_cannot_be_correlated_says_so(verbs: Verbs, tmp_path: Path) -> None:
+    verbs.add(bare(accuracy={"estimate": 0.5}))
+    code, _, err = verbs("correlate")
+    assert code == 4
+    assert "has one evaluation and nothing to correlate it with: give --reference" in err
+    code, _, err = verbs("correlate", "--subject", "none")
+    assert code == 4
+    assert "is like that and has an accuracy or an area" in err
+    code, _, err = verbs("correlate", "--reference", tmp_path / "none.csv")
+    assert code == 4
+    assert "none.csv: No such file" in err
+
+
+def test_subjects_asked_otherwise_are_told(five: Verbs) -> None:
+    for name in ("step-1", "step-2"):
+        five.add(climb([10, 0], cap=6, subject={"name": name}))
+    code, out, err = five("correlate")
+    assert code == 0
+    assert "note: addition: 3 left out, asked on another bank or levels than the newest run\n" in err
+    assert "addition (auc)          2" in out
+
+
+def test_names_cannot_command_the_terminal(verbs: Verbs, tmp_path: Path) -> None:
+    for n in range(5):
+        who = {"name": f"\x1b[31m::error::{n}"}
+        verbs.add(climb([10, n, 0], subject=who, name="\x1b]0;x\x07::error::"), bare(subject=who))
+    table = tmp_path / "scores.csv"
+    table.write_text(f"subject,\x1b[2J##[error]\n\x1b[31m::error::{0},1\n")
+    for arguments in (["history", "--levels"], ["correlate", "--reference", table], ["history"]):
+        code, out, err = verbs(*arguments)
+        assert code == 0
+        assert "\x1b" not in out + err
+        assert "::error::" not in out + err
+        assert "##[" not in out + err

@@ -1,0 +1,282 @@
+"""Drift: false alarms as seldom as stated, drops found soon, and nothing taken back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm, poisson, t
+
+from pytest_adaptive_eval.records import drift
+from pytest_adaptive_eval.records.drift import BASELINE, Alarm, Point, Series, limit, monitor
+
+LEVEL = [0.3, -0.4, 0.9, -1.1, 0.2, 0.6, -0.7, 0.1, -0.2, 0.4]
+
+
+def series(
+    values: Sequence[float],
+    errors: float | Sequence[float] = 1.0,
+    category: str = "",
+    evaluation: str = "text",
+    first: int = 0,
+) -> Series:
+    points = []
+    for n, value in enumerate(values):
+        at = first + n
+        error = errors if isinstance(errors, float) else errors[n]
+        started = f"2031-{at // 28 % 12 + 1:02}-{at % 28 + 1:02}T00:00:00Z" if at < 336 else f"2032-{at:05}"
+        points.append(Point(f"run-{at:05}", started, f"step-{at}", "c" * 16, float(value), error))
+    metric = "accuracy" if category else "ability"
+    return Series(evaluation, "text", "b" * 16, "5" * 16, metric, category, tuple(points))
+
+
+def histories(values: np.ndarray) -> list[Series]:
+    return [series(row.tolist(), category=f"c{k}" if k else "") for k, row in enumerate(values)]
+
+
+def places(alarms: Sequence[Alarm]) -> list[tuple[str, int, int]]:
+    return [(alarm.series.category, alarm.at, alarm.since) for alarm in alarms]
+
+
+# --- the limit --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [100.0, 1000.0])
+def test_the_limit_gives_the_stated_run_length(length: float) -> None:
+    rng = np.random.default_rng(1)
+    h, total, alarms, steps = limit(length), np.zeros(5000), 0, 2000
+    for _ in range(steps):
+        total = np.maximum(0.0, total + rng.standard_normal(5000) - 1.0)
+        over = total > h
+        alarms += int(over.sum())
+        total[over] = 0.0
+    expected = 5000 * steps / length
+    assert abs(alarms - expected) < 4 * math.sqrt(expected)
+
+
+def test_the_limit_agrees_with_the_textbook() -> None:
+    # Montgomery, Introduction to Statistical Quality Control: k = 1 and h = 2.52 have 370 runs, two-sided
+    assert limit(2 * 370.0) == pytest.approx(2.52, abs=0.005)
+    lengths = [10.0, 30.0, 1e3, 1e5, 1e7, 1e8]
+    assert np.all(np.diff([limit(length) for length in lengths]) > 0)
+    assert limit(1e8) == pytest.approx(limit(1e7) + math.log(10) / 2, abs=0.02)
+
+
+def test_students_t_becomes_normal() -> None:
+    watch = drift._Watch(series([]))
+    for degrees in (9, 19, 100):
+        watch.spread = drift._Spread(float(degrees), degrees)
+        for value in (-4.0, -1.5, 0.0, 0.7, 3.0):
+            assert watch._score(value, watch.spread) == pytest.approx(norm.ppf(t.cdf(value, degrees)), abs=0.01)
+
+
+# --- rates and delays -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spread", "young"), [(1.0, 1.0), (math.sqrt(2.0), 2.0)], ids=["errors right", "errors leave out half the variance"]
+)
+def test_false_alarms_are_as_seldom_as_stated_over_all_series(spread: float, young: float) -> None:
+    rng = np.random.default_rng(7)
+    long = len(monitor(histories(spread * rng.standard_normal((6, 3000)))))
+    months = sum(len(monitor(histories(spread * rng.standard_normal((6, 40))))) for _ in range(100))
+    assert long <= poisson.ppf(0.975, 3.0)
+    assert months <= poisson.ppf(0.975, 3.0 * young)
+
+
+def test_a_tighter_rate_is_kept_too() -> None:
+    rng = np.random.default_rng(8)
+    found = sum(len(monitor(histories(rng.standard_normal((3, 1000))), average_run_length=50.0)) for _ in range(3))
+    assert 3 * 990 / 50 / 2 < found <= poisson.ppf(0.995, 3 * 990 / 50)
+
+
+@pytest.mark.parametrize("count", [1, 6])
+def test_a_drop_of_three_standard_errors_is_found_soon(count: int) -> None:
+    rng, delays = np.random.default_rng(9), []
+    for _ in range(100):
+        values = rng.standard_normal((count, 30))
+        values[0, BASELINE:] -= 3.0
+        found = [alarm.at for alarm in monitor(histories(values)) if not alarm.series.category]
+        delays.append(found[0] - BASELINE + 1 if found else math.inf)
+    assert np.median(delays) <= 3
+    assert np.mean(np.array(delays) <= 6) >= 0.9
+
+
+def test_the_change_is_dated() -> None:
+    rng, dated = np.random.default_rng(10), []
+    for _ in range(100):
+        values = rng.standard_normal(30)
+        values[15:] -= 4.0
+        dated += [alarm.since for alarm in monitor([series(values.tolist())])[:1]]
+    assert np.mean(np.array(dated) == 15) > 0.8
+    assert np.mean(np.abs(np.array(dated) - 15) <= 1) > 0.9
+
+
+# --- what an alarm is -------------------------------------------------------------------------------------------------
+
+
+def test_a_drop_alarms_and_alarms_again_until_it_is_mended() -> None:
+    one = series([*LEVEL, 0.2, -0.1, *[-4.0] * 8, *[0.1, -0.3] * 6])
+    first, *more = monitor([one])
+    assert (first.at, first.since) == (13, 12)
+    assert first.before == pytest.approx(np.mean([*LEVEL, 0.2, -0.1]))
+    assert first.after == -4.0
+    assert first.sentence == (
+        "ability of text fell from .02 (12 runs) to -4.00 (2 runs, since 2031-01-13 with step-12): without a change, "
+        "one such alarm is expected in 1 000 runs"
+    )
+    assert more
+    assert all(alarm.since == 12 and alarm.before == first.before and alarm.at < 20 for alarm in more)
+    assert "to -4.00 (4 runs, since 2031-01-13" in more[0].sentence
+
+
+def test_a_category_is_named() -> None:
+    one = series([0.8 + 0.02 * value for value in LEVEL] + [0.6] * 4, 0.03, category="counting")
+    one = replace(one, points=tuple(replace(point, subject="") for point in one.points))
+    (alarm, *_) = monitor([one], average_run_length=12_500.0)
+    assert alarm.sentence == (
+        "accuracy of text in counting fell from .800 (10 runs) to .600 (2 runs, since 2031-01-11): without a change, "
+        "one such alarm is expected in 12 500 runs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("runs", "state"),
+    [(6, "6 of 10 runs: cannot alarm yet"), (10, "10 of 10 runs: cannot alarm yet"), (11, "")],
+)
+def test_a_series_says_that_it_still_learns_its_level(runs: int, state: str) -> None:
+    points = tuple(Point(f"r{n:02}", f"2031-05-{n + 1:02}", "s", "c", 0.9, 0.02) for n in range(runs))
+    assert Series("text", "b", "h", "s", "accuracy", "", points).learning == state
+
+
+def test_the_runs_that_set_the_level_never_alarm() -> None:
+    assert not monitor([series([0.0] * 5 + [-50.0] * 5)])
+    assert not monitor([series([])])
+    assert not monitor([])
+
+
+def test_one_odd_run_alone_neither_alarms_nor_moves_the_level() -> None:
+    values = [*LEVEL, 0.1, -30.0, *LEVEL]
+    assert not monitor([series(values)])
+    (alarm, *_) = monitor([series([*values, -4.0, -4.0, -4.0])])
+    assert alarm.since == len(values)
+    assert alarm.before == pytest.approx(np.mean([*LEVEL, 0.1, *LEVEL]))
+
+
+def test_a_rise_that_lasts_is_the_new_level_and_one_that_does_not_is_none() -> None:
+    high = [5.0 + value for value in LEVEL]
+    assert not monitor([series([*LEVEL, *high, *high])])
+    (alarm, *_) = monitor([series([*LEVEL, *high, *LEVEL])])
+    assert alarm.before == pytest.approx(np.mean(high))
+    assert alarm.since == 20
+    assert not monitor([series([*LEVEL, *high[:6], *LEVEL])])
+
+
+def test_a_climb_is_followed() -> None:
+    rng = np.random.default_rng(3)
+    climb = (0.4 * np.arange(60) + rng.standard_normal(60)).tolist()
+    assert not monitor([series(climb)])
+    alarms = monitor([series(climb + [12.0] * 5)])
+    assert alarms
+    assert alarms[0].since == 60
+
+
+def test_series_of_the_same_runs_share_the_rate() -> None:
+    drop = series([*LEVEL, *[-2.5] * 6])
+    alone = places(monitor([drop]))
+    assert alone
+    others = [series([0.0] * 16, category=f"c{k}", evaluation="other") for k in range(40)]
+    assert places(monitor([drop, *others]))[0][1] > alone[0][1]
+    later = [series([0.0] * 16, category=f"c{k}", evaluation="other", first=100) for k in range(40)]
+    assert places(monitor([drop, *later])) == alone
+
+
+def test_errors_that_are_small_by_luck_do_not_count_more() -> None:
+    values = [1.0, 0.9, 1.0, 0.9, 1.0, 0.9, 1.0, 0.9, 1.0, 0.9]
+    errors = [0.01 if value == 1.0 else 0.1 for value in values]
+    assert not monitor([series(values * 4, errors * 4, category="c")])
+    (alarm, *_) = monitor([series([*values, 0.4, 0.4, 0.4], [*errors, 0.1, 0.1, 0.1], category="c")])
+    assert alarm.before == pytest.approx(0.95, abs=0.02)
+
+
+def test_a_spread_beyond_the_errors_is_learned() -> None:
+    wide = [4 * value for value in LEVEL]
+    assert monitor([series([*LEVEL, -3.0, -3.0, -3.0])])
+    assert not monitor([series([*wide, -3.0, -3.0, -3.0])])
+    # and the evaluation's other series lend theirs, which another evaluation's do not
+    noisy = [series(wide * 4, category=f"c{k}") for k in range(5)]
+    drop = [*LEVEL, *[-2.6] * 4]
+    assert not monitor([series(drop), *noisy])
+    foreign = [replace(one, evaluation="other") for one in noisy]
+    assert monitor([series(drop), *foreign])
+
+
+@pytest.mark.parametrize(
+    ("value", "error"), [(math.nan, 1.0), (math.inf, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan), (0.0, math.inf)]
+)
+def test_points_that_measure_nothing_are_refused(value: float, error: float) -> None:
+    with pytest.raises(ValueError, match="run-00001 has the value"):
+        monitor([series([0.0, value], [1.0, error])])
+
+
+def test_extremes_break_nothing() -> None:
+    for extreme in (1e308, -1e308):
+        for error in (1e-308, 1e308):
+            values, errors = [*LEVEL, *LEVEL], [1.0] * 20
+            for at in (3, 12, 13):
+                values[at], errors[at] = extreme, error
+            assert all(math.isfinite(alarm.before + alarm.after) for alarm in monitor([series(values, errors)] * 2))
+    assert not monitor([series(LEVEL * 3, 1e-308)])
+
+
+def test_mistakes_are_told() -> None:
+    one = series([0.0, 0.0])
+    with pytest.raises(ValueError, match="started at"):
+        monitor([replace(one, points=one.points[::-1])])
+    for length in (0.0, 9.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="average_run_length"):
+            monitor([one], average_run_length=length)
+
+
+# --- properties -------------------------------------------------------------------------------------------------------
+
+RUNS = st.lists(st.tuples(st.floats(-6, 6), st.floats(0.2, 3)), min_size=11, max_size=40)
+
+
+@settings(max_examples=60)
+@given(RUNS, RUNS, st.integers(1, 40))
+def test_later_runs_take_no_alarm_back(first: list, second: list, cut: int) -> None:
+    whole = [series([v for v, _ in rows], [e for _, e in rows], category=c) for rows, c in ((first, ""), (second, "c"))]
+    part = [replace(one, points=one.points[:cut]) for one in whole]
+    before = places(monitor(part, average_run_length=20.0))
+    assert before == [place for place in places(monitor(whole, average_run_length=20.0)) if place[1] < cut]
+
+
+@settings(max_examples=60)
+@given(RUNS, RUNS, st.sampled_from([0.25, 8.0]), st.floats(-3, 3))
+def test_neither_the_unit_nor_the_order_matters(first: list, second: list, scale: float, origin: float) -> None:
+    plain = [series([v for v, _ in rows], [e for _, e in rows], category=c) for rows, c in ((first, ""), (second, "c"))]
+    moved = [
+        replace(
+            one,
+            points=tuple(
+                replace(p, value=scale * p.value + origin, standard_error=scale * p.standard_error) for p in one.points
+            ),
+        )
+        for one in plain
+    ]
+    expected = sorted(places(monitor(plain, average_run_length=20.0)))
+    assert sorted(places(monitor(moved[::-1], average_run_length=20.0))) == expected
+
+
+def test_alarms_come_in_the_order_of_time() -> None:
+    late = series([*LEVEL, *LEVEL, -5.0, -5.0, -5.0])
+    early = series([*LEVEL, -5.0, -5.0, -5.0], category="c")
+    times = [alarm.series.points[alarm.at].started for alarm in monitor([late, early])]
+    assert times == sorted(times)
+    assert len(set(times)) > 1

@@ -1,0 +1,48 @@
+"""Actors for networks: interviewees of a known skill, with the agents of the benchmarks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.network_agents import COST, CodedAgent, chance, writer
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.pool import AgentPool
+
+__all__ = ["COST", "CodedAgent", "Skilled", "pool_of", "writer"]
+
+
+class Skilled(Subject):
+    """Has a question of a level right with a given chance; a second answer follows what it hears if it `trusts`."""
+
+    def __init__(self, name: str, skill: Mapping[int, float], status: Status = Status.OK, trusts: bool = False) -> None:
+        super().__init__(SubjectIdentity(name, name * 3))
+        self.skill, self.status, self.trusts = dict(skill), status, trusts
+        self.spent = Usage()
+        self.read: list[str] = []
+
+    @property
+    def usage(self) -> Usage:
+        return self.spent
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        self.spent += Usage(len(items), 7 * len(items), 2 * len(items), 0, 0.5, 10.0)
+        return [self._one(item) for item in items]
+
+    def _one(self, item: Item) -> Completion:
+        self.read.append(item.prompt)
+        if self.status is not Status.OK:
+            return Completion("", self.status, detail="planted")
+        others = re.findall(r"^- (.*)$", item.prompt, re.MULTILINE)
+        if self.trusts and others:
+            return Completion(others[0])
+        level = int(item.meta["level"])
+        right = chance(self.identity.name, item.prompt.rpartition("\n")[2]) < self.skill.get(level, 0.0)
+        return Completion(item.answer if right else "987654321987")
+
+
+def pool_of(*models: Subject | CodedAgent, **more: Any) -> AgentPool:
+    names = [model.identity.name for model in models]
+    return AgentPool({name: (lambda model=model: model) for name, model in zip(names, models, strict=True)}, **more)

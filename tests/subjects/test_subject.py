@@ -1,0 +1,98 @@
+"""What every subject does with prefetched answers, texts and scores."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_adaptive_eval.errors import ConfigError, Unscored
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.subjects import Completion, Subject, SubjectIdentity, load_subject
+
+
+class Counted(Subject):
+    """Answers with the number of the call."""
+
+    def __init__(self, *completions: Completion) -> None:
+        super().__init__(SubjectIdentity("counted"))
+        self.given = completions
+        self.batches: list[list[str]] = []
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        self.batches.append([item.id for item in items])
+        return [self.given[int(item.id)] if item.id else Completion("fresh") for item in items]
+
+
+def test_a_batch_is_answered_once_and_each_answer_used_once() -> None:
+    subject = Counted(Completion("a"), Completion("b"))
+    items = [Item("0", "x"), Item("1", "y")]
+    subject.prefetch(items)
+    subject.prefetch(items)
+    assert subject.batches == [["0", "1"]]
+    assert [subject.generate(items[1]), subject.generate(items[0].prompt)] == ["b", "a"]
+    assert subject.generate(items[0]) == "a"
+    assert subject.batches == [["0", "1"], ["0"]]
+
+
+def test_items_that_read_the_same_keep_their_own_answers() -> None:
+    subject = Counted(Completion("a"), Completion("b"), Completion("a"))
+    subject.prefetch([Item("0", "x"), Item("1", "x"), Item("2", "x")])
+    assert subject.generate("x") == "fresh"  # which item is meant cannot be known
+    assert subject.generate(Item("1", "x")) == "b"
+    assert subject.generate("x") == subject.generate("x") == "a"
+    assert subject.generate("x") == "fresh"
+
+
+def test_images_and_messages_tell_prompts_apart() -> None:
+    subject = Counted(Completion("a"), Completion("b"))
+    subject.prefetch([Item("0", "x", images=("p.png",), root="bank"), Item("1", messages=({"role": "user"},))])
+    assert subject.generate("x") == "fresh"
+    assert subject.generate("x", ["bank/p.png"]) == "a"
+    assert subject.generate(Item("1", messages=({"role": "user"},))) == "b"
+
+
+def test_a_status_is_raised_and_never_scored() -> None:
+    subject = Counted(Completion("half", Status.TRUNCATED, detail="64 tokens"))
+    for ask in (subject.generate, subject.score):
+        with pytest.raises(Unscored, match="truncated: 64 tokens") as caught:
+            ask(Item("0", "x"))
+        assert caught.value.text == "half"
+
+
+def test_a_recorded_score_is_no_text() -> None:
+    subject = Counted(Completion("", score=0.5), Completion("7"))
+    with pytest.raises(ConfigError, match=r"model\.score\(item\)"):
+        subject.generate(Item("0", "x"))
+    assert subject.score(Item("0", "x")) == 0.5
+    assert subject.score(Item("1", "x", answer="7")) == 1.0
+
+
+def test_closing_forgets() -> None:
+    subject = Counted(Completion("a"))
+    subject.prefetch([Item("0", "x")])
+    subject.close()
+    assert subject.generate("x") == "fresh"
+
+
+def test_identity_is_told_by_its_decoding() -> None:
+    one, two = SubjectIdentity("m", "c", {"seed": 1}), SubjectIdentity("m", "c", {"seed": 2}, {"device": "cpu"})
+    assert one.decoding_hash != two.decoding_hash
+    assert json.loads(json.dumps(two.to_json()))["environment"] == {"device": "cpu"}
+
+
+@pytest.mark.parametrize("spec", ["organisation/model", "gpt-4", "", "scores.csv"])
+def test_a_spec_that_names_nothing_says_what_would(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"checkpoint folder \(nothing is downloaded\), replay:"):
+        load_subject(spec)
+
+
+def test_a_checkpoint_without_its_libraries_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.subjects.checkpoint.subject", None)
+    with pytest.raises(ConfigError, match=r"install pytest-adaptive-eval\[hf\]"):
+        load_subject(str(tmp_path))

@@ -1,0 +1,39 @@
+"""Work that never ends is given up."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from pytest_adaptive_eval.deadline import within
+
+
+def test_the_result_comes_back() -> None:
+    assert within(5, lambda: "done", "a thing") == "done"
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), SystemExit(3)])
+def test_what_is_raised_comes_back(error: BaseException) -> None:
+    def work() -> None:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        within(5, work, "a thing")
+    assert caught.value is error
+
+
+def test_an_endless_loop_is_interrupted_and_leaves_no_thread() -> None:
+    def work() -> None:
+        while True:
+            try:
+                sum(range(100))
+            except Exception:  # as a library would
+                continue
+
+    before, start = threading.active_count(), time.monotonic()
+    with pytest.raises(TimeoutError, match=r"the loop took longer than 0.2 s"):
+        within(0.2, work, "the loop")
+    assert time.monotonic() - start < 5
+    assert threading.active_count() == before
