@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,9 @@ import pytest
 
 from pytest_adaptive_eval.config import Settings
 from pytest_adaptive_eval.errors import ConfigError, UsageError
-from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin.account import Account
 from pytest_adaptive_eval.plugin.collection import Collection
-from pytest_adaptive_eval.plugin.fixtures import STATE
+from pytest_adaptive_eval.plugin.fixtures import STATE, model_function
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE
 from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
@@ -120,7 +120,7 @@ def activate(config: pytest.Config) -> None:
     register(state, "adaptive-eval-run")
     register(_OwnProtocol(state), "adaptive-eval-protocol")
     register(Collection(state), "adaptive-eval-collection")
-    register(fixtures, "adaptive-eval-fixtures")
+    register(sys.modules[model_function.__module__], "adaptive-eval-fixtures")
     if not state.worker:
         register(progress := Progress(config, state.exchange), "adaptive-eval-progress")
         register(Account(state, progress), "adaptive-eval-account")

@@ -19,9 +19,9 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
-from pytest_adaptive_eval.plugin import fixtures
 from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
+from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.model_fixture import check_scope
 from pytest_adaptive_eval.plugin.names import MARKER, is_eval_file, refuse
@@ -164,10 +164,10 @@ class Collection:
             tasks=lambda: self._tasks,
         )
         definitions = node._fixtureinfo.name2fixturedefs.get("model", ())
-        if definitions and definitions[-1].func is fixtures.model_function and self.state.settings.model is None:
-            raise ConfigError(f"{where}: {fixtures.NO_MODEL}")
+        if definitions and definitions[-1].func is model_function and self.state.settings.model is None:
+            raise ConfigError(f"{where}: {NO_MODEL}")
         named = self.config.getoption("adaptive_eval_model")
-        if definitions and named is not None and not fixtures.may_read_flags(definitions, node._fixtureinfo):
+        if definitions and named is not None and not may_read_flags(definitions, node._fixtureinfo):
             home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
             note = f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
             evaluation = dataclasses.replace(evaluation, notes=(*evaluation.notes, note))
@@ -289,7 +289,7 @@ class Collection:
                         _ = interview.evaluation.bank.items[0]  # checks the hash of all texts, before any call
                     probe(state.folder)
                     if not self.config.getoption("setuponly", False):
-                        fixtures.check_models(self.config, interviews, [i for i in items if isinstance(i, Study)])
+                        check_models(self.config, interviews, [i for i in items if isinstance(i, Study)])
                 except UsageError as error:
                     self.mistake(error)
         if self._mistakes:
