@@ -1,18 +1,18 @@
-"""Which items to ask next, and with what probability each could have been asked.
+"""Select the next items and compute the probability of each draw.
 
-A `Selector` gives every item a criterion; `propose` turns criteria into items.
-Two modes exist.  ``top`` asks the items of highest criterion; ``proportional``
+A `Selector` rates every item; `propose` draws items by these ratings, the criteria.
+There are two modes.  ``top`` takes the items with the highest criterion; ``proportional``
 draws without replacement with probabilities proportional to it.  Both are mixed
-with a uniform floor: the chance q of an item not yet asked is ``1 - floor`` times
-that of its mode plus ``floor / remaining``, and the item is drawn from q itself,
-so that the logged q is the chance of the draw: what a design-based interval needs.
+with a uniform floor: the propensity q of an item not yet administered is
+``1 - floor`` times its probability in the mode, plus ``floor / remaining``.  The item
+is drawn by q, so the logged q is exact, as a design-based interval requires.
 
-Where claims are to be decided, the floor leans.  A bet that the claim holds loses
-p / q when an item of prediction p is answered wrong, and the largest of these
-losses limits every stake.  Drawing in proportion to p, rather than evenly, makes
-them small; in proportion to 1 - p for a bet on the other side.  So the floor's
-draws, but for a uniform `GATE_FLOOR`, go by ``L p + (1 - L)(1 - p)``, where L is
-how likely the claim seems, see `View.lean`.
+With claims to decide, the floor is not uniform.  A bet that a claim holds loses
+p / q when an item of predicted score p is answered wrong, and the largest of these
+losses limits every stake.  Drawing in proportion to p makes these losses small; for
+a bet on the opposite side, so does drawing in proportion to 1 - p.  Except for a
+uniform `GATE_FLOOR`, the floor therefore draws in proportion to
+``L p + (1 - L)(1 - p)``, where L is the probability of the claim, see `View.lean`.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ __all__ = [
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Items a block of the two-level weighted draw; near the square root of a large bank.
+#: Items per block of the two-level weighted draw; near the square root of a large bank's size.
 BLOCK = 128
-#: Arrays that a view and its draws are computed in.
+#: Number of work buffers of a view and its draws.
 ROOMS = 5
-#: tanh(NORMAL z) is 2 Phi(z) - 1, to a hundredth.
+#: tanh(NORMAL z) approximates 2 Phi(z) - 1 to 0.01.
 NORMAL = 0.85
-#: What a selector does with its ratings: ask the best, or draw in proportion.
+#: Selection modes: take the items with the highest ratings, or draw in proportion to the ratings.
 MODES = ("top", "proportional")
-#: Beyond so many standard deviations one claim is as clear as another.
+#: Distances from a claim are cut to this many standard deviations.
 CLEAR = 30.0
-#: Criteria whose sum is no more than this tell nothing.
+#: A sum of criteria of at most this counts as zero.
 TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(slots=True)
 class View:
-    """What a selector may look at, for S subjects: all of a session or some, which are rated each by itself.
+    """State of an interview as a selector sees it, for S subjects of a session, who are rated independently.
 
     Parameters
     ----------
@@ -71,15 +71,14 @@ class View:
     theta : array, shape (S, D)
     covariance : array, shape (S, D, D)
     predictions : array, shape (S, n), optional
-        Predicted scores; without them, the bank's own at `theta`, computed when they are looked at.
+        Predicted scores; if None, the bank's predictions at `theta`, computed on first access.
     asked : array of int, shape (S, t)
         Items already administered, in order.
     work : array, shape (ROOMS, S, n), optional
-        To compute in; what is there is lost, and what is found there is lost at
-        the next step.  Kept from step to step it spares arrays that the system
-        takes back each time, and gives anew page by page.
+        Work buffers, overwritten at every step.  Reusing them between steps
+        avoids repeated allocation of large arrays.
     lean : array, shape (S, 1), optional
-        How likely, in [0, 1], what is to be decided seems to hold; where nothing is, the floor is uniform.
+        Probability, in [0, 1], that the claims hold; if None, the floor is uniform.
     """
 
     bank: ItemBank
@@ -100,37 +99,37 @@ class View:
 
     @property
     def spread(self) -> Array:
-        """Variance p(1-p) of a right or wrong answer to every item, whatever the guess, shape (S, n), to read."""
+        """Variance p(1-p) of a score of 0 or 1 per item, guessing included, shape (S, n), read-only."""
         if self._spread is None:
             self._spread = irt.weight(self.probability, out=self.room(1))
         return self._spread
 
     def hand_over(self) -> Array:
-        """The spread, for the caller to change; it is computed anew where it is looked at again."""
+        """Return `spread` for the caller to change; the next access recomputes it."""
         spread, self._spread = self.spread, None
         return spread
 
     def room(self, number: int) -> Array:
-        """One of the arrays (S, n) to work in: the first two are the view's own, number 2 is the selector's."""
+        """Return work buffer `number`, shape (S, n); 0 and 1 belong to the view, 2 to the selector."""
         if self.work is None:
             self.work = np.empty((ROOMS, len(self.theta), len(self.bank)))
         room: Array = self.work[number]
         return room
 
     def lean_to(self, sought: Sequence[float], scores: Array, variance: Array) -> None:
-        """Set `lean` by how likely claims about the bank's sum of scores seem, those in doubt counting most.
+        """Set `lean` to the probability of claims about the bank's sum of scores, the least certain weighing most.
 
-        The sum that is expected is taken for normal about the truth, which is
-        enough to draw by, and nothing is said by it.
+        The expected sum is assumed to be normal about the true sum.  Only
+        draws depend on this assumption, no interval does.
 
         Parameters
         ----------
         sought : sequence of float, length m
-            Sums of scores that the claims turn on.
+            Thresholds of the claims, as sums of scores.
         scores : array, shape (S, t)
-            Of the items asked, NaN where there is none.
+            Scores of the administered items, NaN if missing.
         variance : array, shape (S,)
-            Of the expected sum, in squared items.
+            Variance of the expected sum, in squared items.
         """
         heard = np.where(np.isnan(scores), 0.0, scores).sum(axis=1)
         expected = heard + self.probability.sum(axis=1) - self.predicted(self.asked).sum(axis=1)
@@ -142,7 +141,7 @@ class View:
         self.lean = np.asarray((weight * likely).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True))
 
     def predicted(self, items: Ints) -> Array:
-        """Predicted scores of some items (S, m), each subject's own, and no more than these computed."""
+        """Return the predicted scores of each subject's `items`, shape (S, m), without computing the others."""
         if self.predictions is not None:
             return np.take_along_axis(self.predictions, items, axis=1)
         bank, c = self.bank, self.bank.asymptote
@@ -152,11 +151,11 @@ class View:
 
 @runtime_checkable
 class Selector(Protocol):
-    """Something that rates items for the next question.
+    """Rating of items for the next administration.
 
-    One of mode ``top`` may have a method ``highest(view, k)`` besides, which finds
-    the same best `k` items and their predicted scores, both (S, k), without all
-    ratings, or gives None where it cannot.
+    A selector of mode ``top`` may also have a method ``highest(view, k)``.  It returns
+    the `k` items with the highest ratings and their predicted scores, both (S, k),
+    without rating all items, or None if it cannot.
     """
 
     @property
@@ -165,50 +164,50 @@ class Selector(Protocol):
 
     @property
     def mode(self) -> Literal["top", "proportional"]:
-        """Ask the best, or draw in proportion."""
+        """Selection mode, see `propose`."""
 
     @property
     def needs_calibration(self) -> bool:
-        """Whether the criterion means nothing on an uncalibrated bank."""
+        """Whether the criterion requires a calibrated bank."""
 
     def criterion(self, view: View) -> Array:
-        """An array (S, n) of numbers of at least 0, for the caller to change; asked items are ignored.
+        """Return writable ratings of at least 0, shape (S, n); those of administered items are ignored.
 
-        It may lie in ``view.room(2)``.
+        The array may be ``view.room(2)``.
         """
 
 
 @runtime_checkable
 class Attentive(Selector, Protocol):
-    """A selector in the course of one session: it hears the answers and says why it chose what it chose."""
+    """Selector state of one session, which receives scores and gives reasons for its choices."""
 
     def told(self, items: Ints, scores: Array) -> None:
-        """Hear the scores (S, k), NaN where there is none, of the items (S, k) that were asked."""
+        """Record the scores of the administered `items`, both of shape (S, k), NaN if missing."""
 
     def reason(self, subject: int, item: int) -> str:
-        """Why the item is the latest choice for a subject; empty when it is not the selector's own choice."""
+        """Return the reason for a subject's latest item; empty if the selector did not choose it."""
 
     def account(self) -> Mapping[str, Any]:
-        """What became of the interview, in JSON values, for its record: models, calls, costs, fallbacks."""
+        """Return models, calls, costs and fallbacks of the interview as JSON values for its record."""
 
     def close(self) -> None:
-        """Give back what was loaded for the session."""
+        """Release the session's resources."""
 
 
 @runtime_checkable
 class Openable(Selector, Protocol):
-    """The settings of a selector that remembers: opened once a session, for all its subjects."""
+    """Settings of a selector with state, opened once per session for all its subjects."""
 
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Attentive:
-        """Make ready for a bank and as many subjects as there are seeds; its `criterion` always sees them all."""
+        """Start a session on a bank with one subject per seed; its `criterion` always receives all subjects."""
 
     def to_json(self) -> Mapping[str, Any]:
-        """Everything besides the name that decides which items are asked."""
+        """Return all settings, besides the name, that determine the items."""
 
 
 @runtime_checkable
 class LevelSelector(Openable, Protocol):
-    """An `Openable` that asks a bank of levels, `queries` items each, and ends by what it was answered."""
+    """Selector of a bank of levels with `queries` items each, with a stopping rule that depends on the answers."""
 
     queries: int
 
@@ -217,23 +216,23 @@ class LevelSelector(Openable, Protocol):
 
 
 def _invert(cumulative: Array, x: float) -> int:
-    """First index whose cumulative sum exceeds `x`, and at most the last one that adds to the sum."""
-    found = int(cumulative.searchsorted(x, side="right"))
-    if found == len(cumulative):  # x may exceed the sum by a rounding
-        found = int(cumulative.searchsorted(cumulative[-1]))
-    return found
+    """Return the first index whose cumulative sum exceeds `x`, at most the last index of positive weight."""
+    index = int(cumulative.searchsorted(x, side="right"))
+    if index == len(cumulative):  # rounding can put x above the sum
+        index = int(cumulative.searchsorted(cumulative[-1]))
+    return index
 
 
 @lru_cache(maxsize=8)
 def _starts(n: int, each: int) -> Ints:
-    """Where parts of `each` of `n` items begin; kept, and so to be read only."""
+    """Return the start of every block of `each` items among `n`; cached, so read-only."""
     starts = np.arange(0, n, each, dtype=np.int64)
     starts.flags.writeable = False
     return starts
 
 
 def _draw(weights: Array, u: float) -> int:
-    """Index drawn in proportion to `weights`, not all 0, by inversion of `u` in [0, 1), in two levels."""
+    """Draw an index in proportion to `weights`, not all 0, by two-level inversion of `u` in [0, 1)."""
     sums = np.add.reduceat(weights, _starts(len(weights), BLOCK)).cumsum()
     x = u * float(sums[-1])
     block = _invert(sums, x)
@@ -244,14 +243,14 @@ def _draw(weights: Array, u: float) -> int:
 
 
 def _chances(criteria: Array, left: int, floor: float, top: bool, q: Array) -> Array:
-    """Chance (S, n) of each item at the next draw, in `q`; that of items already drawn is of no meaning."""
+    """Write each item's propensity at the next draw to `q`, shape (S, n); values of drawn items are undefined."""
     if top:
         q[:] = floor / left
         q[np.arange(len(q)), criteria.argmax(axis=1)] += 1.0 - floor
         return q
     total: Array = np.add.reduce(criteria, axis=1, keepdims=True)
     share: Array | float = floor
-    if not total.min() > TINY:  # then every item left has the same chance
+    if not total.min() > TINY:  # without positive ratings, all remaining items get equal propensities
         informed = total > TINY
         share, total = np.where(informed, floor, 1.0), np.where(informed, total, 1.0)
     np.multiply(criteria, (1.0 - share) / total, out=q)
@@ -260,35 +259,35 @@ def _chances(criteria: Array, left: int, floor: float, top: bool, q: Array) -> A
 
 
 def _criteria(selector: Selector, view: View, gone: Ints) -> Array:
-    """The ratings of a selector, which may be a plugin's, with those of items already drawn as 0.
+    """Return a selector's validated ratings, shape (S, n), with 0 for the items `gone`.
 
     Raises
     ------
     ConfigError
-        They are no such array: a negative rating would make draws that no
-        verdict may rest on.
+        The shape is wrong, or a rating is negative or not finite; draws by
+        such ratings have invalid propensities.
     """
-    found = np.require(selector.criterion(view), np.float64, "W")
+    ratings = np.require(selector.criterion(view), np.float64, "W")
     expected = (len(view.asked), len(view.bank))
-    if found.shape != expected:
+    if ratings.shape != expected:
         raise ConfigError(
-            f"selector {selector.name!r}: its criterion has shape {found.shape}, expected (subjects, items), which "
+            f"selector {selector.name!r}: its criterion has shape {ratings.shape}, expected (subjects, items), which "
             f"is {expected} here"
         )
-    found.put(gone, 0.0)
-    if not (found.min() >= 0.0 and found.max() < np.inf):
+    ratings.put(gone, 0.0)
+    if not (ratings.min() >= 0.0 and ratings.max() < np.inf):
         raise ConfigError(f"selector {selector.name!r}: its criterion must be finite and at least 0 for every item")
-    return found
+    return ratings
 
 
 def chances(selector: Selector, view: View, floor: float) -> Array:
-    """Chance of each item at the first draw, shape (S, n)."""
+    """Return each item's propensity at the first draw, shape (S, n)."""
     criteria = _criteria(selector, view, np.empty(0, dtype=np.int64))
     return _chances(criteria, criteria.shape[1], floor, selector.mode == "top", np.empty(criteria.shape))
 
 
 def _inverse(q: Array, floor: float) -> Array:
-    """One over the chances, in their place."""
+    """Return the inverse propensities, in place."""
     if floor > 0:
         return np.divide(1.0, q, out=q)
     with np.errstate(divide="ignore", over="ignore"):
@@ -296,9 +295,9 @@ def _inverse(q: Array, floor: float) -> Array:
 
 
 def _over(weights: Array, inverse: Array, floor: float, out: Array) -> Array:
-    """Weighted inverse chances, those of items drawn being 0, in `out` where every item has a chance.
+    """Return weights times inverse propensities, 0 for drawn items; written to `out` if `floor` is positive.
 
-    Infinite where an item without a chance, which no floor leaves, could tell something.
+    Without a floor, the result is infinite for an item of positive weight and zero propensity.
     """
     if floor > 0:
         return np.multiply(weights, inverse, out=out)
@@ -307,7 +306,7 @@ def _over(weights: Array, inverse: Array, floor: float, out: Array) -> Array:
 
 
 def _leaning(criteria: Array, view: View, lean: Array, gone: Ints, floor: float) -> Array:
-    """Criteria, in their place, with all of the floor but `GATE_FLOOR` in them, see the module; both (S, n)."""
+    """Mix the floor above `GATE_FLOOR` into the criteria in place, as the module describes; shape (S, n)."""
     guard = np.multiply(view.probability, 2.0 * lean - 1.0, out=view.room(4))
     guard += 1.0 - lean
     guard.put(gone, 0.0)
@@ -320,7 +319,7 @@ def _leaning(criteria: Array, view: View, lean: Array, gone: Ints, floor: float)
 
 
 def take_highest(ratings: Array, k: int) -> tuple[Ints, Array]:
-    """Places in the flat array, and values, of the `k` highest of each row in falling order; they become -1 there."""
+    """Return flat indices and values of the `k` highest ratings per row, shape (S, k), descending; set them to -1."""
     subjects, n = ratings.shape
     places, values, start = np.empty((subjects, k), dtype=np.int64), np.empty((subjects, k)), _starts(subjects * n, n)
     for j in range(k):
@@ -331,11 +330,11 @@ def take_highest(ratings: Array, k: int) -> tuple[Ints, Array]:
 
 
 def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
-    """The `k` items left of highest criterion, and their predicted scores, both of shape (S, k)."""
+    """Return the `k` remaining items with the highest criterion and their predicted scores, both of shape (S, k)."""
     shortcut = getattr(selector, "highest", None)
-    found: tuple[Ints, Array] | None = None if shortcut is None else shortcut(view, k)
-    if found is not None:
-        return found
+    highest: tuple[Ints, Array] | None = None if shortcut is None else shortcut(view, k)
+    if highest is not None:
+        return highest
     subjects, n = len(view.asked), len(view.bank)
     start = _starts(subjects * n, n)
     gone = view.asked + start[:, None]
@@ -353,9 +352,9 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     selector : Selector
     view : View
     k : int
-        At most the number of items left.
+        Items to draw per subject, at most the number of remaining items.
     floor : float
-        Probability, in [0, 1], of drawing uniformly instead.
+        Share of uniform draws, in [0, 1].
     rngs : sequence of Generator, one a subject
         A subject's draws depend on its own generator alone; a draw takes one
         uniform number from it.
@@ -369,11 +368,11 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     ConfigError
         The selector's criterion is of another shape, negative or not finite.
     ValueError
-        `k` is not in 1 ... the number of items left.
+        `k` is below 1 or above the number of remaining items.
     """
     (subjects, t), n = view.asked.shape, len(view.bank)
     if not 1 <= k <= n - t:
-        raise ValueError(f"{k} items were wanted of the {n - t} that are left")
+        raise ValueError(f"k is {k}, expected 1 to {n - t}, the number of remaining items")
     top = selector.mode == "top"
     design = np.empty((len(DESIGN), subjects, k))
     if top and floor == 0:
@@ -381,7 +380,7 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
         items, design[1] = _highest(selector, view, k)
         return Proposal(items, design)
     drawn = -1.0 if top else 0.0
-    # items as places in the flat (S, n) arrays, which numpy reads and writes faster than pairs of row and column
+    # flat indices into the (S, n) arrays, because numpy reads and writes them faster than index pairs
     start = _starts(subjects * n, n)[:, None]
     gone = np.empty((subjects, t + k), dtype=np.int64)
     np.add(view.asked, start, out=gone[:, :t])
@@ -401,8 +400,8 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
             chosen[s] = s * n + _draw(q[s], rngs[s].random())
         propensity, prediction = q.take(chosen), p.take(chosen)
         q.put(met, np.inf)
-        inverse = _inverse(q, floor)  # once: it takes longer than the products with it
-        if j == 0:  # the chance of an item left only grows as others are drawn: this bounds the later draws as well
+        inverse = _inverse(q, floor)  # computed once, because division is slower than multiplication
+        if j == 0:  # propensities of remaining items only grow, so these bounds hold for the later draws
             lower = _over(p, inverse, floor, scratch)
             down = np.maximum.reduce(lower, axis=1)
             higher = np.subtract(inverse, lower, out=scratch) if floor > 0 else _over(1.0 - p, inverse, floor, scratch)

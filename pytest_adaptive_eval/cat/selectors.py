@@ -1,4 +1,4 @@
-"""The selectors: how each rates items for the next question."""
+"""The built-in selectors."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ __all__ = [
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Items, besides those asked and wanted, of which the information is computed at first, where only the highest matters.
+#: Additional items rated in the first pass of `MaximumInformation.highest`.
 STEEPEST = 128
-#: Rating some items only is worth the trouble where the bank has this many times more.
+#: Rate a subset of the items only if the bank has at least this many times more.
 WORTHWHILE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Random:
-    """Every item with the same chance."""
+    """Uniform random selection."""
 
     name: str = "random"
     mode: Literal["top", "proportional"] = "proportional"
     needs_calibration: bool = False
 
     def criterion(self, view: View) -> Array:
-        """Ones."""
+        """Return ones, shape (S, n)."""
         return np.ones(view.probability.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class MaximumInformation:
-    """The item of most information at the present ability (Lord 1980; D-optimal in more dimensions)."""
+    """Selection of the item with maximum information at the current ability (Lord 1980; D-optimal if D > 1)."""
 
     name: str = "maximum-information"
     mode: Literal["top", "proportional"] = "top"
     needs_calibration: bool = True
 
     def criterion(self, view: View) -> Array:
-        """`irt.information` at theta."""
+        """Return `irt.information` at theta, shape (S, n)."""
         A, c, squared = view.bank.discrimination, view.bank.asymptote, view.bank.squared_slope
         return irt.information(view.probability, A, c, view.covariance, squared, view.room(2))
 
     def highest(self, view: View, k: int) -> tuple[Ints, Array] | None:
-        """The `k` items left of highest criterion, and their predicted scores, both of shape (S, k).
+        """Return the `k` remaining items with the highest criterion and their predicted scores, both (S, k).
 
-        An item tells at most a^2 / 4, at any ability and with any guess floor: the
-        steepest items are rated first, and others only where that is not below the
-        last of the best.  None where so many may be that all are rated as fast.
+        Item information is at most a^2 / 4 at any ability and guessing parameter.
+        The most discriminating items are rated first, others only if this limit
+        is at least the k-th best rating.  Return None if rating all items is as fast.
         """
         bank, t = view.bank, view.asked.shape[1]
         if view.predictions is not None or bank.dimensions > 1:
@@ -86,7 +86,7 @@ class MaximumInformation:
 
 @dataclass(frozen=True, slots=True)
 class Information(MaximumInformation):
-    """Drawn in proportion to the information at the present ability."""
+    """Draws in proportion to item information at the current ability."""
 
     name: str = "information"
     mode: Literal["top", "proportional"] = "proportional"
@@ -94,10 +94,10 @@ class Information(MaximumInformation):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Drawn in proportion to the predicted standard deviation of the score, sqrt(p(1-p)).
+    """Draws in proportion to the predicted standard deviation of the score, sqrt(p(1-p)).
 
-    The allocation of least variance for the importance-weighted difference
-    estimator when the predictions are right (Neyman 1934).
+    With correct predictions, this allocation minimises the variance of the
+    importance-weighted difference estimator (Neyman 1934).
     """
 
     name: str = "spread"
@@ -105,25 +105,25 @@ class Spread:
     needs_calibration: bool = True
 
     def criterion(self, view: View) -> Array:
-        """sqrt(p(1-p))."""
+        """Return sqrt(p(1-p)), shape (S, n)."""
         return np.sqrt(view.spread, out=view.room(2))
 
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """Drawn by how much an item lowers the variance of the projected accuracy.
+    """Draws by an item's reduction of the projected accuracy's variance.
 
     With the gradient g of the expected accuracy by ability and the posterior
-    covariance V, asking item i lowers the variance ``g' V g`` by ::
+    covariance V, administering item i lowers the variance ``g' V g`` by ::
 
         w_i (A_i' V g)^2 / (1 + w_i A_i' V A_i)
 
     (a rank-one update of the posterior information).  Items are drawn in
     proportion to that reduction raised to a power which falls with the number t
-    of items asked, ``max(least, decay / (t + 1))``: the first questions are
-    nearly the best ones, and later ones spread out, because by then the error
-    that is left is mostly misfit of the bank, which the same best items for
-    everybody would all share.
+    of administrations, ``max(least, decay / (t + 1))``.  The first draws are
+    nearly optimal under the model.  Later draws are more uniform, because the
+    remaining error is mostly misfit of the bank, which draws of the same items
+    for all subjects would not average out.
     """
 
     decay: float = 200.0
@@ -133,7 +133,7 @@ class Variance:
     needs_calibration: bool = True
 
     def criterion(self, view: View) -> Array:
-        """The sharpened reduction, its largest value 1; asked items count as 0."""
+        """Return the reduction raised to the power, scaled to a maximum of 1; 0 for administered items."""
         bank = view.bank
         A, c = bank.discrimination, bank.asymptote
         w = irt.weight(view.probability, c)
@@ -156,27 +156,27 @@ class Variance:
 
 @dataclass(frozen=True, slots=True)
 class NearestDifficulty:
-    """The item whose difficulty b is nearest to the ability (AutoJudger's IRT baseline); one dimension."""
+    """Selection of the item whose difficulty is nearest to the ability (AutoJudger's IRT baseline); D = 1."""
 
     name: str = "nearest-difficulty"
     mode: Literal["top", "proportional"] = "top"
     needs_calibration: bool = True
 
     def criterion(self, view: View) -> Array:
-        """1 / (1 + |theta - b|); an item without a difficulty comes last."""
+        """Return 1 / (1 + |theta - b|), shape (S, n); 0 for an item without a difficulty."""
         return np.nan_to_num(1.0 / (1.0 + np.abs(view.theta[:, :1] - view.bank.difficulty)))
 
 
 @dataclass(frozen=True, slots=True)
 class Stratified:
-    """Uniform draws from the category asked least so far, so that counts differ by at most one while items last."""
+    """Uniform draws from the least administered category; counts differ by at most one while items remain."""
 
     name: str = "stratified"
     mode: Literal["top", "proportional"] = "proportional"
     needs_calibration: bool = False
 
     def criterion(self, view: View) -> Array:
-        """1 for every item of the least asked categories that have items left; ones without categories."""
+        """Return 1 for items of the least administered categories with remaining items; ones without categories."""
         n = view.probability.shape[1]
         _, category = np.unique(list(view.bank.categories) or [""] * n, return_inverse=True)
         rows = np.arange(len(view.asked))[:, None]
@@ -188,12 +188,12 @@ class Stratified:
 
 @dataclass(frozen=True, slots=True)
 class FixedForm:
-    """The same items in the same order for every subject.
+    """Test form: the same items in the same order for every subject.
 
     Parameters
     ----------
     order : tuple of int
-        Positions in the bank; the rest follow in the bank's order.
+        Positions in the bank; the remaining items follow in the bank's order.
     """
 
     order: tuple[int, ...]
@@ -202,7 +202,7 @@ class FixedForm:
     needs_calibration: bool = False
 
     def criterion(self, view: View) -> Array:
-        """Falls along the form."""
+        """Return ratings that decrease along the form, shape (S, n)."""
         subjects, n = view.probability.shape
         value = np.linspace(0.5, 0.0, n)
         value[list(self.order)] = np.linspace(1.0, 0.6, len(self.order))

@@ -342,7 +342,7 @@ def test_without_any_criterion_the_draw_is_uniform() -> None:
 
 @pytest.mark.parametrize("k", [0, 4])
 def test_as_many_items_as_are_left(k: int) -> None:
-    with pytest.raises(ValueError, match="of the 3 that are left"):
+    with pytest.raises(ValueError, match="expected 1 to 3, the number of remaining items"):
         one(Random(), make_view(make_bank(5), asked=(0, 1)), k, 0.0)
 
 
