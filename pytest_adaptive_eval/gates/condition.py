@@ -1,10 +1,10 @@
-"""What gates ask for, known before the first question is asked."""
+"""Gate conditions, checked before the first item is administered."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
@@ -17,11 +17,11 @@ from pytest_adaptive_eval.text import number
 __all__ = ["KINDS", "LEVEL_METRICS", "METRICS", "ON_INCONCLUSIVE", "PLANNING_MARGIN", "Condition"]
 
 METRICS = ("accuracy", "ability", "gain", "auc", "last_level")
-#: How the name of a part of ability begins, such as ``ability.cross``.
+#: Prefix of the metric of one ability component, such as ``ability.cross``.
 PART = "ability."
-#: Those of a climb over the levels of a task.
+#: Metrics of a ladder over the levels of a task.
 LEVEL_METRICS = ("auc", "last_level")
-#: The conditions, and the name of the number or subject that each takes.
+#: Condition kinds, each with the name of its argument.
 KINDS: Mapping[str, str] = {
     "at_least": "target",
     "not_worse_than": "margin",
@@ -30,7 +30,7 @@ KINDS: Mapping[str, str] = {
 }
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
 METHODS = ("draws", "likelihood-ratio")
-#: Distance from its threshold, in accuracy, at which a gate without a margin of its own states its chances.
+#: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
 PLANNING_MARGIN = 0.10
 
 
@@ -41,7 +41,7 @@ class Condition:
     Parameters
     ----------
     metric : str
-        One of `METRICS`, or ``ability.PART`` on a bank that is asked in formats.
+        One of `METRICS`, or ``ability.PART`` on a bank administered in formats.
     kind : str
         A key of `KINDS`.
     value : float
@@ -51,11 +51,11 @@ class Condition:
     confidence : float
         1 - alpha of each one-sided decision, in [0.5, 1).
     probability : float
-        That rank conditions ask for, in (0.5, 1).
+        Required probability of a rank condition, in (0.5, 1).
     on_inconclusive : {"fail", "warn", "pass"}
     method : {"draws", "likelihood-ratio"}
-        How an ability is decided: by the draws, at the accuracy that it
-        implies, or by the model's likelihood, see `claims.classification`.
+        Test of an ability: bets on the draws, at the accuracy that the ability
+        implies, or a likelihood ratio, see `claims.classification`.
 
     Raises
     ------
@@ -73,28 +73,44 @@ class Condition:
     method: str = "draws"
 
     def __post_init__(self) -> None:
-        call = f"{self.metric}.{self.kind}({self.value!r})"
+        self._check_metric_and_kind()
+        self._check_range()
+        if self.kind in ("not_worse_than", "rank_within", "above"):
+            self._check_comparison()
+        self._check_decision()
+
+    def _check_metric_and_kind(self) -> None:
         if self.metric not in METRICS and not self.part:
             raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(METRICS)} or {PART}PART")
         if self.kind not in KINDS:
             raise ConfigError(f"condition {self.kind!r} is not known; use {', '.join(KINDS)}")
+
+    def _check_range(self) -> None:
+        """Refuse a value that is not a number, or outside the metric's range."""
+        call = f"{self.metric}.{self.kind}({self.value!r})"
         if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
             raise ConfigError(f"{call}: expected a number")
         if self.kind == "at_least" and self.metric == "accuracy" and not 0 <= self.value <= 1:
             raise ConfigError(f"{call}: an accuracy lies in [0, 1]")
         if self.metric == "gain" and not -1 < self.value < 1:
             raise ConfigError(f"{call}: a gain is a difference of accuracies, in (-1, 1)")
-        paired = (self.metric, self.kind) == ("auc", "not_worse_than")
-        if self.kind != "at_least" and self.metric != "accuracy" and not paired:
+
+    def _check_comparison(self) -> None:
+        """Refuse a metric without comparisons, a wrong margin or rank, and a missing subject."""
+        paired_area = (self.metric, self.kind) == ("auc", "not_worse_than")
+        if self.metric != "accuracy" and not paired_area:
             raise ConfigError(f"{self.metric}.{self.kind}: only accuracy has this condition")
-        if paired and self.value <= 0:
+        if paired_area and self.value <= 0:
             raise ConfigError(f"margin is {self.value!r}, expected a number of levels above 0 such as 0.5")
-        if self.kind == "not_worse_than" and not paired and not 0 < self.value < 1:
+        if self.kind == "not_worse_than" and not paired_area and not 0 < self.value < 1:
             raise ConfigError(f"margin is {self.value!r}, expected a share of the bank in (0, 1) such as 0.02")
         if self.kind == "rank_within" and (self.value != int(self.value) or self.value < 1):
             raise ConfigError(f"rank_within({self.value!r}): expected a whole number of at least 1")
-        if self.kind in ("not_worse_than", "above") and not self.name:
+        if self.kind != "rank_within" and not self.name:
             raise ConfigError(f"{self.kind}: expected the name of a subject to compare with")
+
+    def _check_decision(self) -> None:
+        """Refuse settings of the test that are out of range, or a method that the metric lacks."""
         if not isinstance(self.confidence, float) or not 0.5 <= self.confidence < 1:
             raise ConfigError(f"confidence is {self.confidence!r}, expected a number in [0.5, 1) such as 0.95")
         if not isinstance(self.probability, float) or not 0.5 < self.probability < 1:
@@ -105,7 +121,7 @@ class Condition:
                 f"{ON_INCONCLUSIVE[-1]}"
             )
         if self.method == "likelihood-ratio" and self.confidence <= 0.5:
-            raise ConfigError("the likelihood ratio decides at a confidence above .5")
+            raise ConfigError(f"confidence is {self.confidence!r}, expected above 0.5 for method 'likelihood-ratio'")
         if self.method not in METHODS or (
             self.method != "draws" and (self.metric, self.kind) != ("ability", "at_least")
         ):
@@ -115,14 +131,14 @@ class Condition:
 
     @property
     def label(self) -> str:
-        """As the gate's test is called: ``accuracy-at-least-0.6``."""
+        """Name of the gate's test, such as ``accuracy-at-least-0.6``."""
         words = self.kind.replace("_", "-")
         value = "" if self.kind == "above" else f"-{self.value:g}"
         return f"{self.metric}-{words}{value}" + (f"-{self.name}" if self.name else "")
 
     @property
     def requirement(self) -> str:
-        """As a person would write it: ``>= .60``."""
+        """Requirement as shown in verdicts, such as ``>= .60``."""
         if self.kind == "not_worse_than":
             return f">= {_short(-self.value)}"
         if self.kind == "rank_within":
@@ -133,84 +149,94 @@ class Condition:
 
     @property
     def quantity(self) -> str:
-        """What is measured, as verdicts name it."""
+        """Name of the measured quantity, as shown in verdicts."""
         metric = f"{self.part} ability" if self.part else self.metric.replace("_", " ")
         return f"{metric} less that of {self.name}" if self.kind == "not_worse_than" else metric
 
     @property
     def part(self) -> str:
-        """The part of ability, such as ``cross``; empty for other metrics."""
+        """Ability component, such as ``cross``; empty for other metrics."""
         return self.metric.removeprefix(PART) if self.metric.startswith(PART) else ""
 
     @property
     def by_draws(self) -> bool:
-        """Whether bets on the draws decide it."""
-        decided = self.kind in ("at_least", "not_worse_than") and self.method == "draws"
-        return decided and not self.by_level and not self.part
+        """True if bets on the draws decide the condition."""
+        is_claim = self.kind in ("at_least", "not_worse_than") and self.method == "draws"
+        return is_claim and not self.by_level and not self.part
 
     @property
     def by_level(self) -> bool:
-        """Whether a climb decides it, level by level."""
+        """True if a ladder decides the condition, level by level."""
         return self.metric in LEVEL_METRICS
 
     @property
     def by_rank(self) -> bool:
-        """Whether it asks for a probability of ranks."""
+        """True if the condition requires a probability of ranks."""
         return self.kind in ("rank_within", "above")
 
     @property
     def whole(self) -> bool:
-        """Whether no interview stops for it, so that the whole budget is asked."""
+        """True if the condition needs the whole budget, since no stopping rule serves it."""
         return self.by_rank or bool(self.part)
 
     def denials(self, bank: ItemBank) -> int:
-        """Claims whose denial is corrected for all those of the run."""
+        """Return the number of claims whose denial is corrected for all claims of the run."""
         if self.by_rank:
             return 0
         return len(self._gains(bank)) if self.metric == "gain" else 1
 
     def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
-        """Refuse a bank on which the condition means nothing.
+        """Refuse a bank that lacks the data of the condition.
 
         Parameters
         ----------
         bank : ItemBank
         climbed : bool
-            Whether the levels of a task are climbed.
+            True if a ladder of a task is administered.
 
         Raises
         ------
         ConfigError
-            No ability scale, no levels, or no such reference subject.
+            The bank has no ability scale, no levels, or no such reference subject.
         """
         if self.by_level and not climbed:
             raise ConfigError(
                 f"{self.metric} is of a task that is climbed: write task= and no policy, or gate on accuracy"
             )
         if self.part and self.part not in bank.parts:
-            known = ", ".join(bank.parts) or "none: set formats, on a bank that was calibrated with answers in formats"
-            raise ConfigError(f"the bank {bank.name!r} has no part of ability {self.part!r}; it has {known}")
+            parts = ", ".join(bank.parts) or "none: set formats, on a bank that was calibrated with answers in formats"
+            raise ConfigError(f"the bank {bank.name!r} has no part of ability {self.part!r}; it has {parts}")
         if self.metric == "gain":
             self._gains(bank)
-        if self.metric == "ability" and bank.parts:
+        if self.metric == "ability":
+            self._check_ability(bank)
+        if self.by_rank:
+            self._check_ranks(bank)
+
+    def _check_ability(self, bank: ItemBank) -> None:
+        """Refuse a bank without a single ability scale, or a target beyond the scale."""
+        if bank.parts:
             parts = ", ".join(f"{PART}{part}" for part in bank.parts)
             raise ConfigError(f"the bank {bank.name!r} is asked in formats, and has abilities in parts: use {parts}")
-        if self.metric == "ability" and not bank.calibrated:
+        if not bank.calibrated:
             raise ConfigError(f"the bank {bank.name!r} has no ability scale: gate on accuracy or calibrate it")
-        if self.by_rank and not bank.accuracies:
+        if abs(self.value) > ABILITY_BOUND:
             raise ConfigError(
-                f"the bank {bank.name!r} knows no reference subjects to rank among: calibrate it again, from responses "
+                f"ability.at_least({self.value:g}): expected a target that a bank can measure, among abilities from "
+                f"-{ABILITY_BOUND:g} to {ABILITY_BOUND:g} logits"
+            )
+
+    def _check_ranks(self, bank: ItemBank) -> None:
+        """Refuse a bank without the reference subjects that the condition ranks."""
+        if not bank.accuracies:
+            raise ConfigError(
+                f"the bank {bank.name!r} has no reference subjects to rank among: calibrate it again, from responses "
                 "of several subjects"
             )
         if self.kind == "rank_within" and self.value > len(bank.accuracies):
             raise ConfigError(
-                f"rank_within({int(self.value)}) holds for every model: the bank {bank.name!r} knows "
+                f"rank_within({int(self.value)}) holds for every model: the bank {bank.name!r} has "
                 f"{len(bank.accuracies)} reference subjects, so ask for a rank of at most that"
-            )
-        if self.metric == "ability" and abs(self.value) > ABILITY_BOUND:
-            raise ConfigError(
-                f"ability.at_least({self.value:g}): the answers to a bank tell abilities from -{ABILITY_BOUND:g} to "
-                f"{ABILITY_BOUND:g} logits apart, and none beyond"
             )
         if self.kind == "above" and self.name not in bank.subjects:
             raise ConfigError(
@@ -218,11 +244,11 @@ class Condition:
             )
 
     def target(self, bank: ItemBank) -> float:
-        """Accuracy that ``at_least`` asks for."""
+        """Return the accuracy that ``at_least`` requires."""
         return accuracy_at(bank, self.value) if self.metric == "ability" else self.value
 
     def claims(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
-        """What the draws must show, all of it; not for ranks."""
+        """Return the claims that must all hold for a PASS. Rank conditions have none."""
         if self.metric == "gain":
             return self._gains(bank)
         if self.kind == "not_worse_than":
@@ -230,15 +256,14 @@ class Condition:
         return (Claim(self.target(bank) * len(bank), self.confidence),)
 
     def _gains(self, bank: ItemBank) -> tuple[Claim, ...]:
-        """The claims of a gain, imported for the few gates that ask for one."""
+        """Return the claims of a gain. Few gates need them, so the import is lazy."""
         from pytest_adaptive_eval.claims.gain import gap_claims
 
         return gap_claims(bank, self.value, self.confidence)
 
     def to_json(self) -> dict[str, Any]:
-        """For the record; fields at their default are left out."""
-        kept = {f.name for f in fields(self) if getattr(self, f.name) != f.default}
-        return {name: value for name, value in asdict(self).items() if name in kept}
+        """Return the fields that differ from their default, for the record."""
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
 
 
 def _short(value: float) -> str:

@@ -75,7 +75,7 @@ def test_thresholds_out_of_range(change, message):
         (RANK, {"metric": "ability"}, "only accuracy has this condition"),
         (ABOVE, {"name": ""}, "above: expected the name of a subject to compare with"),
         (ABOVE, {"method": "likelihood-ratio"}, "method is"),
-        (ABILITY, {"method": "likelihood-ratio", "confidence": 0.5}, r"decides at a confidence above \.5"),
+        (ABILITY, {"method": "likelihood-ratio", "confidence": 0.5}, r"expected above 0\.5 for method"),
         (GAIN, {"value": 1.0}, r"gain\.at_least\(1\.0\): a gain is a difference of accuracies, in \(-1, 1\)"),
         (GAIN, {"value": -1.0}, "a gain is a difference of accuracies"),
         (GAIN, {"kind": "above", "name": "u"}, r"gain\.above: only accuracy has this condition"),
@@ -170,11 +170,11 @@ def test_banks_on_which_it_means_nothing():
     with pytest.raises(ConfigError, match="the bank 'b' has no ability scale: gate on accuracy or calibrate it"):
         ABILITY.check(plain)
     for condition in (RANK, ABOVE):
-        with pytest.raises(ConfigError, match="knows no reference subjects to rank among"):
+        with pytest.raises(ConfigError, match="has no reference subjects to rank among"):
             condition.check(make_bank())
     with pytest.raises(ConfigError, match="has no reference subject 'w'; known are u, v, x"):
         replace(ABOVE, name="w").check(known)
-    with pytest.raises(ConfigError, match=r"rank_within\(4\) holds for every model: the bank 'b' knows 3 reference"):
+    with pytest.raises(ConfigError, match=r"rank_within\(4\) holds for every model: the bank 'b' has 3 reference"):
         replace(RANK, value=4).check(known)
     for beyond in (-8.5, 50.0):
         with pytest.raises(ConfigError, match="abilities from -8 to 8 logits"):

@@ -231,7 +231,7 @@ def test_a_conformal_interval_takes_as_many_replayed_interviews_as_its_confidenc
 
 def test_ranks_need_references():
     result = interview(bank(), np.ones(N))
-    with pytest.raises(ConfigError, match="knows no reference subjects to rank among"):
+    with pytest.raises(ConfigError, match="has no reference subjects to rank among"):
         result.accuracy.rank_within(1)
     with pytest.raises(ConfigError, match="no reference subject 'unknown'; known are m0, m1"):
         interview(ranked(), np.ones(N)).accuracy.above("unknown")

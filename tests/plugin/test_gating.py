@@ -570,8 +570,8 @@ def test_a_changed_prompt_is_refused(compared: Any) -> None:
         ("at_least(1.5)", "accuracy.at_least(1.5): an accuracy lies in [0, 1]"),
         ("at_least(0.5, confidence=95)", "confidence is 95"),
         ("at_least(0.5, on_inconclusive='skip')", "on_inconclusive is 'skip', expected fail, warn or pass"),
-        ("rank_within(3)", "knows no reference subjects to rank among"),
-        ("above('old')", "knows no reference subjects to rank among"),
+        ("rank_within(3)", "has no reference subjects to rank among"),
+        ("above('old')", "has no reference subjects to rank among"),
     ],
 )
 def test_mistakes_are_told_before_the_first_question(lab: Any, gate: str, message: str) -> None:

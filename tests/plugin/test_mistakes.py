@@ -93,7 +93,7 @@ def test_other_mistakes_stay(lab: Any) -> None:
     lab.toy()
     marked(lab, '"toy.jsonl"', more=GATE.replace("at_least(0.5)", "above('nobody')"))
     (lab.path / "x.eval.toml").write_text("")
-    refused(lab, "ERROR: *x.eval.toml: no evaluation*", "test_it.py::test_gate: the bank 'toy' knows no reference *")
+    refused(lab, "ERROR: *x.eval.toml: no evaluation*", "test_it.py::test_gate: the bank 'toy' has no reference *")
 
 
 @pytest.mark.parametrize("args", [(), ("-n1",)])
