@@ -19,11 +19,11 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     ValueError
         A key stands twice, of which JSON readers would keep the last.
     """
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    data = dict(pairs)
+    if len(data) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in found if keys.count(key) > 1)!r:.80} stands twice")
-    return found
+        raise ValueError(f"the key {next(key for key in data if keys.count(key) > 1)!r:.80} stands twice")
+    return data
 
 
 def check_count(name: str, number: object, least: int = 1) -> None:

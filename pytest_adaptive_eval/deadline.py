@@ -25,7 +25,7 @@ class _GivenUp(BaseException):
     """Thrown into an overdue thread; no ordinary handler there catches it."""
 
 
-def within(seconds: float, work: Callable[[], T], what: str) -> T:
+def within(seconds: float, work: Callable[[], T], description: str) -> T:
     """Call `work` in a thread of its own and wait for it at most `seconds`.
 
     Signals are not used, so this works in any thread and beside plugins that
@@ -37,7 +37,7 @@ def within(seconds: float, work: Callable[[], T], what: str) -> T:
     Raises
     ------
     Overdue
-        `work` did not end in time; `what` tells what it was.
+        `work` did not end in time; `description` tells what it was.
     """
     context = contextvars.copy_context()
     outcome: list[T] = []
@@ -50,13 +50,13 @@ def within(seconds: float, work: Callable[[], T], what: str) -> T:
             except BaseException as error:  # handed to the caller below, whatever it is
                 faults.append(error)
 
-    thread = threading.Thread(target=run, name=f"adaptive-eval: {what}", daemon=True)
+    thread = threading.Thread(target=run, name=f"adaptive-eval: {description}", daemon=True)
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_GivenUp))
         thread.join(GRACE_SECONDS)
-        raise Overdue(f"{what} took longer than {seconds:g} s and was given up")
+        raise Overdue(f"{description} took longer than {seconds:g} s and was given up")
     if faults:
         raise faults[0]
     return outcome[0]

@@ -92,9 +92,9 @@ def guard(text: str, prefix: str = "") -> str:
     """
     text = _ANSI.sub("", str(text)).replace("\r\n", "\n")
     if not text.isprintable():
-        kept = f"\n\t{_JOINERS}"
+        allowed = f"\n\t{_JOINERS}"
         text = "".join(
-            c if c.isprintable() or c in kept or unicodedata.category(c) == "Zs" else _escape(c) for c in text
+            c if c.isprintable() or c in allowed or unicodedata.category(c) == "Zs" else _escape(c) for c in text
         )
     text = _WITHIN.sub("# ", text)
     if prefix:
@@ -155,9 +155,9 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """``1 item``, ``2 items``, for sentences."""
-    return f"{number} {what}" + "s" * (number != 1)
+    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def relative(path: os.PathLike[str] | str, base: Path) -> str:

@@ -62,10 +62,10 @@ def _sizes(path: Path, responses: Responses) -> list[float]:
         raise ResponsesError(
             f"--stratify {path}, line {line}: expected the columns models, params (a number) and unit (B, M, K)"
         ) from None
-    found = [sizes.get(subject, math.nan) for subject in responses.subjects]
-    if all(map(math.isnan, found)):
+    subject_sizes = [sizes.get(subject, math.nan) for subject in responses.subjects]
+    if all(map(math.isnan, subject_sizes)):
         raise ResponsesError(f"--stratify {path}: no subject, such as {responses.subjects[0]!r}, has a size there")
-    return found
+    return subject_sizes
 
 
 def _of_bank(options: argparse.Namespace) -> tuple[ItemBank, Responses]:
@@ -84,23 +84,29 @@ def _of_bank(options: argparse.Namespace) -> tuple[ItemBank, Responses]:
     )
     refuse(options, RECIPE, f"is for banks that are calibrated here, and {options.source} has its parameters")
     bank = read_bank(options.source)
-    found = read(options, options.responses)
-    place = {name: i for i, name in enumerate(found.items)}
+    responses = read(options, options.responses)
+    columns = {name: i for i, name in enumerate(responses.items)}
     ids = tuple(bank.ids)
-    if lacking := [name for name in ids if name not in place]:
+    if lacking := [name for name in ids if name not in columns]:
         raise ResponsesError(
             f"{options.responses}: no responses to {len(lacking)} of the bank's {len(ids)} items, the first "
             f"{lacking[0]!r}"
         )
-    scores = found.scores[:, [place[name] for name in ids]]
-    seen = set(bank.subjects)
-    rows = [s for s, name in enumerate(found.subjects) if name not in seen and not np.isnan(scores[s]).all()]
+    scores = responses.scores[:, [columns[name] for name in ids]]
+    calibration_subjects = set(bank.subjects)
+    rows = [
+        s
+        for s, name in enumerate(responses.subjects)
+        if name not in calibration_subjects and not np.isnan(scores[s]).all()
+    ]
     if len(rows) < 2:
         raise ResponsesError(f"{options.responses}: fewer than two subjects that the bank was not calibrated on")
-    if len(rows) < len(found.subjects):
-        screen.note(f"{len(rows)} of {len(found.subjects)} subjects are interviewed: the bank has not seen them")
-    some = found.of(rows)
-    return replace(bank, items=(), ids=ids), Responses(some.subjects, ids, scores[rows], some.families, some.source)
+    if len(rows) < len(responses.subjects):
+        screen.note(f"{len(rows)} of {len(responses.subjects)} subjects are interviewed: the bank has not seen them")
+    selected = responses.of(rows)
+    return replace(bank, items=(), ids=ids), Responses(
+        selected.subjects, ids, scores[rows], selected.families, selected.source
+    )
 
 
 def _categories(options: argparse.Namespace, bank: ItemBank | None, ids: Sequence[str]) -> list[str]:
@@ -108,14 +114,14 @@ def _categories(options: argparse.Namespace, bank: ItemBank | None, ids: Sequenc
     from pytest_adaptive_eval.banks.reader import read_bank
 
     if options.items is None:
-        found = list(bank.categories) if bank is not None else []
+        categories = list(bank.categories) if bank is not None else []
     else:
         items: Sequence[Item] = read_bank(options.items).items
         by_id = {item.id: item.category[0] if item.category else "" for item in items}
         if not any(name in by_id for name in ids):
             raise ConfigError(f"--items {options.items}: no text for any item, such as {ids[0]!r}")
-        found = [by_id.get(name, "") for name in ids]
-    return found if any(found) else []
+        categories = [by_id.get(name, "") for name in ids]
+    return categories if any(categories) else []
 
 
 def _chosen(options: argparse.Namespace, bank: ItemBank | None, categories: Sequence[str]) -> list[str]:
@@ -182,9 +188,9 @@ def backtest_command(options: argparse.Namespace) -> int:
     else:
         if options.responses is not None:
             raise ConfigError(f"--responses goes with a bank, and {options.source} is none")
-        given = matched(read(options, options.source), None, screen.note)
-        responses = grouped(given)
-        if merged := len(set(given.families)) - len(set(responses.families)):
+        matched_responses = matched(read(options, options.source), None, screen.note)
+        responses = grouped(matched_responses)
+        if merged := len(set(matched_responses.families)) - len(set(responses.families)):
             screen.note(f"near-duplicates: {counted(merged, 'subject')} on the same side as another")
         test = options.test if options.test is not None else max(2, round(len(responses.subjects) / 5))
         strata = None if options.stratify is None else _sizes(options.stratify, responses)
@@ -224,6 +230,6 @@ def _one_split(shared: tuple[Responses, dict[str, Any]], numbered: tuple[int, Sp
 
     responses, settings = shared
     number, split = numbered
-    given = {**settings, "seed": 1000 * settings["seed"] + number}
-    contenders = [ALL[name] for name in given.pop("contenders")]
-    return backtest(responses, split, contenders, given.pop("budgets"), **given)
+    split_settings = {**settings, "seed": 1000 * settings["seed"] + number}
+    contenders = [ALL[name] for name in split_settings.pop("contenders")]
+    return backtest(responses, split, contenders, split_settings.pop("budgets"), **split_settings)

@@ -70,14 +70,14 @@ def calibrate_command(options: argparse.Namespace) -> int:
         names = []  # tables are for a bank
     elif items is None:
         _check_ids(responses)
-    given = read_parameters(options.parameters, responses.items) if options.parameters else None
-    if given is None:
+    fixed_parameters = read_parameters(options.parameters, responses.items) if options.parameters else None
+    if fixed_parameters is None:
         recipe = with_dimensions(options, recipe, responses)
     built = calibrate(
         responses,
         recipe,
         items=items,
-        given=given,
+        given=fixed_parameters,
         policies=[replace(POLICIES[name], budget=budget) for name in names for budget in counts.values()],
         formats=None if formats is None else (formats, options.formats),
         seed=options.seed,
@@ -89,11 +89,11 @@ def calibrate_command(options: argparse.Namespace) -> int:
     quality, interrupted = built.quality, built.fit.interrupted
     lines = calibration_lines(quality.to_json(), len(built.conformal), width())
     if formats is None and (forms := named_in_formats(responses.items)):
-        told = (
+        format_warning = (
             f"warning: {forms} of {n} items are named ITEM@FORMAT, as in responses in formats, and counted as items of "
             "their own; --formats m3 fits the items in their formats"
         )
-        lines += wrap(told, width(), "  ", first="")
+        lines += wrap(format_warning, width(), "  ", first="")
     if built.in_formats is not None:
         lines += format_lines(built.in_formats.items.modalities.parts, built.in_formats.report, width())
     if output is not None and interrupted and output.exists():

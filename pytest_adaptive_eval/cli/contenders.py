@@ -37,8 +37,8 @@ class Interviewed:
         """The policy; items lie by their embeddings, by how the calibration subjects answered, or by the bank."""
         stand_in = residual_factors(train) if len(train) else FactorsEmbedder()
         points = stand_in if embeddings is None else embeddings
-        known = train if len(train) else None
-        return Policy(AutoJudger(points, responses=known, seed=seed, **self.settings), 0.0)
+        responses = train if len(train) else None
+        return Policy(AutoJudger(points, responses=responses, seed=seed, **self.settings), 0.0)
 
 
 def _variant(

@@ -34,11 +34,13 @@ def correlate_command(options: argparse.Namespace) -> int:
     measured = measures(interview for _, interview in history.interviews(**which(options)))
     if not measured:
         raise ConfigError(f"no interview in {options.source} is like that and has an accuracy or an area")
-    for one in measured:
-        if one.elsewhere:
-            screen.note(f"{one.name}: {one.elsewhere} left out, asked on another bank or levels than the newest run")
+    for measure in measured:
+        if measure.elsewhere:
+            screen.note(
+                f"{measure.name}: {measure.elsewhere} left out, asked on another bank or levels than the newest run"
+            )
     if options.reference:
-        subjects = {subject for one in measured for subject in one.values}
+        subjects = {subject for measure in measured for subject in measure.values}
         measured += _reference(options.reference, subjects)
     pairs = table(measured)
     if not pairs:
@@ -46,8 +48,11 @@ def correlate_command(options: argparse.Namespace) -> int:
             f"{options.source} has one evaluation and nothing to correlate it with: give --reference, or other patterns"
         )
     if options.json:
-        rows = [{"first": i, "second": j, **found.to_json()} for (i, j), found in pairs.items()]
-        save(options.json, {"confidence": CONFIDENCE, "measures": [asdict(one) for one in measured], "pairs": rows})
+        rows = [{"first": i, "second": j, **correlation.to_json()} for (i, j), correlation in pairs.items()]
+        save(
+            options.json,
+            {"confidence": CONFIDENCE, "measures": [asdict(measure) for measure in measured], "pairs": rows},
+        )
     say(correlation_lines(measured, pairs))
     return PASSED
 
@@ -65,10 +70,10 @@ def _reference(path: Path, subjects: set[str]) -> list[Measure]:
             rows.fieldnames = heads
             columns = {head: {} for head in heads if head != SUBJECT}
             if SUBJECT not in heads or not columns or "" in heads or len(set(heads)) < len(heads):
-                found = ", ".join(heads) or "nothing"
+                columns_text = ", ".join(heads) or "nothing"
                 raise ConfigError(
                     f"--reference {path}: expected a column {SUBJECT!r} and columns of scores, each with its own name; "
-                    f"found {found:.200}"
+                    f"found {columns_text:.200}"
                 )
             for row in rows:
                 where = f"--reference {path}:{rows.line_num}"
@@ -84,10 +89,14 @@ def _reference(path: Path, subjects: set[str]) -> list[Measure]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"--reference {path} is no CSV in UTF-8: {error}") from None
     if not named & subjects:
-        known, given = (", ".join(sorted(names)[:3]) or "none" for names in (subjects, named))
-        raise ConfigError(f"--reference {path} has none of the subjects: the history has {known}; the file has {given}")
-    if left := sorted(subjects - named):
-        screen.note(f"--reference {path} has no scores of {', '.join(left[:5])}{', ...' if len(left) > 5 else ''}")
+        history_names, file_names = (", ".join(sorted(names)[:3]) or "none" for names in (subjects, named))
+        raise ConfigError(
+            f"--reference {path} has none of the subjects: the history has {history_names}; the file has {file_names}"
+        )
+    if unscored := sorted(subjects - named):
+        screen.note(
+            f"--reference {path} has no scores of {', '.join(unscored[:5])}{', ...' if len(unscored) > 5 else ''}"
+        )
     return [Measure(head, "reference", scores) for head, scores in columns.items()]
 
 

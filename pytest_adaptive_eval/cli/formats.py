@@ -74,16 +74,16 @@ def read_formats(
     from pytest_adaptive_eval.banks.responses import read_format_responses
     from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 
-    found = read_in_formats([*sources, *low_quality], bank)
+    responses = read_in_formats([*sources, *low_quality], bank)
     bad = {item.id for item in items or () if LOW_QUALITY in item.meta}
     for path in low_quality:
         bad |= set(read_format_responses([path], bank=bank).items)
-    low = np.array([name in bad for name in found.items])
-    seen = ~np.isnan(found.scores)
-    if not (some := seen.any(axis=(0, 2))).all():
-        screen.note(f"left out: {int((~some).sum())} items without a response")
-        found, low = found.at(some), low[some]
-    return found, low
+    low = np.array([name in bad for name in responses.items])
+    observed = ~np.isnan(responses.scores)
+    if not (answered := observed.any(axis=(0, 2))).all():
+        screen.note(f"left out: {int((~answered).sum())} items without a response")
+        responses, low = responses.at(answered), low[answered]
+    return responses, low
 
 
 def format_backtest_command(options: argparse.Namespace) -> int:
@@ -103,11 +103,11 @@ def format_backtest_command(options: argparse.Namespace) -> int:
     if options.json is not None:
         writable("--json", options.json, [options.source, options.items, *options.low_quality])
     items = None if options.items is None else list(read_bank(options.items).items)
-    found, low = read_formats([options.source], options.low_quality, items, options.filter)
-    budgets = budgets_of(options, found.scores[0].size)
-    targets = list(range(len(found.subjects)))[: options.splits]
+    responses, low = read_formats([options.source], options.low_quality, items, options.filter)
+    budgets = budgets_of(options, responses.scores[0].size)
+    targets = list(range(len(responses.subjects)))[: options.splits]
     shared = {
-        "responses": found,
+        "responses": responses,
         "low": low,
         "contenders": names,
         "budgets": budgets,

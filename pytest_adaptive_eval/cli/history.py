@@ -28,22 +28,22 @@ def history_command(options: argparse.Namespace) -> int:
     if options.last is not None and options.last < 1:
         raise ConfigError(f"--last {options.last}: expected a number of at least 1")
     if options.levels:
-        found = envelopes(list(history.interviews(**which(options)))[-(options.last or 0) :])
+        matching_envelopes = envelopes(list(history.interviews(**which(options)))[-(options.last or 0) :])
         if options.json:
-            save(options.json, [envelope.to_json() for envelope in found])
-        say([line for envelope in found for line in envelope_lines(envelope, width())])
-        if not found:
+            save(options.json, [envelope.to_json() for envelope in matching_envelopes])
+        say([line for envelope in matching_envelopes for line in envelope_lines(envelope, width())])
+        if not matching_envelopes:
             say([f"no interview in {options.source} is like that and climbed levels"])
         return PASSED
     rows = list(history.evaluations(**which(options)))[-(options.last or 0) :]
     if options.json:
-        told = []
-        for record, one in rows:
-            ladder = ladder_of(one) if isinstance(one, InterviewRecord) else None
-            about = {"run": record.run, "started": record.started, **one.to_json()}
+        json_rows = []
+        for record, evaluation in rows:
+            ladder = ladder_of(evaluation) if isinstance(evaluation, InterviewRecord) else None
+            about = {"run": record.run, "started": record.started, **evaluation.to_json()}
             about |= {name: record.extra[name] for name in ("rescored_from", "merged") if name in record.extra}
-            told.append({**about, "climb": str(ladder)} if ladder else about)
-        save(options.json, told)
+            json_rows.append({**about, "climb": str(ladder)} if ladder else about)
+        save(options.json, json_rows)
     say(history_lines(rows) if rows else [_nothing(options)])
     return PASSED
 
@@ -63,17 +63,17 @@ def compare_command(options: argparse.Namespace) -> int:
     writes = {"--json": options.json}
     before, after = (open_run(name, options.source, writes) for name in (options.before, options.after))
     old = {interview.name: interview for interview in before.interviews}
-    found = [compare(old[new.name], new) for new in after.interviews if new.name in old]
-    if not found:
+    comparisons = [compare(old[new.name], new) for new in after.interviews if new.name in old]
+    if not comparisons:
         names = ", ".join(old) or "none", ", ".join(i.name for i in after.interviews) or "none"
         raise ConfigError(f"the two runs have no evaluation in common: the first has {names[0]}, the second {names[1]}")
     if options.json:
         runs = {"before": before.run, "after": after.run}
-        save(options.json, {**runs, "evaluations": [comparison.to_json() for comparison in found]})
+        save(options.json, {**runs, "evaluations": [comparison.to_json() for comparison in comparisons]})
     say([f"{before.run} -> {after.run}, change with its 95 % interval"])
-    for comparison in found:
+    for comparison in comparisons:
         say(comparison_lines(comparison, width()))
-    return USAGE if all(comparison.refused for comparison in found) else PASSED
+    return USAGE if all(comparison.refused for comparison in comparisons) else PASSED
 
 
 def drift_command(options: argparse.Namespace) -> int:
@@ -88,24 +88,24 @@ def drift_command(options: argparse.Namespace) -> int:
         raise ConfigError(f"--webhook {options.webhook}: the environment has no such variable, or it is empty")
     history = open_history(options.source, {"--json": options.json})
     patterns = {name: pattern for name, pattern in which(options).items() if pattern != "*"}
-    known = sorted({one.name for _, one in history.interviews()})
-    if known and not any(history.evaluations(**patterns)):
-        told = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
+    evaluation_names = sorted({entry.name for _, entry in history.interviews()})
+    if evaluation_names and not any(history.evaluations(**patterns)):
+        flags = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
         raise ConfigError(
-            f"{told}: nothing in {options.source} is like that, and nothing would be watched; its evaluations are "
-            f"{', '.join(known[:10])}"
+            f"{flags}: nothing in {options.source} is like that, and nothing would be watched; its evaluations are "
+            f"{', '.join(evaluation_names[:10])}"
         )
     series = history.series(since=options.since, **which(options))
     alarms = monitor(series, average_run_length=options.average_run_length)
     last: dict[str, tuple[str, str]] = {}  # the newest run of each evaluation
-    for one in series:
-        point = one.points[-1]
-        last[one.evaluation] = max(last.get(one.evaluation, ("", "")), (point.started, point.run))
+    for entry in series:
+        point = entry.points[-1]
+        last[entry.evaluation] = max(last.get(entry.evaluation, ("", "")), (point.started, point.run))
     newest = {run for _, run in last.values()}
     news = [alarm for alarm in alarms if alarm.series.points[alarm.at].run in newest]
     if options.json:
         rows = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
-        watched = [{**asdict(one), "learning": one.learning} for one in series]
+        watched = [{**asdict(entry), "learning": entry.learning} for entry in series]
         save(options.json, {"series": watched, "alarms": rows, "message": "" if alarms else drift_message(series)})
     try:
         if news and url:
@@ -125,12 +125,12 @@ def _unwatched(history: History, options: argparse.Namespace) -> str:
     from pytest_adaptive_eval.records.derived import copied_from
     from pytest_adaptive_eval.records.run_record import InterviewRecord
 
-    found = list(history.evaluations(**which(options)))
-    asked = [one for record, one in found if not copied_from(record)]
-    if not found:
+    evaluations = list(history.evaluations(**which(options)))
+    asked = [evaluation for record, evaluation in evaluations if not copied_from(record)]
+    if not evaluations:
         return _nothing(options)
     if not asked:
         return "all of them are copies, rescored or merged: only runs that asked are watched"
-    if not any(isinstance(one, InterviewRecord) for one in asked):
+    if not any(isinstance(evaluation, InterviewRecord) for evaluation in asked):
         return "studies are not watched, and the runs held nothing else"
     return "no interview came to its end and measured something" + (" since then" if options.since else "")

@@ -151,8 +151,8 @@ def with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Resp
     dimensions, losses = choose_dimensions(
         responses.scores, lambda D: replace(recipe, dimensions=D), progress=screen.progress, copies=copies(responses)
     )
-    found = ", ".join(f"{D}: {loss:.4f}" for D, loss in losses.items())
-    screen.note(f"{dimensions} for --dimensions auto; held-out loss by dimensions: {found}")
+    losses_text = ", ".join(f"{D}: {loss:.4f}" for D, loss in losses.items())
+    screen.note(f"{dimensions} for --dimensions auto; held-out loss by dimensions: {losses_text}")
     return replace(recipe, dimensions=dimensions)
 
 
@@ -186,9 +186,9 @@ def refuse(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
 
 def spare(writes: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
     """Refuse to write over files that are read; `writes` are paths by their options."""
-    there = [Path(one) for one in inputs if one is not None and Path(one).exists()]
+    existing_inputs = [Path(one) for one in inputs if one is not None and Path(one).exists()]
     for flag, path in writes.items():
-        if path is not None and path.is_file() and any(map(path.samefile, there)):
+        if path is not None and path.is_file() and any(map(path.samefile, existing_inputs)):
             raise ConfigError(f"{flag} {path} is a file that is read, and would be replaced: choose another name")
 
 

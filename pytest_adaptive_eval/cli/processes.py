@@ -26,13 +26,13 @@ Result = TypeVar("Result", bound=Mergeable)
 
 
 def merged_parts(
-    one: Callable[[Shared, Part], Result], shared: Shared, work: Sequence[Part], jobs: int, what: str
+    process_part: Callable[[Shared, Part], Result], shared: Shared, work: Sequence[Part], jobs: int, part_name: str
 ) -> Result:
     """Do every part of some work, in order, and merge the results.
 
     Parameters
     ----------
-    one : callable
+    process_part : callable
         A function of a module, of what all parts share and of one part.
     shared : object
         Sent to each process once.
@@ -40,24 +40,26 @@ def merged_parts(
         At least one part.
     jobs : int
         Processes; this one alone where 1 is enough.
-    what : str
+    part_name : str
         A part is called, on the screen.
     """
     count = min(jobs, len(work))
     results: Iterator[Result] = (
-        (one(shared, part) for part in work) if count == 1 else _in_processes(one, shared, work, count)
+        (process_part(shared, part) for part in work)
+        if count == 1
+        else _in_processes(process_part, shared, work, count)
     )
-    screen.progress(f"interviewing, {what} 1 of {len(work)}")
+    screen.progress(f"interviewing, {part_name} 1 of {len(work)}")
     total = next(results)
     for number, part in enumerate(results, 3):
-        screen.progress(f"interviewing, {what} {min(number, len(work))} of {len(work)}")
+        screen.progress(f"interviewing, {part_name} {min(number, len(work))} of {len(work)}")
         total.merge(part)
     screen.progress("")
     return total
 
 
 def _in_processes(
-    one: Callable[[Shared, Part], Result], shared: Shared, work: Sequence[Part], jobs: int
+    process_part: Callable[[Shared, Part], Result], shared: Shared, work: Sequence[Part], jobs: int
 ) -> Iterator[Result]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
@@ -69,7 +71,7 @@ def _in_processes(
     try:
         for name in before:
             os.environ.setdefault(name, "1")  # of the processes to come: one thread each
-        yield from pool.map(partial(_shared_part, one), work)
+        yield from pool.map(partial(_shared_part, process_part), work)
     except BrokenProcessPool:
         raise ConfigError(f"--jobs {jobs}: a process died, of too little memory perhaps: use fewer") from None
     finally:
@@ -92,5 +94,5 @@ def _start(shared: Any) -> None:
     _shared[:] = [shared]
 
 
-def _shared_part(one: Callable[[Any, Any], Any], part: Any) -> Any:
-    return one(_shared[0], part)
+def _shared_part(process_part: Callable[[Any, Any], Any], part: Any) -> Any:
+    return process_part(_shared[0], part)

@@ -43,9 +43,9 @@ def _twin(options: argparse.Namespace) -> int:
     items = contaminated(list(read_bank(options.source[0]).items), share=options.share / 100, seed=options.seed)
     write_items(options.output, items)
     kinds = Counter(item.meta[LOW_QUALITY] for item in items if LOW_QUALITY in item.meta)
-    told = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     bad = sum(kinds.values())
-    put(f"wrote {options.output}: {len(items) - bad} items, and {bad} of low quality by what is swapped: {told}\n")
+    put(f"wrote {options.output}: {len(items) - bad} items, and {bad} of low quality by what is swapped: {counts}\n")
     return PASSED
 
 
@@ -64,40 +64,42 @@ def _refine(options: argparse.Namespace) -> int:
             raise ConfigError(f"--reasons {reasons}: name a file that ends with .csv or .json")
         writable("--reasons", reasons, [*options.source, *options.low_quality, options.items])
     items: list[Item] | None = None if options.items is None else list(read_bank(options.items).items)
-    found, low = read_formats(options.source, options.low_quality, items, options.filter)
+    responses, low = read_formats(options.source, options.low_quality, items, options.filter)
     if items is not None:
-        known = {item.id for item in items}
-        if not (have := [name in known for name in found.items]).count(True):
-            raise ConfigError(f"--items {options.items}: no text for any item, such as {found.items[0]!r}")
+        text_ids = {item.id for item in items}
+        if not (have := [name in text_ids for name in responses.items]).count(True):
+            raise ConfigError(f"--items {options.items}: no text for any item, such as {responses.items[0]!r}")
         if lacking := have.count(False) - sum(1 for h, bad in zip(have, low, strict=True) if bad and not h):
             screen.note(f"{lacking} items with responses have no text in {options.items}; they cannot be written")
     try:
         size = None if options.size is None else resolve_budget(options.size, int((~low).sum()))
     except ConfigError as error:
         raise ConfigError(f"--size: {error}") from None
-    result = refine(found, low, form=options.form, size=size, seed=options.seed, progress=screen.progress)
+    result = refine(responses, low, form=options.form, size=size, seed=options.seed, progress=screen.progress)
     screen.progress("")
-    told = result.to_json()
-    lines = refine_lines(told, width())
+    report = result.to_json()
+    lines = refine_lines(report, width())
     if reasons is not None:
-        _write(reasons, told)
+        _write(reasons, report)
     if options.output is not None and items is not None:
         keep = set(result.kept)
-        kept = [item for item in items if item.id in keep]
-        if kept:
-            write_items(options.output, kept)
-            lines.append(f"wrote {options.output}: {len(kept)} items; calibrate makes a bank with parameters of it")
+        kept_items = [item for item in items if item.id in keep]
+        if kept_items:
+            write_items(options.output, kept_items)
+            lines.append(
+                f"wrote {options.output}: {len(kept_items)} items; calibrate makes a bank with parameters of it"
+            )
         else:
             lines.append("nothing was written: no item is kept")
     put("\n".join(lines) + "\n")
     return PASSED if result.kept else NOT_PASSED
 
 
-def _write(path: Path, told: dict[str, Any]) -> None:
+def _write(path: Path, report: dict[str, Any]) -> None:
     if path.suffix == ".json":
-        path.write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(report, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         return
     with path.open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(told["items"][0]))
+        table = csv.DictWriter(file, list(report["items"][0]))
         table.writeheader()
-        table.writerows(told["items"])
+        table.writerows(report["items"])

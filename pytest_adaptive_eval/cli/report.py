@@ -91,11 +91,11 @@ def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, 
     from pytest_adaptive_eval.reports.exports import every_eval_ever, log_mlflow, write_export
     from pytest_adaptive_eval.text import counted
 
-    for what, path, studies in (("answers", options.responses, False), ("studies", options.studies, True)):
+    for content, path, studies in (("answers", options.responses, False), ("studies", options.studies, True)):
         if path:
             rows = write_export(record, path, "csv" if path.suffix.lower() == ".csv" else "jsonl", studies=studies)
             none = ": the run held no study" if studies and not record.studies else ""
-            screen.note(f"{what}: {path}, {counted(rows, 'row')}{none}")
+            screen.note(f"{content}: {path}, {counted(rows, 'row')}{none}")
     if options.responses and record.studies and not options.studies:
         names = ", ".join(study.name for study in record.studies)
         screen.note(f"{options.responses} holds answers to items, and studies ({names}) have none: see --studies FILE")
@@ -118,7 +118,7 @@ def _trend(record: RunRecord, source: Path) -> tuple[list[Series], list[Alarm]]:
             history = History(source)
             history.add(record)
             series = history.series(until=record.started)
-    series = [one for one in series if (one.evaluation, one.bank_hash, one.scale) in keys]
+    series = [entry for entry in series if (entry.evaluation, entry.bank_hash, entry.scale) in keys]
     return series, [alarm for alarm in monitor(series) if alarm.series.points[alarm.at].run == record.run]
 
 

@@ -87,34 +87,34 @@ def rescore(
     """
     work = {interview.nodeid: _graded(interview, banks) for interview in record.interviews}
     studied = {name for study in record.studies for name in (study.name, study.nodeid)}
-    kept = [gate for gate in record.gates if gate.interview in studied]
-    asked = _conditions(record, list(work.values()), gates, kept)
+    study_gates = [gate for gate in record.gates if gate.interview in studied]
+    asked = _conditions(record, list(work.values()), gates, study_gates)
     family = sum(condition.denials(again.bank) for _, again, condition in asked)
     for again in work.values():
         judged = [gate for gate in record.gates if gate.interview in (again.old.name, again.old.nodeid)]
         _compare_with(again, list(work.values()), judged, baseline, folders)
     for again in work.values():
         again.result = _result(again, family)
-    verdicts = [*(_judged(gate, again, condition) for gate, again, condition in asked), *kept]
+    verdicts = [*(_judged(gate, again, condition) for gate, again, condition in asked), *study_gates]
     void = [*(again.old.error for again in work.values()), *(study.error for study in record.studies)]
     passed = all(gate.holds for gate in verdicts) and not any(void)
     passed = passed and any(gate.outcome is Outcome.PASS for gate in verdicts)
     # what no answer is there to judge by, unless other gates are asked for
     carried = ("required",) if gates else ("missing", "deselected", "shard", "required")
-    left = {name: record.extra[name] for name in carried if record.extra.get(name)}
-    made = RunRecord(
+    carried_extra = {name: record.extra[name] for name in carried if record.extra.get(name)}
+    new_record = RunRecord(
         run,
         now.astimezone(UTC).isoformat(timespec="milliseconds"),
         versions=dict(record.versions),
-        exit_status=0 if passed and "missing" not in left else 1,
+        exit_status=0 if passed and "missing" not in carried_extra else 1,
         interviews=[_new_record(again) for again in work.values()],
         studies=record.studies,
         gates=verdicts,
-        extra={"rescored_from": record.run, **left},
+        extra={"rescored_from": record.run, **carried_extra},
     )
-    made.fail_without_required()
-    made.warn()
-    return made
+    new_record.fail_without_required()
+    new_record.warn()
+    return new_record
 
 
 def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Again:
@@ -125,18 +125,18 @@ def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Again:
             f"the bank of {old.name!r}, {old.bank.get('path') or old.bank.get('name')}, is not at hand: name it with "
             f"--bank {old.name}=PATH"
         )
-    place = {str(item): n for n, item in enumerate(bank.ids)}
-    strange = next((a.item for a in old.administrations if a.item not in place), None)
+    item_index = {str(item): n for n, item in enumerate(bank.ids)}
+    strange = next((a.item for a in old.administrations if a.item not in item_index), None)
     if strange is not None or len(bank) != old.size:
-        what = f"has no item {strange!r}" if strange is not None else f"has {len(bank)} items and had {old.size}"
+        mismatch = f"has no item {strange!r}" if strange is not None else f"has {len(bank)} items and had {old.size}"
         raise ConfigError(
-            f"{old.name}: the bank {bank.name!r} {what}: the draws were made from another set of items, so that they "
-            "say nothing about this one"
+            f"{old.name}: the bank {bank.name!r} {mismatch}: the draws were made from another set of items, so that "
+            "they say nothing about this one"
         )
     again = _Again(old, bank, [])
-    own, mended, lost = False, 0, 0
+    custom_scores, mended, lost = False, 0, 0
     for a in old.administrations:
-        item = bank.items[place[a.item]]
+        item = bank.items[item_index[a.item]]
         same = item.content_hash == a.item_hash
         score = a.score
         if a.status == Status.OK and a.text:
@@ -144,13 +144,13 @@ def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Again:
                 score = float(item.grade(a.text))
             except AdaptiveEvalError:
                 score = a.score if same else None
-            own = own or (same and score != a.score)
+            custom_scores = custom_scores or (same and score != a.score)
         elif not same:
             score = None
         mended += score != a.score
         lost += score is None and a.score is not None
         again.asked.append(replace(a, score=score, item_hash=item.content_hash))
-    if own:
+    if custom_scores:
         again.asked = list(old.administrations)
         again.notes.append("the test scores answers in its own way, so that the recorded scores stand")
     elif mended:
@@ -161,10 +161,10 @@ def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Again:
 
 
 def _conditions(
-    record: RunRecord, work: Sequence[_Again], gates: Sequence[TomlEval], kept: Sequence[GateRecord]
+    record: RunRecord, work: Sequence[_Again], gates: Sequence[TomlEval], study_gates: Sequence[GateRecord]
 ) -> list[tuple[GateRecord, _Again, Condition]]:
     """What is to be judged, each with the gate as it stands in the new record."""
-    found: list[tuple[GateRecord, _Again, Condition]] = []
+    judgments: list[tuple[GateRecord, _Again, Condition]] = []
     if gates:
         for evaluation in gates:
             if isinstance(evaluation.spec, StudySpec):  # its gates stand as they were judged
@@ -175,10 +175,10 @@ def _conditions(
                 name = f"{evaluation.spec.name}-{spec.name}"
                 gate = GateRecord(name, f"{where}::{name}", again.old.name, {}, where, spec.line or int(line or 0))
                 assert isinstance(spec.condition, Condition)
-                found.append((gate, again, spec.condition))
+                judgments.append((gate, again, spec.condition))
     else:
         for gate in record.gates:
-            if gate in kept:
+            if gate in study_gates:
                 continue
             data = gate.verdict.get("condition")
             if not data:
@@ -193,21 +193,21 @@ def _conditions(
                     f"the gate {gate.name} has a damaged condition in the record, {data!r:.80} ({error}): give gates "
                     "with --gates FILE.toml"
                 ) from error
-            found.append((gate, _named(work, gate.interview, gate.nodeid), condition))
-    if not found and not kept:
+            judgments.append((gate, _named(work, gate.interview, gate.nodeid), condition))
+    if not judgments and not study_gates:
         raise ConfigError("the run has no gates to judge again: give some with --gates FILE.toml")
-    for _, again, condition in found:
+    for _, again, condition in judgments:
         condition.check(again.bank, climbed=again.old.policy.get("stop") == "level")
         again.conditions.append(condition)
-    return found
+    return judgments
 
 
 def _named(work: Sequence[_Again], name: str, where: str) -> _Again:
-    found = [again for again in work if name in (again.old.name, again.old.nodeid)]
-    if len(found) != 1:
-        known = ", ".join(again.old.name for again in work)
-        raise ConfigError(f"{where}: the run has {len(found)} interviews {name!r}; it has {known}")
-    return found[0]
+    matches = [again for again in work if name in (again.old.name, again.old.nodeid)]
+    if len(matches) != 1:
+        interview_names = ", ".join(again.old.name for again in work)
+        raise ConfigError(f"{where}: the run has {len(matches)} interviews {name!r}; it has {interview_names}")
+    return matches[0]
 
 
 def _compare_with(
@@ -225,9 +225,9 @@ def _compare_with(
             if inside:
                 about = {**inside[0].old.bank, "content_hash": inside[0].bank.content_hash}
                 asked = replace(inside[0].old, administrations=inside[0].asked, bank=about)
-                own = inside[0].bank if inside[0].bank.comparable(again.bank) else again.bank
-                file = baseline_of(asked, own, f"evaluation {name!r}", "")
-                twins = replace(file.baseline, twins=own.content_hash != again.bank.content_hash)
+                baseline_bank = inside[0].bank if inside[0].bank.comparable(again.bank) else again.bank
+                file = baseline_of(asked, baseline_bank, f"evaluation {name!r}", "")
+                twins = replace(file.baseline, twins=baseline_bank.content_hash != again.bank.content_hash)
                 # two tests of one run stand side by side, and are never the same
                 file = replace(file, baseline=twins, prompt="")
             else:
@@ -245,8 +245,8 @@ def _read(
     again: _Again, name: str, judged: Sequence[GateRecord], spec: str | None, folders: Sequence[Path]
 ) -> BaselineFile:
     """The baseline that a file is, or that the run was compared with."""
-    known = again.old.extra.get("baselines")
-    source = known.get(name) if isinstance(known, Mapping) else None
+    recorded_baselines = again.old.extra.get("baselines")
+    source = recorded_baselines.get(name) if isinstance(recorded_baselines, Mapping) else None
     if spec is None and isinstance(source, Mapping):
         return read_again(source, folders, again.bank, again.old.name)
     if spec is None:
@@ -269,8 +269,8 @@ def _compared(gate: GateRecord, name: str) -> bool:
 
 def _result(again: _Again, family: int) -> SessionResult:
     old, bank = again.old, again.bank
-    place = {str(item): n for n, item in enumerate(bank.ids)}
-    log = replace(old, administrations=again.asked).draws(place)
+    item_index = {str(item): n for n, item in enumerate(bank.ids)}
+    log = replace(old, administrations=again.asked).draws(item_index)
     partial = any(not baseline.complete for baseline in again.baselines.values())
     stop = StopReason[old.stop] if old.stop in StopReason.__members__ else None
     estimator = ESTIMATORS.get(str(old.policy.get("estimator")), ESTIMATORS["map"])()
@@ -282,7 +282,7 @@ def _result(again: _Again, family: int) -> SessionResult:
     chance = float(np.mean(chances)) if chances else np.nan
     drawn = not np.isnan(log.propensities).any()
     noise = _noise(again)
-    told = [noise.sentence] if noise else []
+    noise_notes = [noise.sentence] if noise else []
     result = SessionResult.of(
         old.name,
         Session.replayed(bank, policy, log, stop),
@@ -292,7 +292,7 @@ def _result(again: _Again, family: int) -> SessionResult:
         notes=(
             *bank_notes(bank, str(old.policy.get("selector")), climbed=old.policy.get("stop") == "level"),
             *again.notes,
-            *told,
+            *noise_notes,
         ),
         planned=tuple(c for c in again.conditions if c.name not in again.absent),
         family=family,

@@ -53,31 +53,33 @@ def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunR
 
 def named_in(record: RunRecord) -> list[str]:
     """Files and folders that a record names: banks, and what was compared with."""
-    found = [str(interview.bank.get("path") or "") for interview in record.interviews]
+    paths = [str(interview.bank.get("path") or "") for interview in record.interviews]
     for interview in record.interviews:
         sources = interview.extra.get("baselines")
         for source in sources.values() if isinstance(sources, dict) else ():
-            found.append(str(source.get("path") or "") if isinstance(source, dict) else "")
-    return [path for path in found if path]
+            paths.append(str(source.get("path") or "") if isinstance(source, dict) else "")
+    return [path for path in paths if path]
 
 
 def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
     """Where ``--bank`` says that banks of a run's evaluations are."""
-    known = [interview.name for interview in record.interviews if not isinstance(interview.bank.get("task"), dict)]
-    found: dict[str, Path] = {}
-    for given in options.bank:
-        name, sign, path = given.partition("=")
+    bank_evaluations = [
+        interview.name for interview in record.interviews if not isinstance(interview.bank.get("task"), dict)
+    ]
+    paths: dict[str, Path] = {}
+    for argument in options.bank:
+        name, sign, path = argument.partition("=")
         if not (name and sign and path):
-            raise ConfigError(f"--bank {given!r}: expected EVALUATION=PATH, such as --bank text=banks/text.bank")
+            raise ConfigError(f"--bank {argument!r}: expected EVALUATION=PATH, such as --bank text=banks/text.bank")
         if not Path(path).exists():
-            raise ConfigError(f"--bank {given!r}: there is no bank at {path}")
-        if name not in known:
-            have = ", ".join(known) or "none"
-            raise ConfigError(f"--bank {given!r}: the run's evaluations of a bank are {have}; name one of them")
-        if name in found:
-            raise ConfigError(f"--bank {given!r}: the bank of {name!r} was named before; give one")
-        found[name] = Path(path)
-    return found
+            raise ConfigError(f"--bank {argument!r}: there is no bank at {path}")
+        if name not in bank_evaluations:
+            have = ", ".join(bank_evaluations) or "none"
+            raise ConfigError(f"--bank {argument!r}: the run's evaluations of a bank are {have}; name one of them")
+        if name in paths:
+            raise ConfigError(f"--bank {argument!r}: the bank of {name!r} was named before; give one")
+        paths[name] = Path(path)
+    return paths
 
 
 def show(record: RunRecord) -> None:
