@@ -35,14 +35,14 @@ ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
     }
 )
 
-#: The key of an item's ``meta`` by which it may have an answer that accepts nearly any text.
+#: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 LENIENT = "lenient"
-#: A tolerance of so many times the expected number, or of 1, accepts numbers of any size.
+#: A tolerance of at least this many times the larger of the expected number and 1 counts as accepting any number.
 _WIDE = 100
 
 _ID = re.compile(r"(?!.*::)[!-Z\\^-~]{1,120}")
 _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
-#: Of a caller who cannot grade generated items.
+#: Graders for a caller that does not grade generated items.
 NO_TASKS: Mapping[str, Grader] = MappingProxyType({})
 _WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
@@ -54,7 +54,7 @@ def parse_item(
     graders: Sequence[str] = (),
     tasks: Mapping[str, Grader] = NO_TASKS,
 ) -> Item:
-    """One item from its JSON text.
+    """Parse one item from its JSON text.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ def parse_item(
     graders : sequence of str
         Modules whose functions may grade (``python:module:function``).
     tasks : mapping
-        Task family to its grader, for items whose grader is ``task``; without theirs they can be read, not graded.
+        Grader by task family, for items whose grader is ``task``.  Without it, such items can be read but not graded.
 
     Raises
     ------
     BankError
-        Not JSON, a missing or unknown field, or a value of the wrong type.
+        Malformed JSON, a missing or unknown field, or a value of the wrong type.
     """
     data = _fields(text, where)
     item_id = data.get("id", "")
@@ -81,22 +81,16 @@ def parse_item(
             "square brackets or two colons in a row are expected"
         )
     where = f"{where}: item {item_id!r}"
-    textless = data.get("meta", {}).get("textless") is True  # of a bank made from responses alone
-    if not (textless or data.get("prompt") or data.get("messages") or data.get("images")):
-        raise BankError(f"{where} asks nothing: give it a prompt, messages or images")
-    for name in ("images", "choices", "category", "formats"):
-        if name in data and not all(isinstance(value, str) for value in data[name]):
-            raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
-    _check_messages(data.get("messages", []), where)
-    _check_images(data.get("images", []), where)
+    prompt, meta = data.get("prompt", ""), data.get("meta", {})
+    textless = meta.get("textless") is True  # a bank from responses alone has no texts
+    _check_question(data, where, textless)
     grader = data.get("grader", "choice" if data.get("choices") else "exact")
     if grader in BUILT_IN and not (textless or data.get("answer")):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     custom = tasks.get(item_id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
-    prompt, meta = data.get("prompt", ""), data.get("meta", {})
-    cap = meta.get("max_tokens", 1)
-    if isinstance(cap, bool) or not isinstance(cap, int) or cap < 1:
-        raise BankError(f"{where}: meta.max_tokens is {cap!r:.80}, expected a whole number of at least 1")
+    max_tokens = meta.get("max_tokens", 1)
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise BankError(f"{where}: meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1")
     if EXPRESSION in meta and MARKED not in meta:
         meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
     item = Item(
@@ -120,7 +114,7 @@ def parse_item(
 
 
 def _fields(text: bytes | str, where: str) -> dict[str, Any]:
-    """Return the fields of an item's JSON object, each of its type."""
+    """Return the fields of an item's JSON object, with their types checked."""
     try:
         data = json.loads(text, object_pairs_hook=unique_keys)
     except UnicodeDecodeError:
@@ -146,8 +140,19 @@ def _fields(text: bytes | str, where: str) -> dict[str, Any]:
     return data
 
 
+def _check_question(data: Mapping[str, Any], where: str, textless: bool) -> None:
+    """Refuse an item without a question, or with malformed lists."""
+    if not (textless or data.get("prompt") or data.get("messages") or data.get("images")):
+        raise BankError(f"{where}: no prompt, messages or images; add one")
+    for name in ("images", "choices", "category", "formats"):
+        if name in data and not all(isinstance(value, str) for value in data[name]):
+            raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
+    _check_messages(data.get("messages", []), where)
+    _check_images(data.get("images", []), where)
+
+
 def _check_messages(messages: Sequence[Any], where: str) -> None:
-    """Refuse messages that no model can be asked with."""
+    """Refuse messages without a role, or without content that is a text or parts."""
     for message in messages:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
             raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
@@ -156,13 +161,11 @@ def _check_messages(messages: Sequence[Any], where: str) -> None:
 
 
 def _check_images(images: Sequence[str], where: str) -> None:
-    """Refuse names of images that lie outside the bank's folder, or are no images."""
+    """Refuse image names outside the bank's folder, or without an image suffix."""
     for image in images:
         path = PurePosixPath(image)
         if not image.isprintable():
-            raise BankError(
-                f"{where}: the image's name {image!r:.80} has signs that cannot be printed; rename the file"
-            )
+            raise BankError(f"{where}: the image's name {image!r:.80} has unprintable characters; rename the file")
         if path.is_absolute() or ".." in path.parts or "\\" in image or "://" in image:
             raise BankError(f"{where}: image {image!r} lies outside the bank's folder; copy it into the bank")
         if path.suffix.lower() not in _IMAGE_SUFFIXES:
@@ -170,7 +173,7 @@ def _check_images(images: Sequence[str], where: str) -> None:
 
 
 def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | None:
-    """Return the function of a grader by name; None for those that the item itself knows."""
+    """Return the function of a grader by name, or None for graders that the item applies itself."""
     if grader.startswith("python:"):
         return _python_grader(grader, where, trusted)
     if grader not in BUILT_IN:
@@ -181,7 +184,7 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
 
 
 def _check_answer(item: Item, where: str) -> None:
-    """Refuse an expected answer that the item's grader could find in no answer."""
+    """Refuse an expected answer that no answer can match."""
     if item.grader == "regex":
         if why := check_pattern(item.answer):
             raise BankError(f"{where}: the answer {item.answer!r:.80} is no regular expression ({why})")
@@ -193,45 +196,45 @@ def _check_answer(item: Item, where: str) -> None:
     elif item.grader == "choice":
         plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
         if item.answer not in plain and named_choice(item) is None:
-            known = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
-            raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {known} is expected")
-        if len(set(item.choices)) < len(item.choices) and (place := named_choice(item)) is not None:
-            right = item.choices[place]
+            expected = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
+            raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {expected} is expected")
+        if len(set(item.choices)) < len(item.choices) and (choice_index := named_choice(item)) is not None:
+            right = item.choices[choice_index]
             if item.choices.count(right) > 1:
                 raise BankError(
-                    f"{where}: the right choice, {right!r:.80}, stands twice, and only one of the two would count as "
-                    "right: mend the choices"
+                    f"{where}: the right choice, {right!r:.80}, appears twice, and only one of the two would count as "
+                    "right; remove one"
                 )
 
 
 def _check_strictness(item: Item, where: str) -> None:
-    """Refuse an expected answer that tells no right answer from a wrong one, unless the item says that it means it."""
+    """Refuse an expected answer that wrong answers match too, unless the item's ``meta`` allows it."""
     if (lenient := item.meta.get(LENIENT, False)) is True:
         return
     if lenient is not False:
         raise BankError(f"{where}: meta.{LENIENT} is {lenient!r:.80}, expected true or false")
-    why, instead = "", "mend it"
+    problem, fix = "", "correct it"
     if item.grader == "regex":
         try:
-            why = accepts_any_text(item.answer)
+            problem = accepts_any_text(item.answer)
         except TimeoutError:
             raise BankError(
                 f"{where}: the search for the pattern {item.answer!r:.80} does not end in time on a plain text; write "
                 "it without repetitions inside of repetitions"
             ) from None
-    elif item.grader == "contains" and all(unicodedata.category(sign)[0] in "PZC" for sign in item.answer):
-        why = "holds nothing but punctuation"
-        instead = "use the grader 'exact', which compares the whole answer"
+    elif item.grader == "contains" and all(unicodedata.category(letter)[0] in "PZC" for letter in item.answer):
+        problem = "is only punctuation"
+        fix = "use the grader 'exact', which compares the whole answer"
     elif item.grader == "numeric":
-        wanted, tolerance = expected_number(item)
-        if tolerance >= _WIDE and tolerance >= _WIDE * abs(wanted):
-            why = f"with meta.tolerance {tolerance:g} accepts numbers of any size"
+        expected, tolerance = expected_number(item)
+        if tolerance >= _WIDE and tolerance >= _WIDE * abs(expected):
+            problem = f"with meta.tolerance {tolerance:g} accepts numbers of any size"
     elif item.grader == "choice" and len(item.choices) == 1:
-        why = "is the only choice"
-    if why:
+        problem = "is the only choice"
+    if problem:
         raise BankError(
-            f"{where}: the answer {item.answer!r:.80} {why}, so that wrong answers would count as right: {instead}, "
-            f'or say that it is meant with "meta": {{"{LENIENT}": true}}'
+            f"{where}: the answer {item.answer!r:.80} {problem}, so that wrong answers would count as right: {fix}, "
+            f'or allow it with "meta": {{"{LENIENT}": true}}'
         )
 
 
@@ -246,9 +249,9 @@ def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> LimitedGr
             f"to the ini setting adaptive_eval_graders"
         )
     try:
-        found = getattr(importlib.import_module(module), function)
+        function_object = getattr(importlib.import_module(module), function)
     except Exception as error:  # whatever the user's module raises
         raise BankError(f"{where}: grader {grader!r} cannot be loaded: {error}") from error
-    if not callable(found):
-        raise BankError(f"{where}: grader {grader!r} is {type(found).__name__}, expected a function")
-    return LimitedGrader(found)
+    if not callable(function_object):
+        raise BankError(f"{where}: grader {grader!r} is {type(function_object).__name__}, expected a function")
+    return LimitedGrader(function_object)

@@ -1,10 +1,9 @@
-"""Reading a bank: a folder with parameters, or a plain JSONL of items.
+"""Read a bank: a folder with parameters, or a plain JSONL of items.
 
-A bank folder ``NAME.bank/`` holds ``bank.json`` (what it is), ``params.npz``
-(ids, parameters and the offset of each item's line), ``items.jsonl`` (texts,
-read one at a time when asked for) and ``images/``.  Nothing in it is executed:
-npz files are read without pickle, graders are data unless the user lists the
-module.
+A bank folder ``NAME.bank/`` holds ``bank.json`` (metadata), ``params.npz`` (ids,
+parameters and the offset of each item's line), ``items.jsonl`` (texts, read one at
+a time on access) and ``images/``.  Nothing in it is executed: npz files are read
+without pickle, and a grader's code runs only if the user lists its module.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ __all__ = ["SCHEMA_VERSION", "content_hash", "file_hash", "is_bank", "read_bank"
 SCHEMA_VERSION = 1
 
 
-def _edited(path: Path, found: str) -> BankError:
-    return BankError(f"{path}: {found}: the texts were edited after calibration; write the bank again")
+def _edited(path: Path, mismatch: str) -> BankError:
+    return BankError(f"{path}: {mismatch}: the texts were edited after calibration; write the bank again")
 
 
 def _unreadable(error: OSError, path: Path) -> BankError:
@@ -47,7 +46,7 @@ def _unreadable(error: OSError, path: Path) -> BankError:
 
 
 class _LazyItems(Sequence[Item]):
-    """Items of a JSONL file, parsed when asked for; the file's hash is checked before the first."""
+    """Items of a JSONL file, parsed on access.  The file's hash is checked before the first access."""
 
     def __init__(
         self,
@@ -74,8 +73,8 @@ class _LazyItems(Sequence[Item]):
         i = range(len(self._offsets))[i]
         if self._text is None:
             try:
-                if (found := file_hash(self._path)) != self._hash:
-                    raise _edited(self._path, f"its hash is {found}, bank.json says {self._hash}")
+                if (actual_hash := file_hash(self._path)) != self._hash:
+                    raise _edited(self._path, f"its hash is {actual_hash}, bank.json says {self._hash}")
                 with open_regular(self._path, follow=False) as file:
                     self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
@@ -90,7 +89,7 @@ class _LazyItems(Sequence[Item]):
 
 
 class _Ids(Sequence[str]):
-    """Item ids kept as one byte array: a tenth of the memory of as many strings."""
+    """Item ids in one byte array, which needs a tenth of the memory of strings."""
 
     def __init__(self, array: NDArray[np.bytes_]) -> None:
         self._array = array
@@ -115,7 +114,7 @@ class _Ids(Sequence[str]):
 
 
 def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[str, Grader] = NO_TASKS) -> ItemBank:
-    """A bank from ``NAME.bank/`` or from a JSONL file of items.
+    """Read a bank from ``NAME.bank/`` or from a JSONL file of items.
 
     Parameters
     ----------
@@ -123,7 +122,7 @@ def read_bank(path: str | Path, *, graders: Sequence[str] = (), tasks: Mapping[s
     graders : sequence of str
         Modules whose functions may grade (``python:module:function``).
     tasks : mapping
-        Task family to its grader, for items whose grader is ``task``; without theirs they can be read, not graded.
+        Grader by task family, for items whose grader is ``task``.  Without it, such items can be read but not graded.
 
     Returns
     -------
@@ -172,7 +171,7 @@ def _read_jsonl(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]])
 
 
 def is_bank(path: Path) -> bool:
-    """Whether there is a bank folder, whole or damaged."""
+    """Return whether `path` is a bank folder, intact or damaged."""
     return (path / "bank.json").is_file()
 
 
@@ -206,7 +205,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         raise _edited(texts, f"it has {size} bytes, bank.json says {about.get('items_bytes')}")
     names = about.get("categories", [])
     codes = columns["category"]
-    known = (codes >= 0) & (codes < len(names))
+    in_range = (codes >= 0) & (codes < len(names))
     bank = ItemBank(
         name=path.name.removesuffix(".bank"),
         ids=ids,
@@ -217,7 +216,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         model=str(about.get("model", "")),
         scale=str(about.get("scale", "")),
         content_hash=str(about.get("content_hash", "")),
-        categories=list(map([*names, ""].__getitem__, np.where(known, codes, -1).tolist())),
+        categories=list(map([*names, ""].__getitem__, np.where(in_range, codes, -1).tolist())),
         subjects=tuple(about.get("subjects", ())),
         accuracies=_accuracies(path / "bank.json", about.get("accuracies", [])),
         report=MappingProxyType(report),
@@ -233,7 +232,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
 
 
 def _accuracies(path: Path, values: Any) -> tuple[float, ...]:
-    """Of the calibration subjects; a bank of before they were kept has none."""
+    """Return the calibration subjects' accuracies; banks of early versions have none."""
     if not isinstance(values, list):
         raise BankError(f"{path}: accuracies is {values!r:.80}, expected a list of numbers; calibrate the bank again")
     for value in values:
@@ -251,7 +250,7 @@ def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:
 
 
 def _in_formats(path: Path, about: Any, size: int) -> FormatScale:
-    """Parameters of the items in formats: numbers in formats.npz, names and what they mean in bank.json."""
+    """Read the parameters of items in formats: numbers from formats.npz, names and settings from bank.json."""
     from pytest_adaptive_eval.irt.multimodal import FormatScale, Modalities, MultimodalItems, Population
 
     columns = _arrays(path / "formats.npz")
@@ -279,12 +278,12 @@ _COLUMNS = {"ids": "S", "discrimination": "f", "intercept": "f", "guess": "f", "
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        # Opened here, since numpy leaves a file open that is no archive.
+        # Opened here, because numpy does not close a file that is not an archive.
         with open_regular(path, follow=False) as stream, np.load(stream, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
-            if others := [name for name, value in found.items() if not isinstance(value, np.ndarray)]:
+            columns = {name: file[name] for name in file.files}
+            if others := [name for name, value in columns.items() if not isinstance(value, np.ndarray)]:
                 raise ValueError(f"{others[0]!r:.80} is no array")
-            return found
+            return columns
     except OSError:
         raise
     except Exception as error:  # zip, its decompressors and numpy have errors of their own
@@ -302,13 +301,13 @@ def _read_columns(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def file_hash(path: Path) -> str:
-    """First 16 hex digits of the SHA-256 of a file, read in pieces."""
+    """Return the first 16 hex digits of a file's SHA-256, read in pieces."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def content_hash(items: Iterable[Item]) -> str:
-    """Hash over items and their images in order, the same for a JSONL file and a folder made from it."""
+    """Return a hash over items and images in order, equal for a JSONL file and the folder written from it."""
     digest = hashlib.sha256()
     for item in items:
         digest.update(item.content_hash.encode())

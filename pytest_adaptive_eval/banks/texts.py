@@ -1,4 +1,4 @@
-"""Writing items without parameters: a JSONL, with their images beside it."""
+"""Write items without parameters: a JSONL file, with their images in its folder."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ __all__ = ["write_items"]
 
 
 def write_items(path: str | Path, items: Sequence[Item]) -> ItemBank:
-    """Write a JSONL of items and copy their images into its folder, where they are not there already.
+    """Write a JSONL file of items, and copy images that its folder lacks.
 
     Parameters
     ----------
     path : str or Path
-        Ends with ``.jsonl``, and is not there yet.
+        Ends with ``.jsonl`` and does not exist.
     items : sequence of Item
 
     Returns
     -------
     ItemBank
-        Read back.
+        The bank, read from the new file.
 
     Raises
     ------
     BankError
-        The path is taken or ill-named, an image is missing, or another file is in its place; an item that would not
-        read back.
+        The path exists or has another suffix, an image is missing or would replace a file, or an item is malformed.
     """
     path = Path(path)
     if path.suffix != ".jsonl":

@@ -1,4 +1,4 @@
-"""Writing a bank folder, all of it or nothing."""
+"""Write a bank folder atomically."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_place(path: Path, replace: bool) -> None:
     Raises
     ------
     BankError
-        It is ill-named or taken: only a bank is replaced, and only where `replace` says so.
+        The path has another suffix, or exists and is not a bank that `replace` allows to replace.
     """
     if path.suffix != ".bank":
         raise BankError(f"{path}: a bank folder's name ends with .bank")
@@ -57,8 +57,8 @@ def write_bank(
 ) -> ItemBank:
     """Write ``NAME.bank/`` and read it back.
 
-    The folder is made under a temporary name beside its place and renamed when
-    it reads back well, so that a fault leaves nothing half-written.
+    The folder is written under a temporary name in the same folder and renamed after
+    it has been read back, so that an error leaves no partial bank.
 
     Parameters
     ----------
@@ -73,15 +73,15 @@ def write_bank(
     subjects : sequence of str
         Names of the calibration subjects.
     accuracies : sequence of float
-        Their accuracies over the whole bank, one a subject, or none.
+        Accuracy of each calibration subject over the whole bank, or empty.
     report : mapping, optional
-        The calibration report, JSON data.
+        Calibration report, as JSON data.
     conformal : iterable of Conformal
-        Replayed errors, one a policy and budget.
+        Errors in replayed interviews, one table per policy and budget.
     in_formats : FormatScale, optional
         Parameters of the items in formats.
     replace : bool
-        Whether a bank folder in place may be replaced.
+        Whether an existing bank folder may be replaced.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def write_bank(
     Raises
     ------
     BankError
-        The path is taken or ill-named, an image is missing, or the bank would not read back.
+        The path exists or has another suffix, an image is missing, or the bank cannot be read back.
     """
     path = Path(path)
     check_place(path, replace)
@@ -154,7 +154,7 @@ def write_bank(
 
 
 def _in_formats(path: Path, scale: FormatScale) -> dict[str, Any]:
-    """Write the numbers, and return the words."""
+    """Write the arrays to `path`, and return the rest as JSON data."""
     items = scale.items
     np.savez(
         path,

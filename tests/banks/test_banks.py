@@ -149,7 +149,7 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
         ({"id": "a::b", "prompt": "p", "answer": "x"}, "cannot name a test: .* or two colons in a row are expected$"),
         ({"id": "a[1]", "prompt": "p", "answer": "x"}, "cannot name a test"),
         ({"prompt": "p", "answer": "x"}, "id ''"),
-        ({"id": "a", "answer": "x"}, "asks nothing"),
+        ({"id": "a", "answer": "x"}, "no prompt, messages or images"),
         (
             {"id": "a", "prompt": "p", "answer": "x", "meta": {"max_tokens": "3"}},
             "meta.max_tokens is '3', expected a who",
@@ -190,7 +190,7 @@ def test_a_folder_that_is_no_bank_is_not_replaced(tmp_path):
         ({"id": "a", "prompt": "p", "answer": "7", "grader": "choice"}, "names no choice; a letter is expected"),
         (
             {"id": "a", "prompt": "p", "answer": "C", "choices": ["4", "5", "4"]},
-            "the right choice, '4', stands twice, and only one of the two would count as right",
+            "the right choice, '4', appears twice, and only one of the two would count as right",
         ),
         ({"id": "a", "messages": [{"role": "user"}], "answer": "x"}, "expected {"),
         ({"id": "q", "prompt": "p", "answer": "x"}, "stands already in line 1"),
@@ -218,7 +218,7 @@ def test_a_bad_line_is_named(tmp_path, line, message):
             ({"answer": pattern, "grader": "regex"}, "matches any text")
             for pattern in (".", ".+", r"\S", r"\w", "[a-zA-Z]", r"[\s\S]+", "right|.+", r"\b", r"\D", "(?i)[k-z]")
         ),
-        *(({"answer": marks, "grader": "contains"}, "nothing but punctuation") for marks in (".", "?!", " - ", "« »")),
+        *(({"answer": marks, "grader": "contains"}, "is only punctuation") for marks in (".", "?!", " - ", "« »")),
         ({"answer": "7", "grader": "numeric", "meta": {"tolerance": 700}}, "with meta.tolerance 700 accepts numbers"),
         ({"answer": "0", "grader": "numeric", "meta": {"tolerance": 1e300}}, "accepts numbers of any size"),
         ({"answer": "A", "choices": ["only"]}, "is the only choice"),
@@ -271,9 +271,7 @@ def test_an_image_that_is_no_regular_file_is_refused(tmp_path, kind):
 @pytest.mark.parametrize("name", ["a\0b.png", "a\nb.png", "\ud800.png"])
 def test_an_image_whose_name_cannot_be_printed_is_refused(tmp_path, name):
     path = jsonl(tmp_path / "x.jsonl", {"id": "a", "prompt": "p", "answer": "x", "images": [name]})
-    with pytest.raises(
-        BankError, match=r"x\.jsonl:1: item 'a': the image's name '.*' has signs that cannot be printed"
-    ):
+    with pytest.raises(BankError, match=r"x\.jsonl:1: item 'a': the image's name '.*' has unprintable characters"):
         read_bank(path)
 
 

@@ -80,9 +80,7 @@ def test_an_answer_of_punctuation_is_accepted_and_compared_as_a_whole(answer: st
 
 
 def test_contains_of_punctuation_is_refused_with_the_grader_to_use() -> None:
-    assert "use the grader 'exact', which compares the whole answer, or say that it is meant" in refusal(
-        "] ]", grader="contains"
-    )
+    assert "use the grader 'exact', which compares the whole answer, or allow it" in refusal("] ]", grader="contains")
 
 
 @needs_data

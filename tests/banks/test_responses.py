@@ -73,7 +73,7 @@ def test_a_flag_that_contradicts_the_header_is_refused(tmp_path, corner, told):
 @pytest.mark.parametrize(
     ("header", "do"),
     [
-        ("subject,item,score", "pivot the table to a row a subject and a column an item"),
+        ("subject,item,score", "pivot the table to one row per subject and one column per item"),
         ("Question,Model,Score", "pivot the table"),
         ("subject,item,format,score", "these are responses in formats, which --formats m2 or m3 calibrates"),
     ],
@@ -81,7 +81,7 @@ def test_a_flag_that_contradicts_the_header_is_refused(tmp_path, corner, told):
 def test_a_row_an_answer_is_no_matrix(tmp_path, header, do):
     row = ",".join("1" for _ in header.split(","))
     message = refused(put(tmp_path / "r.csv", f"{header}\n{row}\n"))
-    assert f"r.csv, line 1: '{header}' heads a row an answer, and no matrix: {do}" in message
+    assert f"r.csv, line 1: '{header}' heads one row per answer, not a matrix; {do}" in message
 
 
 @pytest.mark.parametrize("corner", ["model_sha", "", "llm_name", "id"])

@@ -1,4 +1,4 @@
-"""What the readers share: bounded reading, choosing among names, and collecting scores."""
+"""Bounded reading, choice among names and collection of scores, shared by the response readers."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ __all__ = [
     "score",
 ]
 
-#: Bytes or characters that are read of one file or archive member, decompressed: what a few hundred bytes of an
-#: archive can claim to be must not fill the memory.
+#: Upper limit of bytes or characters read from one file or archive member, decompressed.  A small archive can expand to
+#: fill the memory.
 LIMIT = 2**31
 
-#: Characters of a line; a hundred thousand items take about 2 million.
+#: Upper limit of characters in a line; a hundred thousand items take about 2 million.
 _LINE = 64_000_000
 
-#: Folders below the one named; the tools' own layouts have three.
+#: Levels of folders searched below the path; the tools' own layouts have three.
 _DEPTH = 5
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Lines of a text file or of a gzipped one, with their ends and without a byte-order mark.
+    """Yield lines of a text file, gzipped or not, with their ends and without a byte-order mark.
 
     Raises
     ------
@@ -75,13 +75,13 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def head(path: Path, size: int = 65_536) -> str:
-    """Give the beginning of a file, for recognising it."""
+    """Return the first `size` bytes of a file as text."""
     with open_regular(path) as file:
         return file.read(size).decode("utf-8-sig", "replace")
 
 
 def load_json(text: str | bytes, where: str) -> Any:
-    """Parse JSON; NaN and Infinity are let through, since the tools write them."""
+    """Parse JSON.  NaN and Infinity are accepted, since the tools write them."""
     try:
         return json.loads(text, object_pairs_hook=unique_keys)
     except (ValueError, RecursionError) as error:
@@ -96,7 +96,7 @@ def load_file(path: Path) -> Any:
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each object of a JSON lines file, with the place that messages name."""
+    """Yield file and line for messages, and the object, for each line of a JSON lines file."""
     for number, line in enumerate(lines(path), 1):
         if not line.strip():
             continue
@@ -108,27 +108,27 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Files in a folder and a few levels below it, sorted by path; links are followed, each folder once."""
-    found: list[Path] = []
-    seen: set[str] = set()
+    """Return files in a folder and `_DEPTH` levels below, sorted by path.  Links are followed, each folder once."""
+    paths: list[Path] = []
+    visited: set[str] = set()
     for base, folders, names in os.walk(folder, followlinks=True):
-        if (real := os.path.realpath(base)) in seen or len(Path(base).relative_to(folder).parts) > _DEPTH:
+        if (real := os.path.realpath(base)) in visited or len(Path(base).relative_to(folder).parts) > _DEPTH:
             folders.clear()
             continue
-        seen.add(real)
+        visited.add(real)
         folders.sort()
-        # What Excel and macOS leave beside open files has the same suffix and other content.
-        found += [Path(base) / name for name in names if not name.startswith(("~$", "._"))]
-    return sorted(path for path in found if path.is_file())
+        # Excel and macOS create files with the same suffix and other content next to open ones.
+        paths += [Path(base) / name for name in names if not name.startswith(("~$", "._"))]
+    return sorted(path for path in paths if path.is_file())
 
 
 def score(value: Any, where: str) -> float:
-    """One score as a number, NaN for none.
+    """Return a score as a number, NaN where it is missing.
 
     Raises
     ------
     ResponsesError
-        Anything else than a number in [0, 1], a truth value, None or NaN.
+        The value is not a number in [0, 1], a truth value, None or NaN.
     """
     if value is None:
         return math.nan
@@ -139,60 +139,61 @@ def score(value: Any, where: str) -> float:
     )
 
 
-def named(value: Any, what: str, where: str) -> str:
-    """An id as text; whole numbers are ids too.
+def named(value: Any, field: str, where: str) -> str:
+    """Return an id as text; whole numbers are ids too.
 
     Raises
     ------
     ResponsesError
-        There is none.
+        The value is empty or of another type.
     """
     if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
         return text
-    raise ResponsesError(f"{where}: {what} is {value!r:.80}, expected a text or a whole number")
+    raise ResponsesError(f"{where}: {field} is {value!r:.80}, expected a text or a whole number")
 
 
-def choose(flag: str, found: Collection[str], wanted: str | None, where: str) -> str:
-    """The one name to use among several: never a guess.
+def choose(flag: str, names_present: Collection[str], requested: str | None, where: str) -> str:
+    """Choose one of several names.  An ambiguous choice is an error, never a guess.
 
     Parameters
     ----------
     flag : str
-        The parameter that chooses, as messages call it.
-    found : collection of str
-    wanted : str or None
-        One name, or several with commas: the first that is among `found`, so that
-        tasks which call it differently can be read together.
+        Parameter that sets `requested`, for messages.
+    names_present : collection of str
+    requested : str or None
+        One name, or several separated by commas.  The first of them in `names_present` is
+        used, so that tasks with different names can be read together.
     where : str
+        File or task, for messages.
 
     Raises
     ------
     ResponsesError
-        Several and none wanted, or none of those wanted.
+        Several names and no request, or no requested name is present.
     """
-    if wanted is None:
-        if len(found) == 1:
-            return next(iter(found))
-        problem = "and which one counts must be said"
+    if requested is None:
+        if len(names_present) == 1:
+            return next(iter(names_present))
+        problem = "and no choice between them"
     else:
-        for name in wanted.split(","):
-            if name.strip() in found:
+        for name in requested.split(","):
+            if name.strip() in names_present:
                 return name.strip()
-        problem = f"and {flag} is {wanted!r}"
-    names = sorted(found)
+        problem = f"and {flag} is {requested!r}"
+    names = sorted(names_present)
     raise ResponsesError(
         f"{where}: found {', '.join(map(repr, names[:12]))}{', ..' if len(names) > 12 else ''} {problem}; give {flag} "
-        f"one of them, or several with commas, of which the first that is there counts"
+        f"one of them, or several with commas, of which the first one present counts"
     )
 
 
 class Collected:
-    """Scores gathered one by one; several of one subject on one item count as their mean.
+    """Accumulator of scores.  Several scores of one subject on one item count as their mean.
 
     Parameters
     ----------
     source : str
-        For messages.
+        File or folder, for messages.
     """
 
     def __init__(self, source: str) -> None:
@@ -201,20 +202,20 @@ class Collected:
         self._scores: dict[str, tuple[array[int], array[float]]] = {}
 
     def add(self, subject: str, item: str, score: float) -> None:
-        """Take one score; NaN says that the item was there and has none."""
+        """Add one score; NaN means that the item is present without a score."""
         positions, scores = self._scores.setdefault(subject, (array("q"), array("d")))
         positions.append(self._items.setdefault(item, len(self._items)))
         scores.append(score)
 
     def responses(self) -> Responses:
-        """All of them, subjects and items in the order of their first score."""
+        """Return all scores, subjects and items in the order of their first score."""
         n = len(self._items)
         table = np.full((len(self._scores), n), np.nan)
         for row, (positions, scores) in zip(table, self._scores.values(), strict=True):
-            where, values = np.array(positions, dtype=np.int64), np.array(scores)
+            columns, values = np.array(positions, dtype=np.int64), np.array(scores)
             scored = ~np.isnan(values)
-            counts = np.bincount(where[scored], minlength=n)
-            sums = np.bincount(where[scored], weights=values[scored], minlength=n)
-            # A mean of thirds may come out as 1 + 2e-16.
+            counts = np.bincount(columns[scored], minlength=n)
+            sums = np.bincount(columns[scored], weights=values[scored], minlength=n)
+            # Rounding can make a mean of thirds 1 + 2e-16.
             row[counts > 0] = np.minimum(sums[counts > 0] / counts[counts > 0], 1.0)
         return Responses(tuple(self._scores), tuple(self._items), table, source=self._source)

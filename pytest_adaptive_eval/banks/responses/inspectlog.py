@@ -1,4 +1,4 @@
-"""Logs of Inspect: ``.eval`` archives, and logs written or dumped as JSON."""
+"""Read logs of Inspect: ``.eval`` archives, and logs written or dumped as JSON."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["is_log", "read_inspect"]
 
-#: Grades that Inspect's own metrics know.
+#: Scores of the letter grades of Inspect's own metrics.
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 _ZSTANDARD = 93  # the method's number in zip archives
 
-#: Compressed bytes become at most some thousand times as many, so that a small piece keeps a hostile archive small.
+#: Bytes read at a time.  Decompression multiplies size by at most some thousands, so small pieces bound the memory.
 _PIECE = 4096
 
 _BEGINNING = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"(?:status|eval)"\s*:')
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file's name and beginning are those of a log."""
+    """Return whether a file's name and beginning are those of a log."""
     return path.suffix == ".eval" or (path.suffix == ".json" and _BEGINNING.match(head(path)) is not None)
 
 
@@ -55,11 +55,11 @@ class _Log:
     arguments: Mapping[str, Any]
     created: float
     samples: Sequence[tuple[str, str, Mapping[str, Any]]]
-    """Where, item id, and value by scorer; no value when the sample has an error."""
+    """File and sample for messages, item id, and value by scorer; None where the sample has an error."""
 
 
 def _zip_module() -> Any:
-    """Return the module that reads zip archives: before Python 3.14 the backport, which also knows zstandard."""
+    """Return the module that reads zip archives: before Python 3.14 the backport, which supports zstandard."""
     if sys.version_info < (3, 14):
         try:
             return importlib.import_module("backports.zstd.zipfile")
@@ -147,8 +147,8 @@ def _sample(where: str, sample: object) -> tuple[str, str, Mapping[str, Any]]:
     if not isinstance(scores, dict):
         raise ResponsesError(f"{where}: scores is {scores!r:.80}, expected an object by scorer")
     values: dict[str, Any] = {}
-    for scorer, given in scores.items():
-        value = given.get("value") if isinstance(given, dict) else given
+    for scorer, score_object in scores.items():
+        value = score_object.get("value") if isinstance(score_object, dict) else score_object
         if isinstance(value, dict):  # a scorer of several values
             values |= {f"{scorer}/{part}": each for part, each in value.items()}
         else:
@@ -161,9 +161,9 @@ def _value(value: Any, where: str) -> float:
 
 
 def _subjects(logs: Sequence[_Log]) -> list[str]:
-    """Name of each log's subject: the model, with those arguments in which logs of one model differ.
+    """Return the subject's name of each log: the model, with the arguments in which logs of that model differ.
 
-    Local checkpoints all run as ``hf/local``, and only ``model_path`` tells them apart.
+    All local checkpoints run as ``hf/local`` and differ only in ``model_path``.
     """
     names = []
     for log in logs:
@@ -180,48 +180,57 @@ def _plain(value: Any) -> str:
 
 
 def read_inspect(path: Path, metric: str | None, note: Callable[[str], object]) -> Responses:
-    """A folder of logs, or one log.
+    """Read a folder of logs, or one log.
 
-    An item's id is ``TASK:ID``.  Epochs count as their mean over those with a
-    score.  Of several logs of one subject and task the newest that has a score
-    for an item counts for it.  A sample with an error is missing; one that a
-    limit stopped counts as it was scored.
+    An item's id is ``TASK:ID``.  Its score is the mean over the epochs with a score.
+    With several logs of one subject and task, each item's score is from the newest log
+    that has one.  A sample with an error is missing.  A sample stopped by a limit keeps
+    its score.
 
     Parameters
     ----------
     path : Path
     metric : str or None
-        The scorer, ``SCORER/PART`` for one that gives several values; needed for
-        a task with several.  Several with commas are tried in order.
+        The scorer, ``SCORER/PART`` for one with several values.  Needed for a task
+        with several; several names separated by commas are tried in order.
     note : callable
-        Takes sentences about what was left out.
+        Called with a sentence about each omission.
 
     Raises
     ------
     ResponsesError
-        Names the log and the sample.
+        Malformed log; the message names the log and the sample.
     """
-    found = [file for file in files_of(path) if is_log(file)] if path.is_dir() else [path]
-    logs = [_read(file) for file in found]
+    log_paths = [file for file in files_of(path) if is_log(file)] if path.is_dir() else [path]
+    logs = [_read(file) for file in log_paths]
     if not logs:
         raise ResponsesError(f"{path}: no log; expected .eval archives or JSON logs of Inspect")
     collected = Collected(str(path))
     subjects = _subjects(logs)
     for task in sorted({log.task for log in logs}):
-        of_task = [(subject, log) for subject, log in zip(subjects, logs, strict=True) if log.task == task]
-        scorers = {name for _, log in of_task for _, _, values in log.samples for name in values}
+        by_subject: dict[str, list[_Log]] = {}
+        for subject, log in sorted(zip(subjects, logs, strict=True), key=lambda pair: (pair[0], -pair[1].created)):
+            if log.task == task:
+                by_subject.setdefault(subject, []).append(log)
+        scorers = {name for logs_of in by_subject.values() for log in logs_of for name in _scorers(log)}
         where = f"{path}: task {task!r}"
         if not scorers:
             raise ResponsesError(f"{where}: no sample has a score; score the logs first: inspect score")
-        counted = choose("metric", scorers, metric, f"{where}, scorers")
-        for subject in sorted({subject for subject, _ in of_task}):
-            taken = sorted((log for name, log in of_task if name == subject), key=lambda log: -log.created)
-            if not any(counted in values for log in taken for _, _, values in log.samples):
-                raise ResponsesError(f"{taken[0].path}: scorer {counted!r} is missing; score the log: inspect score")
-            if len(taken) > 1:
-                note(f"{path.name}: {len(taken)} logs of {subject} on {task!r}; for each item the newest score counts")
-            _collect(collected, subject, task, counted, taken)
+        scorer = choose("metric", scorers, metric, f"{where}, scorers")
+        for subject, newest_first in by_subject.items():
+            if not any(scorer in _scorers(log) for log in newest_first):
+                raise ResponsesError(
+                    f"{newest_first[0].path}: scorer {scorer!r} is missing; score the log: inspect score"
+                )
+            if (count := len(newest_first)) > 1:
+                note(f"{path.name}: {count} logs of {subject} on {task!r}; for each item the newest score counts")
+            _collect(collected, subject, task, scorer, newest_first)
     return collected.responses()
+
+
+def _scorers(log: _Log) -> set[str]:
+    """Return the names of all scorers in a log."""
+    return {name for _, _, values in log.samples for name in values}
 
 
 def _collect(collected: Collected, subject: str, task: str, scorer: str, newest_first: Iterable[_Log]) -> None:

@@ -17,13 +17,13 @@ __all__ = ["SAMPLES", "read_lmeval"]
 
 SAMPLES = re.compile(r"samples_(?P<task>.+?)(?:_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl(?:\.gz)?")
 
-#: Top-level numbers of older files that are no metrics.
+#: Top-level numbers of older files that are not metrics.
 _NO_METRICS = frozenset({"doc_id", "target", "sample_len"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What is kept of one line: documents and answers may be large."""
+    """Fields of one line that are needed; documents and answers may be large and are dropped."""
 
     where: str
     document: str
@@ -51,21 +51,21 @@ def _line(where: str, data: dict[str, Any]) -> _Line:
 
 
 def _newest(path: Path, note: Callable[[str], object]) -> dict[str, dict[str, Path]]:
-    """Files by task and subject, the newest where a subject took a task several times."""
-    root, found = (path, files_of(path)) if path.is_dir() else (path.parent, [path])
+    """Return the newest file by task and subject."""
+    root, paths = (path, files_of(path)) if path.is_dir() else (path.parent, [path])
     chosen: dict[str, dict[str, tuple[str, Path]]] = {}
     older = 0
-    for file in found:
+    for file in paths:
         match = SAMPLES.fullmatch(file.name)
         if match is None:
             continue
-        # Names of different folders may be equal, their paths below the one given are not.
+        # Different folders can have the same name; their paths below `path` differ.
         subject = file.parent.relative_to(root).as_posix()
         subject = root.resolve().name if subject == "." else subject
         of_task = chosen.setdefault(match["task"], {})
-        known = of_task.get(subject)
-        older += known is not None
-        of_task[subject] = max((match["time"] or "", file), known or ("", file))
+        previous = of_task.get(subject)
+        older += previous is not None
+        of_task[subject] = max((match["time"] or "", file), previous or ("", file))
     if older:
         note(f"{path.name}: {older} older sample files of tasks that were run again are left out")
     if not chosen:
@@ -79,24 +79,24 @@ def _newest(path: Path, note: Callable[[str], object]) -> dict[str, dict[str, Pa
 
 
 def read_lmeval(path: Path, metric: str | None, filter: str | None, note: Callable[[str], object]) -> Responses:
-    """A folder with a folder for each model, one model's folder, or one file.
+    """Read a folder with a folder for each model, one model's folder, or one file.
 
-    An item's id is ``TASK:doc_hash``, or ``TASK:doc_id`` when a line of the task
-    has no hash in any file, since ids of both kinds would not meet.  Documents
-    that are equal are one item, with the mean of their scores.
+    An item's id is ``TASK:doc_hash``.  It is ``TASK:doc_id`` when any line of the task
+    has no hash, since ids of the two kinds would not match.  Equal documents are one
+    item, with the mean of their scores.
 
     Parameters
     ----------
     path : Path
     metric, filter : str or None
-        Needed for a task with several; several names with commas are tried in order.
+        Needed for a task with several; several names separated by commas are tried in order.
     note : callable
-        Takes sentences about what was left out.
+        Called with a sentence about each omission.
 
     Raises
     ------
     ResponsesError
-        Names the file and line, or the task and the names to choose from.
+        Malformed line or ambiguous name; the message names the line, or the task and its names.
     """
     collected = Collected(str(path))
     for task, files in _newest(path, note).items():
@@ -105,34 +105,34 @@ def read_lmeval(path: Path, metric: str | None, filter: str | None, note: Callab
             if not logged[subject]:
                 raise ResponsesError(f"{file}: empty; remove it or run the task again")
         where = f"{path}: task {task!r}"
-        kept = choose("filter", {line.filter for line in _all(logged)}, filter, f"{where}, filters")
-        logged = {subject: [line for line in of if line.filter == kept] for subject, of in logged.items()}
+        filter_name = choose("filter", {line.filter for line in _all(logged)}, filter, f"{where}, filters")
+        logged = {subject: [line for line in of if line.filter == filter_name] for subject, of in logged.items()}
         numeric = {name for line in _all(logged) for name, value in line.values.items() if value is not None}
         if not numeric:
             raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
         counted = choose("metric", numeric, metric, f"{where}, metrics")
         hashed = all(line.hash for line in _all(logged))
         if not hashed:
-            note(f"{path.name}: task {task!r} has lines without doc_hash; items are told apart by doc_id")
+            note(f"{path.name}: task {task!r} has lines without doc_hash; items are identified by doc_id")
         for subject, of_subject in logged.items():
             if not any(counted in line.values for line in of_subject):
                 raise ResponsesError(
-                    f"{files[subject]}: no line with filter {kept!r} and metric {counted!r}, which the other files of "
-                    f"task {task!r} have; run the task again or remove the file"
+                    f"{files[subject]}: no line with filter {filter_name!r} and metric {counted!r}, which the other "
+                    f"files of task {task!r} have; run the task again or remove the file"
                 )
             _collect(collected, task, subject, of_subject, counted, hashed)
     return collected.responses()
 
 
 def _collect(collected: Collected, task: str, subject: str, logged: Iterable[_Line], metric: str, hashed: bool) -> None:
-    seen: dict[str, str] = {}
+    first_lines: dict[str, str] = {}
     for line in logged:
-        if line.document in seen:
+        if line.document in first_lines:
             raise ResponsesError(
-                f"{line.where}: document {line.document} with filter {line.filter!r} stands in {seen[line.document]} "
-                "already; the file holds two runs: keep one"
+                f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
+                f"{first_lines[line.document]} already; the file holds two runs: keep one"
             )
-        seen[line.document] = line.where.rpartition(", ")[2]
+        first_lines[line.document] = line.where.rpartition(", ")[2]
         value = line.values.get(metric, math.nan)
         identity = line.hash if hashed else line.document
         collected.add(subject, f"{task}:{identity}", score(value, f"{line.where}, metric {metric!r}"))

@@ -21,11 +21,11 @@ __all__ = ["ITEM_WORDS", "ORIENTATIONS", "SUBJECT_WORDS", "Cells", "read_matrix"
 
 ORIENTATIONS = ("items-by-subjects", "subjects-by-items")
 
-#: First header cells that say what the rows are.
+#: First header cells that name the content of the rows.
 ITEM_WORDS = ("item", "items", "item_id", "question", "question_id")
 SUBJECT_WORDS = ("subject", "subjects", "subject_id", "model", "models")
 
-#: Columns that may stand between ``subject`` and the items, as in files for replaying: the run is the family.
+#: Columns allowed between ``subject`` and the items, as in files for replaying.  The run is the family.
 _ABOUT = ("run", "step")
 
 #: Cells that are no numbers, in lower case; "nan" is a number to Python.
@@ -33,7 +33,7 @@ _WORDS = {**dict.fromkeys(("", "na", "n/a", "none", "null"), math.nan), "true": 
 
 
 class Cells(dict[str, float]):
-    """Text of a cell -> score.  Tables have few different cells, so that most need only a look-up."""
+    """Cache from the text of a cell to its score.  Tables have few different cells, so most need only a look-up."""
 
     def __missing__(self, text: str) -> float:
         try:
@@ -47,12 +47,12 @@ class Cells(dict[str, float]):
         return value
 
     def row(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Scores of a row.
+        """Return the scores of a row, NaN where missing.
 
         Raises
         ------
         ValueError
-            One of the cells is no score.
+            A cell is not a score.
         """
         together = "".join(texts)
         # The common case, four times faster: every cell is one character, 0 or 1.
@@ -62,7 +62,7 @@ class Cells(dict[str, float]):
 
 
 def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, with their line numbers."""
+    """Yield the line number and the cells of each row that is not empty."""
     rows = csv.reader(lines(path), strict=True)
     try:
         for row in rows:
@@ -73,7 +73,7 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _header(path: Path, header: list[str]) -> list[str]:
-    """Names of the columns, the empty ones included."""
+    """Return the names of the columns, including empty ones."""
     if len(header) == 1:
         other = next((mark for mark in ("\t", ";", "|") if mark in header[0]), None)
         raise ResponsesError(
@@ -83,10 +83,10 @@ def _header(path: Path, header: list[str]) -> list[str]:
     names = [name.strip() for name in header]
     words = {name.lower() for name in names}
     if "score" in words and words & set(SUBJECT_WORDS) and words & set(ITEM_WORDS):
-        do = "pivot the table to a row a subject and a column an item"
+        fix = "pivot the table to one row per subject and one column per item"
         if "format" in words:
-            do = "these are responses in formats, which --formats m2 or m3 calibrates; or give a matrix of one format"
-        raise ResponsesError(f"{path}, line 1: {','.join(names)!r:.80} heads a row an answer, and no matrix: {do}")
+            fix = "these are responses in formats: calibrate with --formats m2 or m3, or give a matrix of one format"
+        raise ResponsesError(f"{path}, line 1: {','.join(names)!r:.80} heads one row per answer, not a matrix; {fix}")
     first: dict[str, int] = {}
     for position, name in enumerate(names[1:], 2):
         if name and first.setdefault(name, position) != position:
@@ -99,13 +99,13 @@ def _header(path: Path, header: list[str]) -> list[str]:
 def _oriented(path: Path, orientation: str | None, corner: str, shape: tuple[int, int]) -> str:
     word = corner.lower()
     if word in ITEM_WORDS or word in SUBJECT_WORDS:
-        told = ORIENTATIONS[word in SUBJECT_WORDS]
-        if orientation not in (None, told):
+        declared = ORIENTATIONS[word in SUBJECT_WORDS]
+        if orientation not in (None, declared):
             raise ResponsesError(
-                f"{path}, line 1: the first header cell, {corner!r}, says {told}, and the orientation given is "
+                f"{path}, line 1: the first header cell, {corner!r}, says {declared}, and the orientation given is "
                 f"{orientation}: leave it out, or mend the header"
             )
-        return told
+        return declared
     if orientation is not None:
         return orientation
     rows, columns = shape
@@ -117,21 +117,21 @@ def _oriented(path: Path, orientation: str | None, corner: str, shape: tuple[int
 
 
 def read_matrix(path: Path, orientation: str | None, note: Callable[[str], object]) -> Responses:
-    """A table of scores with ids in its first row and column.
+    """Read a table of scores with ids in its first row and column.
 
     Parameters
     ----------
     path : Path
         ``.csv`` or ``.csv.gz``; a byte-order mark is allowed.
     orientation : {'items-by-subjects', 'subjects-by-items'} or None
-        What the rows and the columns are; None leaves it to the first header cell.
+        Content of the rows and the columns.  None uses the first header cell.
     note : callable
-        Takes sentences about what was left out.
+        Called with a sentence about each omission.
 
     Raises
     ------
     ResponsesError
-        Names the line and the column.
+        Malformed table; the message names the line and the column.
     """
     rows = rows_of(path)
     _, header = next(rows, (0, []))
@@ -142,53 +142,62 @@ def read_matrix(path: Path, orientation: str | None, note: Callable[[str], objec
     if names[0].lower() in SUBJECT_WORDS:
         about = tuple(takewhile(_ABOUT.__contains__, map(str.lower, names[1:])))
     blank = [j for j, name in enumerate(names) if j > len(about) and not name]
-    kept = [j for j, name in enumerate(names) if j > len(about) and name]
-    if not kept:
+    score_columns = [j for j, name in enumerate(names) if j > len(about) and name]
+    if not score_columns:
         raise ResponsesError(f"{path}, line 1: no column of scores after {names[0]!r}; expected at least one id")
     run = 1 + about.index("run") if "run" in about else 0
-    cells, seen, scores, families = Cells(), dict[str, int](), list[NDArray[np.float64]](), list[str]()
+    cells, first_lines, scores, families = Cells(), dict[str, int](), list[NDArray[np.float64]](), list[str]()
     for number, row in rows:
-        if len(row) == len(names) + 1 and not row[-1].strip():
-            row.pop()  # rows that end with a comma
-        identity = row[0].strip()
         where = f"{path}, line {number}"
-        if len(row) != len(names):
-            raise ResponsesError(f"{where} ({identity!r}): {len(row)} cells, expected {len(names)} as in the header")
-        if not identity:
-            raise ResponsesError(f"{where}: the first cell is empty, expected an id")
-        if seen.setdefault(identity, number) != number:
-            raise ResponsesError(f"{where}: {identity!r} stands in line {seen[identity]} already; rename or drop one")
-        for j in blank:
-            if row[j].strip():
-                raise ResponsesError(f"{where}, column {j + 1}: {row[j]!r} under an empty header; name the column")
-        values = [row[j] for j in kept] if blank else row[1 + len(about) :]
+        identity = _checked_id(where, row, names, blank)
+        if first_lines.setdefault(identity, number) != number:
+            raise ResponsesError(
+                f"{where}: {identity!r} stands in line {first_lines[identity]} already; rename or drop one"
+            )
+        values = [row[j] for j in score_columns] if blank else row[1 + len(about) :]
         try:
             scores.append(cells.row(values))
         except ValueError:
-            raise _bad_cell(where, [names[j] for j in kept], values, cells) from None
+            raise _bad_cell(where, [names[j] for j in score_columns], values, cells) from None
         families.append(row[run].strip() or identity)
     if not scores:
         raise ResponsesError(f"{path}: a header and no rows; expected a row for each item or subject")
     if blank:
         note(f"{path.name}: {len(blank)} columns without a name and without values are left out")
-    columns = tuple(names[j] for j in kept)
+    columns = tuple(names[j] for j in score_columns)
     table = np.stack(scores)
-    scores.clear()  # a second copy of what may be hundreds of megabytes
+    scores.clear()  # the rows are a second copy, of up to hundreds of megabytes
     if _oriented(path, orientation, names[0], table.shape) == "items-by-subjects":
-        return Responses(columns, tuple(seen), np.ascontiguousarray(table.T), source=str(path))
-    return Responses(tuple(seen), columns, table, tuple(families), str(path))
+        return Responses(columns, tuple(first_lines), np.ascontiguousarray(table.T), source=str(path))
+    return Responses(tuple(first_lines), columns, table, tuple(families), str(path))
+
+
+def _checked_id(where: str, row: list[str], names: Sequence[str], blank: Sequence[int]) -> str:
+    """Return the id of a row after checking its length and its cells in columns without a name."""
+    if len(row) == len(names) + 1 and not row[-1].strip():
+        row.pop()  # rows that end with a comma
+    identity = row[0].strip()
+    if len(row) != len(names):
+        raise ResponsesError(f"{where} ({identity!r}): {len(row)} cells, expected {len(names)} as in the header")
+    if not identity:
+        raise ResponsesError(f"{where}: the first cell is empty, expected an id")
+    for j in blank:
+        if row[j].strip():
+            raise ResponsesError(f"{where}, column {j + 1}: {row[j]!r} under an empty header; name the column")
+    return identity
 
 
 def _bad_cell(where: str, names: Sequence[str], values: Sequence[str], cells: Cells) -> ResponsesError:
-    """Search for the cell only now: rows without a fault are converted as a whole."""
-    found = "", ""
-    for found in zip(names, values, strict=True):
+    """Return the error for the first cell of a row that is no score."""
+    # Searched only after a failure: rows without a fault are converted as a whole.
+    cell = "", ""
+    for cell in zip(names, values, strict=True):
         try:
-            cells[found[1]]
+            cells[cell[1]]
         except ValueError:
             break
     return ResponsesError(
-        f"{where}, column {found[0]!r}: found {found[1]!r:.80}, expected a score in [0, 1], or for a missing one an "
+        f"{where}, column {cell[0]!r}: found {cell[1]!r:.80}, expected a score in [0, 1], or for a missing one an "
         "empty cell, NA, nan, None or null"
     )
 
@@ -197,19 +206,19 @@ Matrix = TypeVar("Matrix", Responses, FormatResponses)
 
 
 def with_families(responses: Matrix, path: Path) -> Matrix:
-    """The same responses, with the families that a two-column CSV gives.
+    """Return a copy of the responses with the families of a two-column CSV.
 
     Parameters
     ----------
     responses : Responses or FormatResponses
     path : Path
-        Headed ``subject,family``, a row for each subject; an empty family is the
-        subject's own.  Subjects that are not among the responses are passed over.
+        CSV with the header ``subject,family`` and a row for each subject.  A subject with
+        an empty family has a family of its own.  Subjects without responses are ignored.
 
     Raises
     ------
     ResponsesError
-        Another shape, a subject there twice, or one of the responses' that is not there.
+        Wrong columns, a duplicate subject, or a subject of the responses without a row.
     """
     rows = rows_of(path)
     _, header = next(rows, (0, []))

@@ -1,4 +1,4 @@
-"""JSON lines of py-irt and of tools that follow it: a line a subject."""
+"""Read JSON lines of py-irt and of tools with the same layout, one line per subject."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["read_pyirt"]
 
 
 def read_pyirt(path: Path) -> Responses:
-    """Lines ``{"subject_id": ..., "responses": {item: 0 or 1}}``; null is missing.
+    """Read lines ``{"subject_id": ..., "responses": {item: 0 or 1}}``; null is missing.
 
     Raises
     ------
     ResponsesError
-        Names the line and the item.
+        Malformed line; the message names the line and the item.
     """
     collected = Collected(str(path))
-    seen: dict[str, str] = {}
+    first_lines: dict[str, str] = {}
     for where, data in json_lines(path):
         answers = data.get("responses")
         if "subject_id" not in data or not isinstance(answers, dict):
@@ -29,9 +29,9 @@ def read_pyirt(path: Path) -> Responses:
                 "an object of scores by item"
             )
         subject = named(data["subject_id"], "subject_id", where)
-        if subject in seen:
-            raise ResponsesError(f"{where}: the subject {subject!r} stands in {seen[subject]} already; keep one")
-        seen[subject] = where.rpartition(", ")[2]
+        if subject in first_lines:
+            raise ResponsesError(f"{where}: the subject {subject!r} stands in {first_lines[subject]} already; keep one")
+        first_lines[subject] = where.rpartition(", ")[2]
         for item, value in answers.items():
             collected.add(subject, item, score(value, f"{where}, subject {subject!r}, item {item!r}"))
         if not answers:

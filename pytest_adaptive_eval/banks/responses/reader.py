@@ -56,9 +56,9 @@ def read_responses(
     ----------
     path : path
     format : str, optional
-        One of `FORMATS`; by default what the name and the content say.
+        One of `FORMATS`; recognised from name and content when omitted.
     orientation : {'items-by-subjects', 'subjects-by-items'}, optional
-        Of a CSV whose first header cell does not say it.
+        Content of rows and columns, for a CSV whose first header cell does not name it.
     metric : str, optional
         lm-eval: the metric; inspect: the scorer.  Needed when there are several.
     filter : str, optional
@@ -67,20 +67,20 @@ def read_responses(
     families : path, optional
         A CSV ``subject,family``: training runs or model families.
     note : callable, optional
-        Called with a sentence about each thing that was left out on purpose.
+        Called with a sentence about each omission.
 
     Returns
     -------
     Responses
-        A score is NaN where it is missing; an error is never a wrong answer.
+        A missing score is NaN; an error is never a wrong answer.
 
     Raises
     ------
     ResponsesError
-        Names the file, the line or item, what was found and what to do.
+        Unreadable or malformed responses; the message names file, line or item, and the fix.
     """
     where = Path(path)
-    given = {"orientation": orientation, "metric": metric, "filter": filter}
+    settings = {"orientation": orientation, "metric": metric, "filter": filter}
     if format is not None and format not in FORMATS:
         raise ResponsesError(f"format {format!r} is not known; use {', '.join(FORMATS)}")
     if orientation is not None and orientation not in ORIENTATIONS:
@@ -89,13 +89,13 @@ def read_responses(
         if not where.exists():
             raise ResponsesError(f"{where} does not exist; check the path")
         kind = format or _recognise(where)
-        for name, value in given.items():
+        for name, value in settings.items():
             if value is not None and name not in FORMATS[kind]:
                 takes = " and ".join(FORMATS[kind]) or "no such setting"
                 raise ResponsesError(f"{where} is read as {kind}, which takes {takes}; leave {name} {value!r} out")
         if where.is_dir() and kind in ("csv", "py-irt"):
             raise ResponsesError(f"{where} is a folder, and {kind} is read from one file; name the file")
-        responses = _read(kind, where, given, note)
+        responses = _read(kind, where, settings, note)
         return with_families(responses, Path(families)) if families is not None else responses
     except OSError as error:
         raise ResponsesError(
@@ -103,11 +103,11 @@ def read_responses(
         ) from error
 
 
-def _read(kind: str, path: Path, given: dict[str, str | None], note: Callable[[str], object]) -> Responses:
-    metric, chosen = given["metric"], given["filter"]
+def _read(kind: str, path: Path, settings: dict[str, str | None], note: Callable[[str], object]) -> Responses:
+    metric, chosen = settings["metric"], settings["filter"]
     match kind:
         case "csv":
-            return read_matrix(path, given["orientation"], note)
+            return read_matrix(path, settings["orientation"], note)
         case "py-irt":
             return read_pyirt(path)
         case "lm-eval":
@@ -121,14 +121,17 @@ def _read(kind: str, path: Path, given: dict[str, str | None], note: Callable[[s
 
 
 def _recognise(path: Path) -> str:
-    """Give the format of a file or folder; of what is none, say what it looks like."""
+    """Return the format of a file or folder.
+
+    The error for an unsupported file names the format that it resembles.
+    """
     if path.is_dir():
         return _of_folder(path)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if suffix in _PICKLES:
         raise ResponsesError(
-            f"{path} is a pickle, and reading one runs whatever code its writer put in; it is never opened. Give the "
-            "table beside it (.xlsx, .csv), or write it as CSV"
+            f"{path} is a pickle, which can run any code when opened, so it is never opened. Give the table stored "
+            "with it (.xlsx, .csv), or write it as CSV"
         )
     if suffix in _TABLES:
         raise ResponsesError(f"{path}: {suffix} is not read; write it as CSV with ids in the first row and column")
@@ -151,7 +154,7 @@ def _recognise(path: Path) -> str:
 
 
 def _of_lines(path: Path) -> str:
-    """Tell JSON lines apart by the keys of the first."""
+    """Return the format of a JSON lines file by the keys of its first line."""
     first = next((line for line in lines(path) if line.strip()), "null")
     data = load_json(first, f"{path}, line 1")
     keys = set(data) if isinstance(data, dict) else set()
@@ -182,12 +185,12 @@ def _of_folder(path: Path) -> str:
     }
     if not any(kinds.values()):
         kinds["vlmevalkit"] = any(map(is_judged, files))
-    found = [kind for kind, there in kinds.items() if there]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    matching = [kind for kind, there in kinds.items() if there]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
         raise ResponsesError(
-            f"{path} holds files of {' and '.join(found)}; give format one of them, or a folder of one"
+            f"{path} holds files of {' and '.join(matching)}; give format one of them, or a folder of one"
         )
     counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
     raise ResponsesError(

@@ -1,4 +1,4 @@
-"""Recorded runs of this package: answers of later checkpoints calibrate a bank that had no parameters."""
+"""Read recorded runs of this package, whose responses can calibrate a bank without parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BEGINNING = re.compile(r'\s*\{\s*"run"\s*:')
 
 
 def is_record(path: Path) -> bool:
-    """Whether a file's name and beginning are those of a run record."""
+    """Return whether a file's name and beginning are those of a run record."""
     return path.suffix == ".json" and _BEGINNING.match(head(path, 256)) is not None
 
 
@@ -48,13 +48,13 @@ def _read(path: Path) -> RunRecord:
 
 
 def _identity(subject: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """What the answers depend on, as far as it is recorded."""
+    """Return checkpoint and decoding hash, the recorded factors that determine a subject's answers."""
     name = named(subject.get("name") if isinstance(subject, dict) else None, "the subject's name", where)
     return str(subject.get("checkpoint") or name), str(subject.get("decoding_hash") or "")
 
 
 def _names(interviews: list[tuple[str, InterviewRecord]]) -> dict[tuple[str, str], str]:
-    """A name for each subject: its own, with hashes where several go by the same name."""
+    """Return a name for each subject, with hashes added where several have the same name."""
     first: dict[tuple[str, str], str] = {}
     for where, interview in interviews:
         first.setdefault(_identity(interview.subject, where), str(interview.subject["name"]).strip())
@@ -77,12 +77,12 @@ def read_runs(
     *,
     by: Callable[[Administration], str] | None = None,
 ) -> Responses:
-    """A run record, or a folder with some, such as ``.adaptive-eval`` or one with artifacts of several runs.
+    """Read a run record or a folder of them, such as ``.adaptive-eval`` or artifacts of several runs.
 
-    A subject is a checkpoint with its decoding settings, whatever it was called.
-    Only answers with status ok have a score; several to one item count as their
-    mean.  Answers to an earlier text of an item are left out, and so are
-    records that were rescored or merged from others that are there.
+    A subject is a checkpoint with its decoding settings, whatever its name.  Only
+    responses with status ok have a score; several to one item count as their mean.
+    Responses to an earlier text of an item are omitted, and so are records derived
+    (rescored or merged) from others in the folder.
 
     Parameters
     ----------
@@ -90,18 +90,41 @@ def read_runs(
     bank : str or None
         Name of the bank; needed when the runs used several.
     note : callable
-        Takes sentences about what was left out.
+        Called with a sentence about each omission.
     by : callable, optional
-        Names what an answer is to, such as an item in a format; the item when omitted, which must then have been asked
-        in one format only.
+        Returns the column of an administration, such as its item in a format.  The default is the item, which then
+        must have one format only.
 
     Raises
     ------
     ResponsesError
-        Names the record, or the banks to choose from.
+        Damaged record or ambiguous bank; the message names the record, or the banks to choose from.
     """
-    found = [file for file in files_of(path) if is_record(file)] if path.is_dir() else [path]
-    records = sorted(((_read(file), file) for file in found), key=lambda pair: (str(pair[0].started), str(pair[1])))
+    interviews = _scored_interviews(path, note)
+    banks = [named(i.bank.get("name") if isinstance(i.bank, dict) else None, "the bank", w) for w, i in interviews]
+    bank_name = choose("filter", set(banks), bank, f"{path}: banks")
+    interviews = [pair for pair, name in zip(interviews, banks, strict=True) if name == bank_name]
+    latest = _latest_texts(interviews, one_format=by is None)
+    collected = Collected(str(path))
+    names, edited = _names(interviews), 0
+    for where, interview in interviews:
+        subject = names[_identity(interview.subject, where)]
+        for asked in interview.administrations:
+            if asked.item_hash != latest[asked.item].item_hash:
+                edited += 1
+                continue
+            value = asked.score if asked.status == Status.OK.value else math.nan
+            name = asked.item if by is None else by(asked)
+            collected.add(subject, name, score(value, f"{where}, item {asked.item!r}"))
+    if edited:
+        note(f"{path.name}: {edited} answers to earlier texts of items that were edited since are left out")
+    return collected.responses()
+
+
+def _scored_interviews(path: Path, note: Callable[[str], object]) -> list[tuple[str, InterviewRecord]]:
+    """Return file and name for messages, and the record, of each interview with a score, by start of the run."""
+    paths = [file for file in files_of(path) if is_record(file)] if path.is_dir() else [path]
+    records = sorted(((_read(file), file) for file in paths), key=lambda pair: (str(pair[0].started), str(pair[1])))
     runs: dict[str, tuple[RunRecord, Path]] = {}
     for record, file in records:  # --adaptive-eval-record writes the same run a second time
         runs.setdefault(str(record.run) or str(file), (record, file))
@@ -113,36 +136,24 @@ def read_runs(
         for interview in record.interviews
         if any(asked.score is not None for asked in interview.administrations)
     ]
-    void = sum(len(record.interviews) for record, _ in runs.values()) - len(interviews)
-    if void and interviews:
-        note(f"{path.name}: {counted(void, 'interview')} without an answer that has a score left out")
     if not interviews:
         raise ResponsesError(f"{path}: no run record with answers; expected what a run writes to .adaptive-eval/runs")
-    banks = [named(i.bank.get("name") if isinstance(i.bank, dict) else None, "the bank", w) for w, i in interviews]
-    kept = choose("filter", set(banks), bank, f"{path}: banks")
-    interviews = [pair for pair, name in zip(interviews, banks, strict=True) if name == kept]
+    if void := sum(len(record.interviews) for record, _ in runs.values()) - len(interviews):
+        note(f"{path.name}: {counted(void, 'interview')} without an answer that has a score left out")
+    return interviews
+
+
+def _latest_texts(interviews: list[tuple[str, InterviewRecord]], *, one_format: bool) -> dict[str, Administration]:
+    """Return the last administration of each item; refuse several formats of one text where `one_format`."""
     latest: dict[str, Administration] = {}
     for where, interview in interviews:
         for asked in interview.administrations:
             asked.item = named(asked.item, "item", where)
             before = latest.setdefault(asked.item, asked)
-            if by is None and before.item_hash == asked.item_hash and before.format != asked.format:
+            if one_format and before.item_hash == asked.item_hash and before.format != asked.format:
                 raise ResponsesError(
                     f"{where}: item {asked.item!r} was asked as {asked.format!r} and elsewhere as {before.format!r}, "
                     "which differ in difficulty; give the runs of one format"
                 )
             latest[asked.item] = asked
-    collected = Collected(str(path))
-    names, edited = _names(interviews), 0
-    for where, interview in interviews:
-        subject = names[_identity(interview.subject, where)]
-        for asked in interview.administrations:
-            if asked.item_hash != latest[asked.item].item_hash:
-                edited += 1
-                continue
-            right = asked.score if asked.status == Status.OK.value else math.nan
-            name = asked.item if by is None else by(asked)
-            collected.add(subject, name, score(right, f"{where}, item {asked.item!r}"))
-    if edited:
-        note(f"{path.name}: {edited} answers to earlier texts of items that were edited since are left out")
-    return collected.responses()
+    return latest

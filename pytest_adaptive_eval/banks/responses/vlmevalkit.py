@@ -116,7 +116,7 @@ def _table(path: Path) -> _Table:
             "predictions alone have no hit: run the toolkit's evaluation and give the file that ends in _result"
         )
     table = _Table()
-    seen: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     for number, row in rows[1:]:
         if not any(map(_text, row)):
             continue
@@ -127,10 +127,10 @@ def _table(path: Path) -> _Table:
         item = _text(row[at["g_index"]]) if "g_index" in at else index
         if not index or not item:
             raise ResponsesError(f"{where}: index or g_index is empty, expected the item's number")
-        if seen.setdefault(index, number) != number:
-            raise ResponsesError(f"{where}: index {index} stands in line {seen[index]} already; keep one row")
-        said = " ".join(_text(row[at[name]]) for name in ("log", "prediction") if name in at).lower()
-        hit = math.nan if _FAILED in said else _hit(row[at["hit"]], where)
+        if first_lines.setdefault(index, number) != number:
+            raise ResponsesError(f"{where}: index {index} stands in line {first_lines[index]} already; keep one row")
+        judge_text = " ".join(_text(row[at[name]]) for name in ("log", "prediction") if name in at).lower()
+        hit = math.nan if _FAILED in judge_text else _hit(row[at["hit"]], where)
         table.hits.setdefault(item, []).append(hit)
         if "answer" in at:
             table.answers[index] = _text(row[at["answer"]])
@@ -140,7 +140,7 @@ def _table(path: Path) -> _Table:
 
 
 def _split(path: Path, dataset: str | None) -> tuple[str, str] | None:
-    """Model and the rest of a file's name, if the folder or the data set named tells where one ends."""
+    """Return the model and the rest of a file's name, or None if neither folder nor `dataset` separates them."""
     for folder in path.absolute().parents[:3]:
         if path.stem.startswith(f"{folder.name}_"):
             return folder.name, path.stem[len(folder.name) + 1 :]
@@ -150,7 +150,7 @@ def _split(path: Path, dataset: str | None) -> tuple[str, str] | None:
 
 
 def _flat(stems: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Split names by the ending that all share, from an underscore on."""
+    """Split file names before the ending that all share, which begins with an underscore."""
     backwards = [stem[::-1] for stem in stems]
     ending = os.path.commonprefix(backwards)[::-1] if len(stems) > 1 else ""  # noqa: RUF071 -- by character, as meant
     while "_" in ending:
@@ -162,12 +162,12 @@ def _flat(stems: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _subjects(path: Path, dataset: str | None, note: Callable[[str], object]) -> dict[str, Path]:
-    """Judged tables by subject."""
+    """Return the judged table of each subject."""
     if not path.is_dir():
         model, _ = _split(path, dataset) or (path.stem, "")
         return {model: path}
-    # The toolkit links the newest table beside the folders of each date: the same file under two names, of which the
-    # longer has the date.
+    # The toolkit links the newest table next to the dated folders.  Of the two paths of one file, the longer has the
+    # date.
     judged = sorted(filter(is_judged, files_of(path)), key=lambda file: len(file.parts))
     tables = {file.resolve(): file for file in judged}
     if not tables:
@@ -188,6 +188,16 @@ def _subjects(path: Path, dataset: str | None, note: Callable[[str], object]) ->
         raise ResponsesError(
             f"{path}: no judged table of {dataset!r}; found {', '.join(f.name for f in tables.values())}"
         )
+    return _choose_tables(path, dataset, of_subject, note)
+
+
+def _choose_tables(
+    path: Path,
+    dataset: str | None,
+    of_subject: dict[str, dict[str, list[Path]]],
+    note: Callable[[str], object],
+) -> dict[str, Path]:
+    """Return the newest table of each subject; refuse tables of several kinds or of different data sets."""
     chosen: dict[str, Path] = {}
     first: tuple[str, str] | None = None
     for subject, kinds in sorted(of_subject.items()):
@@ -196,11 +206,11 @@ def _subjects(path: Path, dataset: str | None, note: Callable[[str], object]) ->
         if len(kinds) > 1:
             raise ResponsesError(
                 f"{path}: {subject!r} has judged tables {', '.join(map(repr, sorted(kinds)))}; give filter the data "
-                "set, or one of these names where several judges read the same answers"
+                "set, or one of these names if several judges graded the same answers"
             )
-        ((kind, found),) = kinds.items()
-        files = sorted(found)
-        chosen[subject] = files[-1]  # the folders' names begin with the date
+        ((kind, candidates),) = kinds.items()
+        files = sorted(candidates)
+        chosen[subject] = files[-1]  # folder names begin with the date, so the last is the newest
         other, of_other = first = first or (subject, kind)
         if dataset is None and of_other.partition("_")[0] != kind.partition("_")[0]:
             raise ResponsesError(
@@ -213,32 +223,32 @@ def _subjects(path: Path, dataset: str | None, note: Callable[[str], object]) ->
 
 
 def read_vlmevalkit(path: Path, dataset: str | None, note: Callable[[str], object]) -> Responses:
-    """A folder with judged tables of several models, or one table.
+    """Read a folder with judged tables of several models, or one table.
 
-    An item's id is its ``index``, or ``g_index`` for circular questions, which
-    are right only when all rows are.  The model is told by a folder above the
-    file whose name the file's begins with; else it stands before the data set,
-    where that is given; else before the ending that all names share.
+    An item's id is its ``index``, or ``g_index`` for circular questions, which are
+    right only when all their rows are.  The model is the name of a folder above the
+    file, if the file's name begins with it.  Otherwise it is the part of the file's
+    name before the data set, or before the ending that all names share.
 
     Parameters
     ----------
     path : Path
     dataset : str or None
-        Needed where tables of several data sets lie in one folder.
+        Needed when one folder has tables of several data sets.
     note : callable
-        Takes sentences about what was left out.
+        Called with a sentence about each omission.
 
     Raises
     ------
     ResponsesError
-        Names the file and the line.
+        Malformed or ambiguous tables; the message names the file and the line.
     """
     collected = Collected(str(path))
-    known: dict[str, tuple[str, Path]] = {}
+    first_answers: dict[str, tuple[str, Path]] = {}
     for subject, file in _subjects(path, dataset, note).items():
         table = _table(file)
         for index, answer in table.answers.items():
-            expected, first = known.setdefault(index, (answer, file))
+            expected, first = first_answers.setdefault(index, (answer, file))
             if answer != expected:
                 raise ResponsesError(
                     f"{file}: the answer to index {index} is {answer!r:.80}, in {first} it is {expected!r:.80}: tables "
