@@ -75,7 +75,7 @@ def test_a_flag_that_contradicts_the_header_is_refused(tmp_path, corner, told):
     [
         ("subject,item,score", "pivot the table to one row per subject and one column per item"),
         ("Question,Model,Score", "pivot the table"),
-        ("subject,item,format,score", "these are responses in formats, which --formats m2 or m3 calibrates"),
+        ("subject,item,format,score", "these are responses in formats: calibrate with --formats m2 or m3"),
     ],
 )
 def test_a_row_an_answer_is_no_matrix(tmp_path, header, do):
