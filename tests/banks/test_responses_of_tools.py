@@ -95,7 +95,7 @@ def test_harness_filters_are_chosen_by_name(tmp_path):
 def test_harness_metrics_are_chosen_by_name(tmp_path):
     entries = [sample(i, metrics=["acc", "acc_norm", "f1"], acc=0.0, acc_norm=1.0, f1=["x", "y"]) for i in range(2)]
     samples(tmp_path / "a" / f"samples_arc_{TIME}.jsonl", *entries)
-    assert "metrics: found 'acc', 'acc_norm' and which one counts" in refused(tmp_path)
+    assert "metrics: found 'acc', 'acc_norm' and no choice between them" in refused(tmp_path)
     assert "metric is 'f1'" in refused(tmp_path, metric="f1")
     assert read_responses(tmp_path, metric="acc_norm,none").scores.tolist() == [[1, 1]]
 
