@@ -1,4 +1,4 @@
-"""Whether the harness's account of itself is that of a process that is locked up, layer by layer."""
+"""Check the harness's report that each layer of the lockdown is on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def faults(
     user: tuple[int, int] | None,
     spaces: Mapping[str, str] | None,
 ) -> list[str]:
-    """What is not locked, in words; empty for a process that foreign code may be given to.
+    """Return one sentence per missing protection; empty if foreign code may run in the process.
 
     Parameters
     ----------
@@ -54,10 +54,12 @@ def faults(
 
 
 def _kernel(status: Mapping[str, list[str]]) -> list[str]:
-    wanted = {"Seccomp": "2", "NoNewPrivs": "1", "Threads": "1"}
-    found = [f"{name} is {status[name][0]}, not {value}" for name, value in wanted.items() if status[name] != [value]]
+    expected = {"Seccomp": "2", "NoNewPrivs": "1", "Threads": "1"}
+    different = [
+        f"{name} is {status[name][0]}, not {value}" for name, value in expected.items() if status[name] != [value]
+    ]
     capabilities = [name for name in ("CapInh", "CapPrm", "CapEff", "CapAmb") if int(status[name][0], 16)]
-    return [*found, *(f"it has capabilities ({name})" for name in capabilities)]
+    return [*different, *(f"it has capabilities ({name})" for name in capabilities)]
 
 
 def _identity(status: Mapping[str, list[str]], user: tuple[int, int] | None) -> list[str]:
@@ -70,20 +72,20 @@ def _identity(status: Mapping[str, list[str]], user: tuple[int, int] | None) -> 
 
 
 def _rest(report: Mapping[str, Any], limits: Mapping[str, int], spaces: Mapping[str, str] | None) -> list[str]:
-    found = []
+    missing = []
     if report["descriptors"] != [0, 1, 2]:
-        found.append(f"it has descriptors {report['descriptors']}")
+        missing.append(f"it has descriptors {report['descriptors']}")
     if more := set(report["environment"]) - set(ENVIRONMENT) - _HARMLESS:
-        found.append(f"its environment has {len(more)} other names")
+        missing.append(f"its environment has {len(more)} other names")
     for name, most in limits.items():
         if not 0 <= report["limits"][name] <= most:
-            found.append(f"{name} is {report['limits'][name]}, not {most}")
+            missing.append(f"{name} is {report['limits'][name]}, not {most}")
     if report["dumpable"] != 0:
-        found.append("it can be dumped")
+        missing.append("it can be dumped")
     for name, number in _REFUSED.items():
         if report["refused"][name] != number:
-            found.append(f"{name} gives error {report['refused'][name]}, not {number}")
+            missing.append(f"{name} gives error {report['refused'][name]}, not {number}")
     if spaces is not None:
         shared = [name for name in SPACES if report["spaces"][name] == spaces[name]]
-        found += [f"it shares the {name} namespace" for name in shared]
-    return found
+        missing += [f"it shares the {name} namespace" for name in shared]
+    return missing

@@ -1,4 +1,4 @@
-"""What this machine has to lock code up with: the interpreter, bubblewrap, Landlock, seccomp, and a user to become."""
+"""Find the interpreter, kernel features, bubblewrap and user that the sandbox needs on this machine."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Interpreter:
 
 
 def _barrier(path: Path) -> str:
-    """The highest folder on the way to `path` that others may not enter."""
+    """Return the highest folder above or at `path` that other users may not enter, or an empty string."""
     for folder in (*reversed(path.parents), path):
         if not folder.stat().st_mode & 0o001:
             return str(folder)
@@ -93,21 +93,38 @@ def _barrier(path: Path) -> str:
 
 @functools.cache
 def find_interpreter() -> Interpreter:
-    """Ask the interpreter below any virtual environment what it reads.
+    """Return the base interpreter, outside any virtual environment, and the files that it reads.
 
     Raises
     ------
     SandboxUnavailable
-        It does not run without its environment.
+        It does not start without its environment, or the sandbox's user cannot reach its library.
     """
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
-    environment = dict(ENVIRONMENT)
-    own = [line.split(None, 5)[5].strip() for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line]
-    shared = next((Path(name).parent for name in own if "/libpython" in name), None)
-    if shared is not None:
-        environment["LD_LIBRARY_PATH"] = str(shared)
+    environment = {**ENVIRONMENT, **_library_path()}
+    module_path, prefix, files = _survey(executable, environment)
+    barrier = _barrier(Path(prefix))
+    if barrier and nobody() is not None and not Path(executable).is_relative_to(prefix):
+        raise SandboxUnavailable(
+            f"others may not enter {barrier}, where the library of {executable} lies; chmod o+x {barrier}, "
+            "or use an interpreter whose program and library lie in one folder"
+        )
+    rules = tuple(_reading_rules(module_path, files).items())
+    return Interpreter(executable, prefix, rules, barrier, tuple(environment.items()))
+
+
+def _library_path() -> dict[str, str]:
+    """Return the variable by which the loader finds a shared libpython; empty if Python is linked statically."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    mapped = [line.split(None, 5)[5].strip() for line in lines if "/" in line]
+    folder = next((Path(name).parent for name in mapped if "/libpython" in name), None)
+    return {} if folder is None else {"LD_LIBRARY_PATH": str(folder)}
+
+
+def _survey(executable: str, environment: dict[str, str]) -> tuple[list[str], str, list[str]]:
+    """Return the interpreter's module path, its prefix, and the files that it maps."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [executable, *OPTIONS, "-c", _SURVEY],
             env=environment,
             cwd="/",
@@ -117,30 +134,31 @@ def find_interpreter() -> Interpreter:
             timeout=60,
             check=True,
         )
-        path, prefix, files = ast.literal_eval(done.stdout)
+        module_path, prefix, files = ast.literal_eval(process.stdout)
     except (OSError, subprocess.SubprocessError, ValueError, SyntaxError) as error:
-        said = (getattr(error, "stderr", "") or "").strip().splitlines()
+        stderr = (getattr(error, "stderr", "") or "").strip().splitlines()
         raise SandboxUnavailable(
             f"the interpreter {executable} does not start with an empty environment "
-            f"({said[-1] if said else error}); install one that does"
+            f"({stderr[-1] if stderr else error}); install one that does"
         ) from error
-    barrier = _barrier(Path(prefix))
-    if barrier and nobody() is not None and not Path(executable).is_relative_to(prefix):
-        raise SandboxUnavailable(
-            f"others may not enter {barrier}, where the library of {executable} lies; chmod o+x {barrier}, "
-            "or use an interpreter whose program and library lie in one folder"
-        )
+    return module_path, prefix, files
+
+
+def _reading_rules(module_path: list[str], files: list[str]) -> dict[str, bool | None]:
+    """Return the paths that the interpreter must read, as in `Interpreter.rules`."""
     rules: dict[str, bool | None] = {}
-    for folder in map(Path, path):
+    for folder in map(Path, module_path):
         if folder.is_file():
             rules[str(folder)] = False
         elif folder.is_dir() and str(folder) not in rules:
             rules[str(folder)] = None
             rules |= {str(p): p.is_dir() for p in sorted(folder.iterdir()) if p.name not in _NOT_THE_LIBRARY}
     rules |= {name: False for name in files if Path(name).is_file()}
-    rules |= {name: True for name in ("/usr/share/zoneinfo",) if Path(name).is_dir()}
-    rules |= {name: False for name in ("/etc/ld.so.cache",) if Path(name).is_file()}
-    return Interpreter(executable, prefix, tuple(rules.items()), barrier, tuple(environment.items()))
+    if Path("/usr/share/zoneinfo").is_dir():
+        rules["/usr/share/zoneinfo"] = True
+    if Path("/etc/ld.so.cache").is_file():
+        rules["/etc/ld.so.cache"] = False
+    return rules
 
 
 def require_linux() -> None:
@@ -179,7 +197,7 @@ def require_kernel() -> None:
 
 
 def nobody() -> tuple[int, int] | None:
-    """The uid and gid to become, or None for those who are not root."""
+    """Return the uid and gid to switch to, or None if this process is not root."""
     import pwd
 
     if os.geteuid() != 0 and os.getuid() != 0:
@@ -192,7 +210,7 @@ def nobody() -> tuple[int, int] | None:
 
 
 def tasks_of(user: int) -> int:
-    """How many threads of all processes belong to a user, as far as can be seen."""
+    """Count the visible threads of all processes of a user."""
     count = 0
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
@@ -206,7 +224,7 @@ def tasks_of(user: int) -> int:
 
 @functools.cache
 def bubblewrap(interpreter: Interpreter) -> tuple[str, ...]:
-    """The command that builds the walls of the full tier; what is to run behind them follows it.
+    """Return the bubblewrap command of the full tier; append the command to isolate.
 
     The file system is read-only as a whole: ``/usr``, the interpreter, a fresh
     ``/proc``, and nothing else.

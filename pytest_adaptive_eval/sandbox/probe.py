@@ -1,4 +1,4 @@
-"""Foreign code that tries what must not be possible, which the self-check of the sandbox runs as it runs any other."""
+"""Attempt forbidden operations; the sandbox's self-check runs this module as foreign code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _call(name: str, *arguments: Any) -> None:
-    """A function of the C library that says -1 when it is refused."""
+    """Call a function of the C library that returns -1 on failure."""
     if getattr(_LIBC, name)(*arguments) == -1:
         raise OSError(ctypes.get_errno(), name)
 
@@ -38,7 +38,7 @@ def _open(path: str, flags: int = os.O_RDONLY) -> Callable[[], None]:
 
 
 def attempts(parent: int) -> list[str]:
-    """What of the forbidden things can be done after all, by name.
+    """Return the names of the forbidden operations that succeeded.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One process of foreign code: started, spoken to over pipes until a deadline, and ended with all its group."""
+"""Start a process of foreign code, exchange lines over pipes until a deadline, and kill its process group."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Process:
         self._stderr.close()
 
     def complaint(self) -> str:
-        """What stands on standard error so far, its last line."""
+        """Return the last line of standard error so far."""
         os.set_blocking(self._stderr.fileno(), False)
         lines = (self._stderr.read(1 << 16) or b"").decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:500] if lines else ""
@@ -124,20 +124,20 @@ class Process:
         poll.register(self._read, select.POLLIN)
         if self._pending:
             poll.register(self._stdin, select.POLLOUT)
-        seen = 0
+        searched = 0
         while True:
-            end = self._got.find(b"\n", seen)
+            end = self._got.find(b"\n", searched)
             if end > most or (end < 0 and len(self._got) > most):
                 raise Flooded
             if end >= 0:
                 line = bytes(self._got[:end])
                 del self._got[: end + 1]
                 return line
-            seen = len(self._got)
-            left = deadline - time.monotonic()
-            if left <= 0:
+            searched = len(self._got)
+            seconds = deadline - time.monotonic()
+            if seconds <= 0:
                 raise DeadlinePassed
-            for fd, _ in poll.poll(left * 1000 + 1):
+            for fd, _ in poll.poll(seconds * 1000 + 1):
                 if fd == self._read:
                     data = os.read(fd, 1 << 16)
                     if not data:
@@ -147,7 +147,7 @@ class Process:
                     poll.unregister(fd)
 
     def _write(self) -> bool:
-        """Write what the pipe takes; whether anything is left to write."""
+        """Write as much as the pipe accepts. Return whether data is still pending."""
         try:
             self._pending = self._pending[os.write(self._stdin.fileno(), self._pending) :]
         except BlockingIOError:

@@ -53,7 +53,7 @@ _ACCEPT = "or accept the danger with --adaptive-eval-unsafe-code=I-accept"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What became of calling a function of foreign code.
+    """Result of calling a function of foreign code.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Sandbox:
 
     @classmethod
     def open(cls, *, tier: Literal["auto", "full", "lockdown"] = "auto") -> Self:
-        """The best tier that holds on this machine, proved by trying what must not be possible.
+        """Return the strongest tier that passes the self-check on this machine.
 
         Parameters
         ----------
@@ -171,11 +171,11 @@ class Sandbox:
         TypeError, ValueError
             Arguments of another type, or too large.
         """
-        for one in arguments:
-            harness.encode(tuple(one))
+        for call_arguments in arguments:
+            harness.encode(tuple(call_arguments))
         if len(code) > _CODE:
             return Run(Status.ERROR, (), f"code of more than {_CODE} characters")
-        packed = [marshal.dumps(tuple(one)) for one in arguments]
+        packed = [marshal.dumps(tuple(call_arguments)) for call_arguments in arguments]
         nonce = secrets.token_hex(16)
         try:
             process = self._process()
@@ -186,8 +186,8 @@ class Sandbox:
                 process.send(_frame((_program(), self._setup(process))))
                 report = process.line(_REPORT, time.monotonic() + _START)
             except (DeadlinePassed, Died, Flooded):
-                what = process.complaint() or f"no account within {_START:.0f} s"
-                return Run(Status.SANDBOX_ERROR, (), f"it was not locked up: {what}")
+                reason = process.complaint() or f"no account within {_START:.0f} s"
+                return Run(Status.SANDBOX_ERROR, (), f"it was not locked up: {reason}")
             if open_still := self._faults(report):
                 return Run(Status.SANDBOX_ERROR, (), f"the lockdown is not on: {'; '.join(open_still)}")
             start = time.monotonic()
@@ -215,7 +215,7 @@ class Sandbox:
         return machine.nobody() if "user" in self.layers else None
 
     def _process(self) -> Process:
-        """A process that waits to be told how to lock itself up."""
+        """Start a process that waits for its `Setup`."""
         interpreter, user = machine.find_interpreter(), self._user()
         program, keep = interpreter.executable, ""
         walls: tuple[str, ...] = ()
@@ -260,7 +260,7 @@ class Sandbox:
         }
 
     def _faults(self, report: bytes) -> list[str]:
-        """What is not locked, by the account of the harness; judged by all that the tier promises."""
+        """Return the protections of the tier that the harness's report lacks."""
         if self.tier == "unsafe":
             return []
         try:
@@ -280,11 +280,11 @@ def _frame(value: Any) -> bytes:
 
 @functools.cache
 def _program() -> Any:
-    """The harness, compiled by the same interpreter that runs it."""
+    """Return the compiled harness; the same interpreter runs it."""
     return compile(Path(harness.__file__).read_text(), "<harness>", "exec", dont_inherit=True)
 
 
 @functools.cache
 def _others(user: tuple[int, int] | None) -> int:
-    """Threads of the user that code runs as, when first asked."""
+    """Count, once per run, the threads of the user that runs the code."""
     return machine.tasks_of(user[0] if user is not None else os.getuid())

@@ -1,4 +1,4 @@
-"""Values as they come back from foreign code: read strictly, never trusted, and compared type by type."""
+"""Read values that foreign code returned, strictly, and compare them type by type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLLISIONS = 32
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What stands for the output of a call that raised, or returned what cannot be compared.
+    """Output of a call that raised, or that returned a value of no comparable type.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Failure:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal, and of equal types all the way down.
+    """Return whether two values are equal, with equal types at every depth.
 
     ``1``, ``1.0`` and ``True`` differ, and so do ``[1]`` and ``(1,)``; NaN
     equals NaN, and the order of dictionaries and sets does not matter.  A value
@@ -53,7 +53,7 @@ _json = json.JSONDecoder(parse_int=_refuse, parse_float=_refuse, parse_constant=
 
 
 def _scalar(kind: str, text: str) -> Any:
-    """A number or bytes, only as `encode` writes them."""
+    """Read a number or bytes; refuse a spelling that `encode` does not write."""
     value: Any
     if kind == "int":
         value = int(text, 16)
@@ -66,21 +66,21 @@ def _scalar(kind: str, text: str) -> Any:
     return value
 
 
-def _distinct(members: list[Any], made: Any) -> Any:
-    """`made` of these members, if none was lost and none collide on purpose."""
+def _distinct(members: list[Any], build: Any) -> Any:
+    """Build a collection of `members`; refuse equal members and many with the same hash."""
     if members and Counter(map(hash, members)).most_common(1)[0][1] > _COLLISIONS:
         raise ValueError("members made to collide")
-    whole = made(members)
+    whole = build(members)
     if len(whole) != len(members):
         raise ValueError("members that are equal")
     return whole
 
 
-def _value(node: Any, room: int) -> Any:
-    """The value that a tree of JSON means, nested no deeper than `room`."""
+def _value(node: Any, depth: int) -> Any:
+    """Return the value of a JSON tree, nested no deeper than `depth`."""
     if node is None or isinstance(node, bool | str):
         return node
-    if room < 0 or not isinstance(node, list) or len(node) != 2:
+    if depth < 0 or not isinstance(node, list) or len(node) != 2:
         raise ValueError("no value")
     kind, content = node
     if kind in ("int", "float", "bytes") and isinstance(content, str):
@@ -88,23 +88,30 @@ def _value(node: Any, room: int) -> Any:
     if not isinstance(content, list):
         raise ValueError("no value")
     if kind == "dict":
-        if any(not isinstance(pair, list) or len(pair) != 2 for pair in content):
-            raise ValueError("no pair")
-        keys = [_value(key, room - 1) for key, _ in content]
-        values = [_value(value, room - 1) for _, value in content]
-        return _distinct(keys, lambda keys: dict(zip(keys, values, strict=True)))
-    members = [_value(member, room - 1) for member in content]
-    if kind == "list":
-        return members
-    if kind == "tuple":
-        return tuple(members)
-    if kind in ("set", "frozenset"):
-        return _distinct(members, set if kind == "set" else frozenset)
+        return _dictionary(content, depth)
+    members = [_value(member, depth - 1) for member in content]
+    match kind:
+        case "list":
+            return members
+        case "tuple":
+            return tuple(members)
+        case "set":
+            return _distinct(members, set)
+        case "frozenset":
+            return _distinct(members, frozenset)
     raise ValueError("no type")
 
 
+def _dictionary(pairs: list[Any], depth: int) -> Any:
+    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
+        raise ValueError("no pair")
+    keys = [_value(key, depth - 1) for key, _ in pairs]
+    values = [_value(value, depth - 1) for _, value in pairs]
+    return _distinct(keys, lambda keys: dict(zip(keys, values, strict=True)))
+
+
 def decode(text: str, depth: int = DEPTH) -> Any:
-    """The value that `encode` wrote, nested no deeper than `depth`.
+    """Return the value that `encode` wrote, nested no deeper than `depth`.
 
     Raises
     ------
@@ -120,7 +127,7 @@ def decode(text: str, depth: int = DEPTH) -> Any:
 
 
 def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failure:
-    """The outputs in a line from the sandbox, or the failure of the code as a whole.
+    """Return the outputs in a line from the sandbox, or the failure of the whole code.
 
     Parameters
     ----------
@@ -156,7 +163,7 @@ def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failu
 
 
 def _clean(text: str) -> str:
-    """Short, and without surrogates, which no file takes."""
+    """Shorten a text and escape surrogates, which UTF-8 files cannot hold."""
     return text[:500].encode("utf-8", "backslashreplace").decode("utf-8")
 
 
