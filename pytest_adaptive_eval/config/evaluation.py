@@ -453,7 +453,7 @@ class EvalSpec:
 
 
 def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
-    """What a reader of any verdict must know of its bank, whose items a selector drew, or a climb level by level."""
+    """Return notes on the bank for readers of any verdict, by its selector or ladder."""
     if not bank.calibrated and not climbed:
         return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank"]
     if bank.report.get("trusted") is False:

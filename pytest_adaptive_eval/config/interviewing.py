@@ -118,7 +118,7 @@ def interviewed(
 
 
 def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:
-    """A path as it is found; what is no path as it is written."""
+    """Return an existing path in its resolved form, and any other text unchanged."""
     path = Path(spec.removeprefix("local-dir:")).expanduser()
     found = find_input(path, folders) if spec else None
     if found is not None:

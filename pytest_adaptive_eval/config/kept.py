@@ -57,7 +57,7 @@ class KeptTexts(MutableMapping[str, str]):
         return len(self._open())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._journal is not None:
             self._journal.close()
         self._journal = None

@@ -103,7 +103,7 @@ class NetworkPlan:
         return f"{self.candidate} in a {network.topology} of {nodes}{who}, at most {counted(most, 'question')}"
 
     def to_json(self) -> dict[str, Any]:
-        """The network as it was written, and the names."""
+        """Return the network's settings as written, and the names."""
         return {"network": dict(self.written), "seed": self.network.seed, "subjects": list(self.subjects)}
 
     def check(self, condition: StudyCondition) -> None:
@@ -119,7 +119,7 @@ class NetworkPlan:
             )
 
     def void(self, error: str) -> StudyResult:
-        """The result of a network that could not be held."""
+        """Return the result of a network that could not run."""
         who = tuple(SubjectIdentity(member.name).to_json() for member in self.models)
         return StudyResult(
             self.name, "network", self.candidate, self.subjects, self.metrics, size=len(self.network.nodes),
@@ -154,7 +154,7 @@ class NetworkPlan:
         )
 
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
-        """A result that another process found."""
+        """Restore a result of another process."""
         plain = StudyResult.from_json(data)
         if not plain.account:
             return plain
@@ -179,7 +179,7 @@ class NetworkPlan:
 
 
 def _notes(found: NetworkResult) -> Iterator[str]:
-    """Interviewers who did not set their questions."""
+    """Return notes on interviewers that did not set their questions."""
     for name in dict.fromkeys(node.interviewer for node in found.nodes if node.interviewer):
         nodes = [node for node in found.nodes if node.interviewer == name]
         asked = sum(len(level) for node in nodes for level in node.scores)
@@ -189,7 +189,7 @@ def _notes(found: NetworkResult) -> Iterator[str]:
 
 
 def _closed(node: NodeResult) -> str:
-    """Why a node was not held."""
+    """Return why a node was not run."""
     return (
         f"{node.name} stayed closed, since {' and '.join(node.after)} did not surely reach an area of {node.opens_at:g}"
     )

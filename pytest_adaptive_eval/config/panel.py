@@ -115,11 +115,11 @@ class PanelPlan:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The settings and the names."""
+        """Return the settings and the names."""
         return {"settings": self.settings.to_json(), "subjects": list(self.subjects)}
 
     def void(self, error: str) -> StudyResult:
-        """The result of an assessment that could not be held."""
+        """Return the result of an assessment that could not run."""
         who = tuple(SubjectIdentity(name).to_json() for name in self.subjects)
         size, seed = self.settings.rounds, self.settings.seed
         return StudyResult(
@@ -132,7 +132,7 @@ class PanelPlan:
         condition.check(self.metrics, self.subjects, self.candidate)
 
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
-        """A result that another process found."""
+        """Restore a result of another process."""
         return StudyResult.from_json(data)
 
     def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
@@ -201,7 +201,7 @@ def _build(spec: StudySpec, settings: Settings, around: Around) -> PanelPlan:
 
 
 def _difficulties(given: Any) -> list[Difficulty]:
-    """Names, or a table of names and shares."""
+    """Parse names of difficulties, or a table of names and shares."""
     pairs = given.items() if isinstance(given, Mapping) else [(name, 1.0) for name in given]
     out = []
     for name, share in pairs:
@@ -240,7 +240,7 @@ class _Named:
         return self._agent.prefer(messages, candidates, label)
 
     def close(self) -> None:
-        """Nothing: the pool's business."""
+        """Do nothing: the pool closes its models."""
 
 
 class _Asking:
@@ -297,7 +297,7 @@ def _ask(call: Call) -> Reply:
 
 
 def _reasons(found: Assessment) -> str:
-    """What came in place of tasks that are accepted, and what was of no use."""
+    """Return the reasons for rejected tasks and unusable replies."""
     told = ""
     attempts = [attempt for one in found.rounds for attempt in one.attempts]
     votes = [vote for attempt in attempts for vote in attempt.votes if vote is not None]
@@ -313,7 +313,7 @@ def _reasons(found: Assessment) -> str:
 
 
 def _useless(found: Assessment, most: int = 4) -> str:
-    """Who gave most replies that were of no use, and of what kind."""
+    """Return the model that gave most of the unusable replies, and their kind."""
     counts = [
         (n, name, role, kind)
         for name, roles in found.missing.items()

@@ -39,7 +39,7 @@ class CodeRunner:
         self._sandbox: Sandbox | None = None
 
     def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
-        """Define a function by foreign code and call it with each list of arguments.
+        """Define a function from untrusted code and call it with each list of arguments.
 
         Raises
         ------
@@ -78,7 +78,7 @@ class TaskGraders(Mapping[str, Grader]):
 def load_model(
     spec: str, folders: Sequence[Path], cache: Path, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Subject:
-    """The subject that a text names.
+    """Return the subject that a text names.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def recorded_banks(
     graders: Sequence[str] = (),
     unread: Callable[[Exception], object] = lambda _: None,
 ) -> dict[str, ItemBank]:
-    """The banks of a record's interviews that are at hand.
+    """Return the available banks of a record's interviews.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def recorded_banks(
 
 
 def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
-    """The part of a bank that an interview was held on, or twins of its items."""
+    """Return the part of a bank that an interview used, or variants of its items."""
     if category := interview.bank.get("category"):
         bank = bank.only(str(category))
     twins = interview.bank.get("twins")

@@ -92,7 +92,7 @@ class StudyPlan(Protocol):
         """Who takes part and about what it will cost, in a sentence."""
 
     def to_json(self) -> dict[str, Any]:
-        """All that replies depend on besides who gives them: a run with the same goes on where another stopped."""
+        """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
 
     def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Hold it, with replies that are known already; a fault of the run is an error."""
@@ -101,10 +101,10 @@ class StudyPlan(Protocol):
         """Refuse a gate on what is not measured, with `ConfigError`."""
 
     def void(self, error: str) -> StudyResult:
-        """The result of a study that could not be held."""
+        """Return the result of a study that could not run."""
 
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
-        """A result that another process found, from its `StudyResult.to_json`."""
+        """Restore a result of another process from its `StudyResult.to_json`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ def _endpoints() -> tuple[str, ...]:
 
 
 def members(spec: StudySpec, settings: Settings, others: Sequence[Any], folders: Sequence[Path]) -> list[Member]:
-    """The candidate, which `settings` may name, and the others of a study.
+    """Return the candidate, which `settings` may name, and the other members of a study.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def _member(entry: Any, folders: Sequence[Path]) -> Member:
 
 
 def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], Agent | Subject]:
-    """What loads a model of a study, as an agent or as a subject.
+    """Return a function that loads a model of a study, as an agent or as a subject.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], A
 
 
 def study_gate(data: Any, where: str, metrics: tuple[str, ...]) -> StudyCondition:
-    """One ``[[eval.gate]]`` of a study; the metric ``rank`` is a place by the leading one.
+    """Parse one ``[[eval.gate]]`` of a study; the metric ``rank`` is the rank by the first metric.
 
     Raises
     ------

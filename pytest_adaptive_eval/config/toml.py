@@ -66,7 +66,7 @@ class TomlEval:
 
 
 def _lines(text: str) -> list[tuple[str, int]]:
-    """Headers ``[[eval]]`` and ``[[eval.gate]]`` with their lines, since the parser tells none."""
+    """Return the headers ``[[eval]]`` and ``[[eval.gate]]`` with their lines, which the parser does not report."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         head = line.split("#")[0].replace(" ", "").strip()

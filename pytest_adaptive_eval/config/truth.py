@@ -73,7 +73,7 @@ def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[di
 def _agreement(
     scores: Sequence[float | None], names: Sequence[str], truth: Mapping[str, float]
 ) -> dict[str, float | None]:
-    """Rank correlations over those that have both; None where there is none."""
+    """Return rank correlations over subjects with both values; None if there are too few."""
     both = [
         (score, truth[name]) for score, name in zip(scores, names, strict=True) if score is not None and name in truth
     ]

@@ -233,7 +233,7 @@ class Account:
                 path.unlink(missing_ok=True)
 
     def pytest_unconfigure(self) -> None:
-        """Other plugins, and pytest's own limit on warnings, may change the exit status at the very end."""
+        """Make the record agree with the exit status once more: other plugins may change it at the very end."""
         self._agree_on_exit()
 
     @property
@@ -298,7 +298,7 @@ class Account:
         write_page(self.run, path, banks=banks, series=series)
 
     def _new_baseline(self) -> Path | None:
-        """Where this run, which has not failed, is to be kept as the baseline that was missing."""
+        """Return the path of the baseline to record, or None.  The run has not failed."""
         settings = self.settings
         if settings.missing_baseline != "record" or settings.baseline is None:
             return None
@@ -325,7 +325,7 @@ class Account:
             self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
 
     def _forget_answers(self) -> None:
-        """Drop the journals of a finished run: the record has it all.  What is void may go on later."""
+        """Delete the journals of a finished run, except those of void interviews, which a later run continues."""
         for one in self._held:
             over = not one.error or isinstance(one, StudyRecord)  # which names its journal when it is of no more use
             if over and (name := one.extra.get("journal")):
@@ -333,7 +333,7 @@ class Account:
                     (self.state.folder / "journal" / name).unlink(missing_ok=True)
 
     def _keeps_answers(self) -> bool:
-        """Whether answers of this run are left in a journal, from which another goes on."""
+        """Return whether a journal holds answers of this run, from which a later run continues."""
         since = self._started.timestamp()
         try:
             found = [path.stat() for path in (self.state.folder / "journal").glob("*.jsonl")]
@@ -342,7 +342,7 @@ class Account:
         return any(one.st_size and one.st_mtime >= since for one in found)
 
     def _remember_failures(self) -> None:
-        """Let ``--lf`` find interviews: failed questions are not collected, and gates need theirs."""
+        """Tell the cache of ``--lf`` the interviews of failed questions, since questions are not collected."""
         cache = getattr(self.config, "cache", None)
         if cache is None or not (failed := cache.get("cache/lastfailed", {})):
             return
@@ -355,7 +355,7 @@ class Account:
         cache.set("cache/lastfailed", failed)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """The table of interviews and verdicts."""
+        """Print the table of interviews and verdicts."""
         if not (self.run.interviews or self.run.studies or self.run.gates or self._complaints or self._kept):
             return
         from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines

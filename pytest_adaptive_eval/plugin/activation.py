@@ -27,7 +27,7 @@ __all__ = ["activate"]
 
 
 def _settings_of(config: pytest.Config) -> Settings:
-    """Flags before ini settings."""
+    """Read the settings of a run.  Flags override ini settings."""
 
     def given(name: str) -> str | None:
         flag: str | None = config.getoption(f"adaptive_eval_{name}")
@@ -85,7 +85,7 @@ def _settings_of(config: pytest.Config) -> Settings:
 
 
 def _options(lines: list[str]) -> dict[str, Any]:
-    """Options of a model, written as in TOML."""
+    """Parse model options, written as lines of TOML."""
     if not lines:
         return {}
     import tomllib

@@ -22,7 +22,7 @@ _GIVEN = ("item", "model")
 
 
 def parsed(function: Function) -> ast.Module | None:
-    """The source of a function; None where there is none."""
+    """Return the syntax tree of a function's source, or None if it has no source."""
     try:
         return ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -31,7 +31,7 @@ def parsed(function: Function) -> ast.Module | None:
 
 @functools.lru_cache(maxsize=64)
 def grades(function: Function) -> bool:
-    """Whether ``item.grade`` or ``item.score`` stands in a test, or in what it hands the item to.
+    """Return whether a test, or a function that gets its item, contains ``item.grade`` or ``item.score``.
 
     It has to stand elsewhere than where ``and`` or ``or`` skip it.
     """
@@ -40,7 +40,7 @@ def grades(function: Function) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def scores(function: Function) -> bool:
-    """Whether a method ``score`` is named in a test, so that its score may be another than the item's grader gives."""
+    """Return whether a test names a method ``score``, so that its score may differ from the item grader's."""
     return any(isinstance(node, ast.Attribute) and node.attr == "score" for node in ast.walk(_tree(function)))
 
 
@@ -61,7 +61,7 @@ def _grades(function: Function, item: str, seen: set[Function]) -> bool:
 
 
 def _handed(call: ast.Call, callee: Function, item: str) -> Iterator[str]:
-    """Names that an argument has in what it is handed to."""
+    """Yield the callee's parameters that receive the item in a call."""
     names = list(inspect.signature(callee).parameters)
     for place, argument in enumerate(call.args[: len(names)]):
         if isinstance(argument, ast.Name) and argument.id == item:
@@ -73,7 +73,7 @@ def _handed(call: ast.Call, callee: Function, item: str) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=64)
 def tells(function: Function) -> bool:
-    """Whether anything in a test, or in functions of its module that it calls, may fail it, as far as sources tell."""
+    """Return whether anything in a test, or in functions of its module that it calls, can fail it."""
     return _tells(function, set())
 
 
@@ -103,7 +103,7 @@ def _tells(function: Function, seen: set[Function]) -> bool:
 
 
 def _bases(node: ast.expr) -> Iterator[ast.expr]:
-    """An expression, and what it is an attribute of."""
+    """Yield an expression and the expressions that it is an attribute of."""
     while isinstance(node, ast.Attribute):
         yield node
         node = node.value
@@ -111,7 +111,7 @@ def _bases(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _meant(node: ast.expr, function: Function) -> Any:
-    """What a name in a function means, by its module or Python's own; None where it is local."""
+    """Resolve a name in a function by its module and the builtins.  Return None if the name is local."""
     *attributes, base = _bases(node)
     if not isinstance(base, ast.Name):
         return None
@@ -124,7 +124,7 @@ def _meant(node: ast.expr, function: Function) -> Any:
 
 
 def _tree(function: Function) -> ast.Module:
-    """The parsed function without its decorators; an empty module where there is no source."""
+    """Return the parsed function without its decorators, or an empty module if it has no source."""
     tree = parsed(function) or ast.Module([], [])
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -209,7 +209,7 @@ class Collection:
         return self._banks[path]
 
     def _named(self, interview: Interview) -> list[Question]:
-        """Questions that the command line names, such as ``file::test[item-id]``."""
+        """Return the questions that the command line names, such as ``file::test[item-id]``."""
         bank, ids = interview.evaluation.bank, interview.callspec._idlist
         at = next(n for n, part in enumerate(ids) if part.startswith(PARAMETER))
         before = "".join(f"{part}-" for part in ids[:at])
@@ -230,7 +230,7 @@ class Collection:
 
     @staticmethod
     def _sample(bank: ItemBank, name: str) -> tuple[Item, int]:
-        """The item that an id such as ``ITEM#2`` stands for, and which of its samples."""
+        """Return the item that an id such as ``ITEM#2`` names, and its sample, from 0."""
         item, sign, number = name.rpartition("#")
         if sign and number.isdecimal() and int(number) > 1 and item in bank.ids and name not in bank.ids:
             return bank.items[bank.index(item)], int(number) - 1
@@ -308,7 +308,7 @@ class Collection:
         return Selection(nodeids, not collected.isdisjoint(nodeids), required, near, shard_of(self.config))
 
     def _plan(self, gate: pytest.Item) -> None:
-        """Let the interviews know what a gate will ask for."""
+        """Add a gate's conditions to its interviews."""
         try:
             conditions = gate_rules.literal_conditions(gate)
             for name, condition in conditions or ():
@@ -386,7 +386,7 @@ class Collection:
         return name not in interview.absent
 
     def _before(self, interview: Interview) -> set[Interview]:
-        """An interview and all that it waits for."""
+        """Return an interview and all interviews that it waits for."""
         found = {interview}
         for other in self.state.wants.get(interview, ()):
             if isinstance(other, Interview):
@@ -394,7 +394,7 @@ class Collection:
         return found
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
-        """What each gate may expect of its budget, before the first question is asked."""
+        """Report the expected result of each gate before the first question."""
         lines = [
             f"adaptive-eval: {item.evaluation.name}: {item.evaluation.outlook}"
             for item in items

@@ -77,14 +77,14 @@ def _texts_of_requests(function: Callable[..., object]) -> frozenset[str] | None
 
 
 def _wrapped(function: Any) -> Iterator[Any]:
-    """A function, and those that it wraps."""
+    """Yield a function and the functions that it wraps."""
     while function is not None:
         yield function
         function = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
 
 
 def _codes(code: types.CodeType | None) -> Iterator[types.CodeType]:
-    """A function's code, and that of functions and comprehensions within."""
+    """Yield a function's code object, and those of functions and comprehensions within it."""
     if code is not None:
         yield code
         for constant in code.co_consts:
@@ -93,7 +93,7 @@ def _codes(code: types.CodeType | None) -> Iterator[types.CodeType]:
 
 
 def _lazy_names(values: Iterable[Any]) -> Iterator[str]:
-    """Names of the fixtures that parameters stand for."""
+    """Yield names of fixtures that parameters refer to."""
     for value in values:
         if type(value).__module__.startswith("pytest_lazy"):
             yield str(getattr(value, "name", "")).partition(".")[0]

@@ -133,7 +133,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _share_cores(workers: int) -> None:
-    """Let a worker of xdist compute in its share of the cores, unless the user has said in how many threads.
+    """Limit a worker of xdist to its share of the cores, unless the user has set a number of threads.
 
     The libraries take a thread a core in each process.  With several processes there are more threads than cores, which
     wait for each other: a small checkpoint on the CPU then takes twice as long.
@@ -146,7 +146,7 @@ def _share_cores(workers: int) -> None:
 
 @contextlib.contextmanager
 def _idle_threads_asleep() -> Iterator[None]:
-    """Import numpy, within, so that its BLAS starts its threads (one a core) asleep.
+    """Make BLAS threads (one a core) sleep while idle, if numpy is imported in this context.
 
     They would wait for work in a busy loop first, for as long as importing numpy takes.  The setting is read when the
     library is loaded, so that nothing of it needs to stay; one of the user's own is left alone.
@@ -183,13 +183,13 @@ class _Inactive:
 
     @pytest.fixture
     def adaptive_eval(self) -> None:
-        """Skip a gate that asks for the results while it runs, such as by a step of pytest-bdd."""
+        """Skip a gate that requests the results while it runs, such as by a step of pytest-bdd."""
         if self.required:
             pytest.fail("needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command")
         pytest.skip("needs --adaptive-eval")
 
     def pytest_collect_file(self, file_path: Path) -> None:
-        """Notice TOML evaluations."""
+        """Record that the run has TOML evaluations."""
         if is_eval_file(file_path):
             self.files.append(str(file_path))
 

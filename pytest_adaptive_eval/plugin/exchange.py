@@ -113,11 +113,11 @@ class Exchange:
         self._put("selection", selection)
 
     def planned(self) -> list[Planned]:
-        """What `plan` said, here or on a worker."""
+        """Return the planned tests, as `plan` published them."""
         return self._plan or [Planned(*entry) for entry in self._get("plan") or ()]
 
     def selection(self) -> Selection:
-        """What `plan` said is left out, here or on a worker."""
+        """Return the selection, as `plan` published it."""
         return self._selection or Selection(*self._get("selection") or ())
 
     def tell(self, lines: list[str]) -> None:
@@ -125,7 +125,7 @@ class Exchange:
         self._put("told", lines)
 
     def told(self) -> list[str]:
-        """What `tell` said on a worker."""
+        """Return the lines that a worker published by `tell`."""
         found: list[str] = self._get("told") or []
         return found
 
@@ -134,7 +134,7 @@ class Exchange:
         self._put(nodeid, result)
 
     def result(self, nodeid: str) -> dict[str, Any] | None:
-        """A result, if there is one."""
+        """Return a published result, or None."""
         found: dict[str, Any] | None = self._get(nodeid)
         return found
 

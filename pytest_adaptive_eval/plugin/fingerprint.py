@@ -28,7 +28,7 @@ _PLAIN = (str, int, float, complex, bool, bytes, Decimal, Fraction, PurePath, En
 
 
 def source_hash(node: pytest.Function, root: Path, graders: Sequence[str], answers: str) -> str:
-    """Hash of what makes a prompt of an item and a score of an answer, which is not known otherwise.
+    """Hash the code that determines prompts and scores, as far as no other hash covers it.
 
     The source of the test without its decorators; of the fixtures that it takes, but for the one that `answers`, whose
     identity tells; of the functions, classes and modules of the user's that these name, and those of theirs; the
@@ -46,7 +46,7 @@ def source_hash(node: pytest.Function, root: Path, graders: Sequence[str], answe
 
 
 def _fixtures(node: pytest.Function, answers: str) -> list[object]:
-    """The functions of the fixtures that a test takes, and that those take."""
+    """Return the functions of all fixtures that a test uses, directly or through other fixtures."""
     info = node._fixtureinfo  # no public name tells which fixture a test gets
     found: dict[str, Any] = {"item": None, answers: None}
     left = list(info.argnames)
@@ -73,7 +73,7 @@ class _Reader:
         self._left: list[Any] = []
 
     def read(self, starts: Iterable[object]) -> list[str]:
-        """Sources of the user's code, and values that it names."""
+        """Return the sources of the user's code and the values that it names."""
         found = set()
         self._follow(starts)
         while self._left:
@@ -99,7 +99,7 @@ class _Reader:
                 self._left.append(value)
 
     def _told(self, value: Any) -> str:
-        """A value in words that are the same in every process; objects of others' classes are known by their class."""
+        """Describe a value identically in every process.  Objects of foreign classes give only their class."""
         if value is None or isinstance(value, _PLAIN):
             return repr(value)
         if isinstance(value, re.Pattern):
@@ -128,7 +128,7 @@ class _Reader:
 
 
 def _source(code: object) -> str:
-    """The source of a function, class or module, from the line after its decorators; empty where there is none."""
+    """Return source from the line after its decorators; empty for code without source."""
     try:
         source = textwrap.dedent(inspect.getsource(code))  # type: ignore[arg-type]
         first = 0 if inspect.ismodule(code) else ast.parse(source).body[0].lineno - 1
@@ -138,7 +138,7 @@ def _source(code: object) -> str:
 
 
 def _named(code: Any, root: str) -> Iterator[tuple[str, Any]]:
-    """Names and values that a function looks up in its module, in functions around it, and in modules that it names."""
+    """Yield names and values that a function looks up in its module, its closure, and modules that it names."""
     function = inspect.unwrap(getattr(code, "__func__", code))
     own: types.CodeType | None = getattr(function, "__code__", None)
     names = _names(own)
@@ -157,7 +157,7 @@ def _named(code: Any, root: str) -> Iterator[tuple[str, Any]]:
 
 
 def _names(code: types.CodeType | None) -> set[str]:
-    """Names that code may look up in its module."""
+    """Return the names that code may look up in its module."""
     if code is None:
         return set()
     inner = (_names(part) for part in code.co_consts if isinstance(part, types.CodeType))
@@ -165,7 +165,7 @@ def _names(code: types.CodeType | None) -> set[str]:
 
 
 def _of_the_user(value: object, root: str) -> bool:
-    """Whether it is code, and neither Python's, nor installed, nor this package's."""
+    """Return whether a value is the user's code: not Python's, installed, or this package's."""
     if not (inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)):
         return False
     try:

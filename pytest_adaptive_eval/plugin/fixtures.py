@@ -40,7 +40,7 @@ NO_MODEL = (
 
 
 def subject(config: pytest.Config, spec: str, base: Path, options: Mapping[str, Any]) -> Iterator[Any]:
-    """Body of a model fixture: the subject that `spec` names, closed at the end."""
+    """Yield the subject that `spec` names, and close it at the end: the body of a model fixture."""
     made = config.stash.setdefault(_CHECKED, {}).pop(_key(spec, base, options), None)
     if made is None:
         made = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
@@ -110,7 +110,7 @@ model = pytest.fixture(scope="session", name="model")(model_function)
 
 
 def may_read_flags(definitions: Sequence[Any], known: Any) -> bool:
-    """Whether a fixture, the last of its definitions, could know of this run's flags.
+    """Return whether a fixture, the last of its definitions, can read this run's flags.
 
     Parameters
     ----------

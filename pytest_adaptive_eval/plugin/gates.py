@@ -61,7 +61,7 @@ def is_gate(item: pytest.Item) -> bool:
 
 
 def literal_names(function: Callable[..., object]) -> list[str] | None:
-    """Evaluations that a gate's source names as ``adaptive_eval["name"]``.
+    """Return the evaluations that a gate's source names as ``adaptive_eval["name"]``.
 
     None when the source tells nothing: no such expression, or one with a
     computed name; the gate then waits for every interview.
@@ -85,7 +85,7 @@ def literal_names(function: Callable[..., object]) -> list[str] | None:
 
 
 def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCondition]] | None:
-    """What a gate's source asks for, such as ``result.accuracy.at_least(0.6)``, with the evaluation's name.
+    """Return the conditions in a gate's source, such as ``result.accuracy.at_least(0.6)``, with evaluation names.
 
     Arguments may be numbers and words as written, constants of the module, and
     parameters of the test.  None when that tells not all of it: the interview
@@ -131,13 +131,13 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCo
 
 
 def seeks_verdict(item: pytest.Item) -> bool:
-    """Whether a gate's source asks for a verdict, in whatever branch."""
+    """Return whether a gate's source asks for a verdict in any branch."""
     tree = parsed(item.obj) if isinstance(item, pytest.Function) else None
     return tree is not None and any(isinstance(node, ast.Attribute) and node.attr in KINDS for node in ast.walk(tree))
 
 
 def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
-    """Names that mean neither a parameter of the test nor what they mean in its module."""
+    """Yield names whose value in the test is neither a parameter nor the module's."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg not in params:
             yield node.arg
@@ -146,7 +146,7 @@ def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
-    """Names that are assigned once."""
+    """Return the values of names that are assigned exactly once."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -155,7 +155,7 @@ def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
 
 
 def _handed_on(tree: ast.AST, results: Collection[str]) -> bool:
-    """Whether the fixture, a result or a metric is given away, such as to a helper that asks for a verdict."""
+    """Return whether code outside the test gets the fixture, a result or a metric, such as a helper."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == FIXTURE:
@@ -182,7 +182,7 @@ def _prints(call: ast.Call) -> bool:
 
 
 def _subscript(node: ast.expr) -> str | None:
-    """The name in ``adaptive_eval["name"]``."""
+    """Return the name in ``adaptive_eval["name"]``, or None."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == FIXTURE:
         index = node.slice
         return index.value if isinstance(index, ast.Constant) and isinstance(index.value, str) else None
@@ -190,7 +190,7 @@ def _subscript(node: ast.expr) -> str | None:
 
 
 def _plain(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    """The value of an argument; raises LookupError where it would have to be computed."""
+    """Return the value of an argument.  Raise LookupError if it would have to be computed."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -201,7 +201,7 @@ def _plain(node: ast.expr, known: Mapping[str, Any]) -> Any:
 
 
 def _recorded(metric: str, kind: str, values: list[Any], keywords: dict[str, Any]) -> Condition:
-    """The condition that a call makes, by making it on a result that only takes note."""
+    """Return the condition that a call creates, by making the call on a result that records it."""
     noted: list[Condition] = []
 
     class Note:
@@ -216,7 +216,7 @@ def _recorded(metric: str, kind: str, values: list[Any], keywords: dict[str, Any
 
 
 def resolve(name: str, interviews: Iterable[Held]) -> Held:
-    """The one interview or study that `name` stands for.
+    """Return the one interview or study named `name`.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def resolve(name: str, interviews: Iterable[Held]) -> Held:
 
 
 def known(interviews: Iterable[Held]) -> set[str]:
-    """All names that gates may use."""
+    """Return all names that gates may use."""
     return set().union(*(interview.aliases for interview in interviews))
 
 
@@ -259,7 +259,7 @@ def judges_itself(item: pytest.Item) -> ConfigError:
 
 
 def needed(item: pytest.Item, interviews: Sequence[Held]) -> list[Held]:
-    """Interviews and studies that a gate waits for.
+    """Return the interviews and studies that a gate waits for.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def needed(item: pytest.Item, interviews: Sequence[Held]) -> list[Held]:
 
 
 def order(items: list[pytest.Item], wants: Mapping[pytest.Item, Sequence[Held]]) -> list[pytest.Item]:
-    """The items with everything right after the last interview it needs, and missing interviews added before it."""
+    """Place each test directly after the last interview it needs, and add missing interviews before it."""
     from pytest_adaptive_eval.plugin.interview import Interview
     from pytest_adaptive_eval.plugin.study import Study
 
@@ -317,7 +317,7 @@ class Judged(Verdict):
 
     @classmethod
     def of(cls, verdict: Verdict) -> Judged:
-        """A verdict of which nobody has asked yet."""
+        """Create from a verdict whose outcome has not been read."""
         return cls(**_parts(verdict))
 
     def __getattribute__(self, name: str) -> Any:

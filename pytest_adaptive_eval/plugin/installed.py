@@ -54,7 +54,7 @@ def _in_package_folder(file: Path, root: str) -> bool:
 
 @functools.cache
 def _places() -> tuple[Path, ...]:
-    """Folders of which every file is installed, as they are named and with links resolved."""
+    """Return folders whose files are all installed: their paths as named and with links resolved."""
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     paths += [*site.getsitepackages(), site.getusersitepackages()]
     places = [*map(Path, paths), Path(pytest_adaptive_eval.__file__).parent]

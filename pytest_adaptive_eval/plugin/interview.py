@@ -96,7 +96,7 @@ class Interview(Once):
         return {self.evaluation.name, self.evaluation.bank.name, self.nodeid}
 
     def _baselines(self) -> dict[str, BaselineFile]:
-        """The baselines, those of this run's other interviews included."""
+        """Return the baselines by name, including other interviews of this run."""
         if self._compared is None:
             self._compared = {name: self._baseline(name, source) for name, source in self.sources.items()}
         return self._compared
@@ -117,7 +117,7 @@ class Interview(Once):
         return BaselineFile(baseline, f"evaluation {name!r}", who.get("decoding", ""))
 
     def plan(self) -> dict[str, Any]:
-        """What a result must know of the gates."""
+        """Return what a result needs from the gates: keyword arguments of `SessionResult.of`."""
         return {
             "planned": tuple(self.planned),
             "family": self.state.family,
@@ -126,7 +126,7 @@ class Interview(Once):
         }
 
     def outlook(self, condition: Condition) -> str:
-        """What a gate may expect of the budget, in a sentence."""
+        """Return a sentence on a gate's expected result with the budget."""
         evaluation = self.evaluation
         source = self.sources.get(condition.name)
         baseline = source.baseline if isinstance(source, BaselineFile) else None
@@ -134,7 +134,7 @@ class Interview(Once):
         return outlook_sentence(condition, evaluation.bank, policy, budget, evaluation.name, baseline)
 
     def setup(self) -> None:
-        """Nothing: fixtures belong to the questions, and some of them would read the placeholder."""
+        """Do nothing: fixtures belong to the questions, and some of them would read the placeholder."""
 
     def give_up(self, sentence: str, *, usage: bool = False, fault: StopReason = StopReason.GIVEN_UP) -> None:
         """End the interview as void; the first reason stands."""
@@ -178,7 +178,7 @@ class Interview(Once):
             self._finish(time.monotonic() - start)
 
     def _open(self) -> Session:
-        """The session, which knows the gates whose conditions could be read."""
+        """Create the session, with the gate conditions that could be read."""
         evaluation, bank = self.evaluation, self.evaluation.bank
         baselines: dict[str, Baseline] = self.plan()["baselines"]
         claims = [claim for c in self.planned if c.by_draws for claim in c.claims(bank, baselines)]
@@ -220,7 +220,7 @@ class Interview(Once):
                 entry.theta_after = after
 
     def _ask_again(self) -> None:
-        """Ask some of the items once more, drawn uniformly: how far answers differ tells the noise of decoding."""
+        """Administer some items once more, drawn uniformly, to measure decoding noise."""
         if self._varies is not None:
             self.evaluation = self._varies.again(self.evaluation, self._answers)
         evaluation = self.evaluation
@@ -240,7 +240,7 @@ class Interview(Once):
         return plain(self._session.estimate.theta[0].tolist()) if self.evaluation.bank.calibrated else None
 
     def _scores(self, proposal: Proposal) -> list[float | None]:
-        """Scores of the items of one proposal, up to the end of the batch or of the interview."""
+        """Return item scores of one proposal, up to the end of the batch or of the interview."""
         bank, samples = self.evaluation.bank, self.evaluation.samples
         before, items = self._ability, proposal.items[0]
         columns = {name: plain(getattr(proposal, column)[0].tolist()) for name, column in _DRAWN.items()}
@@ -328,7 +328,7 @@ class Interview(Once):
             self.give_up(sentence, fault=StopReason.ERRORS)
 
     def bind(self, funcargs: dict[str, Any]) -> None:
-        """Learn who answers, once the first question's fixtures are set up, and open the journal."""
+        """Identify the subject once the first question's fixtures are set up, and open the journal."""
         self._bound = True
         name, subject, identity = who_answers(funcargs)
         self._answers_by = name
@@ -391,7 +391,7 @@ class Interview(Once):
         return made.key
 
     def recall(self, made: Question) -> Response | None:
-        """The answer that an earlier, killed run of this interview left, if any."""
+        """Return the answer that an interrupted run of this interview left, if any."""
         if not self._bound:
             self.bind(made.funcargs)
         known = self._journal.get(self._key(made)) if self._journal else None
@@ -482,7 +482,7 @@ class Interview(Once):
             self.record.extra["usage_error"] = True
 
     def _compared_with_itself(self) -> list[str]:
-        """Notes of baselines of this run that are the very checkpoint that they are compared with."""
+        """Return notes on baselines of this run that are the candidate's own checkpoint."""
         held = {n: self.state.lookup(s.nodeid)[1] for n, s in self.sources.items() if isinstance(s, Interview)}
         own = self._identity.checkpoint
         return [

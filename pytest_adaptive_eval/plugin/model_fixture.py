@@ -33,7 +33,7 @@ def check_scope(node: pytest.Function, name: str, where: str) -> None:
 
 
 def who_answers(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
-    """The fixture of a question that is its model: its name, its value, and who that says it is."""
+    """Return the name, value and identity of the question's model fixture."""
     known = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
     name = "model" if "model" in known else next(iter(known), "model")
     subject = funcargs.get(name)

@@ -20,7 +20,7 @@ ATTACHED = "adaptive_eval"
 
 
 def is_eval_file(path: Path) -> bool:
-    """Whether a file holds evaluations in TOML."""
+    """Return whether a file holds evaluations in TOML."""
     return path.name == TOML_NAME or path.name.endswith(TOML_SUFFIX)
 
 

@@ -25,7 +25,7 @@ _HEAD = 200
 
 
 def outputs(settings: Settings) -> dict[str, Path]:
-    """The reports that are wanted, by the end of their flag's name."""
+    """Return the paths of requested reports, by the end of their flag's name."""
     wanted = {"record": settings.record, "junit": settings.junit, "html": settings.html}
     return {name: path for name, path in wanted.items() if path is not None}
 

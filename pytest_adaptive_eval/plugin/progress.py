@@ -54,7 +54,7 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self) -> None:
-        """Likewise where a new worker of xdist has collected while others report."""
+        """Update the count where a new worker of xdist has collected while others report."""
         self._update()
 
     def end(self, interview: str, asked: int) -> None:

@@ -50,7 +50,7 @@ RERUN_MARKERS = ("flaky",)
 
 
 def is_placeholder(node: object) -> bool:
-    """Whether pytest collected `node` from a function of ours."""
+    """Return whether pytest collected `node` from a function of this plugin."""
     return (
         isinstance(node, pytest.Function)
         and getattr(node, "callspec", None) is not None
@@ -82,7 +82,7 @@ class AskedItem:
         return f"<item {self.item.id}>"
 
     def grade(self, text: str | float) -> float:
-        """Score of an answer in [0, 1] by the item's own grader; the answer is kept for the record.
+        """Return an answer's score in [0, 1] by the item's grader, and keep the answer for the record.
 
         Raises
         ------
@@ -118,7 +118,7 @@ def _is_number(value: object) -> bool:
 
 
 def question(template: pytest.Function, item: Item, sample: int = 0) -> Question:
-    """The test of one item, made from the placeholder or a function like it; samples are ``ITEM``, ``ITEM#2`` ..."""
+    """Create the test of one item from the placeholder; samples are named ``ITEM``, ``ITEM#2`` ..."""
     asked = AskedItem(item, sample)
     spec, name = template.callspec, f"{item.id}#{sample + 1}" if sample else item.id
     ids = [name if part.startswith(PARAMETER) else part for part in spec._idlist]
@@ -144,7 +144,7 @@ class Once(pytest.Function):
     """A test that plugins for flaky tests leave alone, since asking again would be another administration."""
 
     def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
-        """Markers of the test, without those that ask for another run of it."""
+        """Yield markers of the test, except those that request another run of it."""
         for node, mark in super().iter_markers_with_node(name):
             if mark.name not in RERUN_MARKERS:
                 yield node, mark
@@ -239,7 +239,7 @@ class Question(Once):
             self._properties()
 
     def _replay(self) -> None:
-        """The question as an ordinary test; where it fails, pytest shows what was asked and answered."""
+        """Run the question as an ordinary test; on failure, report the question and the answer."""
         try:
             self._run_test()
             if self.asked.given is not None and self.asked.given < 1:
@@ -257,7 +257,7 @@ class Question(Once):
             self.add_report_section("call", "question", "\n".join(lines))
 
     def _run_test(self) -> None:
-        """The test itself, which must not pass unless it asked whether the answer is right."""
+        """Run the test.  Raise if it passes without checking the answer."""
         asked = self.asked
         with warnings.catch_warnings():
             warnings.simplefilter("error", pytest.PytestReturnNotNoneWarning)
@@ -355,7 +355,7 @@ class Question(Once):
         return Response(Status.OK, given, self.asked.text)
 
     def _of_the_test(self, error: BaseException) -> bool:
-        """Whether an assertion is the test's own, and not one within the model or the grading, which is a fault."""
+        """Return whether an assertion is the test's own.  One within the model or the grading is a fault."""
         if hasattr(self.function, "adaptive_eval_where"):
             return False  # of TOML, which asserts nothing
         models = [v for n, v in self.funcargs.items() if n == "model" or hasattr(v, "identity")]
@@ -419,7 +419,7 @@ class Question(Once):
 
 
 def crash_line(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """First line of what a report says, without the traceback."""
+    """Return the first line of a report's text, without the traceback."""
     if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
         return str(plain(report.longrepr[2].removeprefix("Skipped: ")))
     crash = getattr(report.longrepr, "reprcrash", None)

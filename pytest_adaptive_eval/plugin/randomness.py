@@ -33,7 +33,7 @@ class GeneratorStates:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """Use the interview's states within, and give the states of before back at the end."""
+        """Use the interview's random states in this context, and restore the earlier states at the end."""
         outside = _states()
         _restore(self._first() if self._states is None else self._states)
         try:
@@ -53,7 +53,7 @@ class GeneratorStates:
 
 
 def _torch() -> Any:
-    """The module torch if something has imported it."""
+    """Return the module torch if it has been imported."""
     return sys.modules.get("torch")
 
 

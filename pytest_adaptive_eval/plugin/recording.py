@@ -26,7 +26,7 @@ KEPT = ("task", "category", "twins", "formats", "parts")
 
 
 def too_many_errors(answers: Sequence[Administration], budget: int) -> str:
-    """Why answers that could not be had end the interview: too many in a row or of the budget; empty if they do not."""
+    """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
     bad = [entry for entry in answers if Status(entry.status).infrastructure]
     latest = answers[-ERRORS_IN_A_ROW:]
     if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
@@ -51,7 +51,7 @@ def journaled(item: Item, answer: Response | Completion) -> dict[str, Any]:
 
 
 def noise_notes(noise: DecodingNoise, identity: SubjectIdentity, answers: Sequence[Administration]) -> list[str]:
-    """What a reader of any verdict must know of the noise of decoding."""
+    """Return notes on decoding noise for readers of any verdict."""
     notes = [noise.sentence]
     if identity.decoding.get("temperature") == 0:
         notes.append("decoding is greedy, so that answers to an item can differ by device or batch noise only")
@@ -82,7 +82,7 @@ def recorded(
     noise: DecodingNoise | None,
     seconds: float,
 ) -> InterviewRecord:
-    """The record of an interview.
+    """Create the record of an interview.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def recorded(
 
 
 def costs_of(spent: Usage, record: InterviewRecord) -> dict[str, Any]:
-    """What the questions cost, and choosing them; in FLOPs over those of asking the subject the whole bank once."""
+    """Return the costs of questions and of item selection, relative to the FLOPs of the whole bank."""
     subject = spent.to_json()
     given = (record.interviewer or {}).get("interviewer") or {}
     interviewer = {name: given[name] for name in subject if name in given}

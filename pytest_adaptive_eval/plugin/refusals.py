@@ -154,7 +154,7 @@ def marker_fault(item: pytest.Item) -> str:
 
 
 def _testmon_selects(option: Any) -> bool:
-    """Whether pytest-testmon may deselect tests."""
+    """Return whether pytest-testmon may deselect tests."""
     on = any(getattr(option, name, False) for name in ("testmon", "tmnet", "testmon_nocollect", "testmon_forceselect"))
     off = getattr(option, "no-testmon", False) or (
         getattr(option, "testmon_noselect", False) and not getattr(option, "testmon_forceselect", False)
@@ -169,5 +169,5 @@ def plugin_modules(config: pytest.Config) -> set[str]:
 
 
 def _title(module: str) -> str:
-    """Name of the plugin, such as ``pytest-forked``."""
+    """Return the plugin's distribution name, such as ``pytest-forked``."""
     return module.replace("_", "-")

@@ -74,11 +74,11 @@ class AdaptiveEval:
         return [*self.interviews, *self.studies]
 
     def owns(self, item: pytest.Item) -> bool:
-        """Whether a test is a question, an interview, a study or a gate."""
+        """Return whether a test is a question, an interview, a study or a gate."""
         return isinstance(item, OURS) or item in self.wants
 
     def lookup(self, name: str) -> tuple[gate_rules.Held, SessionResult | StudyResult]:
-        """The interview or study that a gate asks for by name, and its result."""
+        """Return the interview or study that a gate names, and its result."""
         held = gate_rules.resolve(name, self.held)
         data = self.exchange.result(held.nodeid) if held.result is None else None
         if data and isinstance(held, Study):
@@ -93,7 +93,7 @@ class AdaptiveEval:
         return held, held.result
 
     def expect(self, gate: pytest.Item) -> None:
-        """Know that a gate took a metric, of which it will ask for a verdict."""
+        """Record that a gate took a metric, for which it must ask for a verdict."""
         self._expected.add(gate.nodeid)
 
     def note(self, gate: pytest.Item, interview: gate_rules.Held, verdict: Verdict) -> Verdict:
@@ -111,12 +111,12 @@ class AdaptiveEval:
         return judged
 
     def _name(self, interview: gate_rules.Held) -> str:
-        """An evaluation's name, or the node id where several have that name."""
+        """Return an evaluation's name, or its node id if several have that name."""
         name = interview.evaluation.name
         return name if sum(i.evaluation.name == name for i in self.held) == 1 else interview.nodeid
 
     def pytest_report_header(self) -> list[str]:
-        """One line, only when active."""
+        """Return one line, only in an active run."""
         model = clean_terminal(_shown(self.settings.model) or "from the fixture or the TOML file")
         seed = "" if self.settings.seed is None else f", seed {self.settings.seed}"
         folder = relative(self.folder, self.config.rootpath)
@@ -176,7 +176,7 @@ class AdaptiveEval:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
-        """Judge a gate once: where another plugin runs it again, it ends as it did the first time."""
+        """Judge a gate once.  If another plugin runs it again, it ends as it did the first time."""
         if pyfuncitem.nodeid not in self._ended:
             return None
         if (fault := self._ended[pyfuncitem.nodeid]) is not None:
@@ -220,7 +220,7 @@ class AdaptiveEval:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach records to reports, for whoever keeps the account."""
+        """Attach records to reports, for the process that writes the run's record."""
         report = yield
         error = call.excinfo.value if call.excinfo else None
         of_subtest = item.nodeid == self._calling
@@ -243,7 +243,7 @@ class AdaptiveEval:
         return report
 
     def _attached(self, item: pytest.Item, report: pytest.TestReport) -> dict[str, Any]:
-        """What a report carries to whoever keeps the account."""
+        """Return the data that a report carries to the process that writes the run's record."""
         if isinstance(item, Question):
             known = item.interview is None or not report.passed
             return {"question_of": item.interview.nodeid if item.interview else ""} if known else {}
@@ -262,7 +262,7 @@ class AdaptiveEval:
         return {}
 
     def _judged(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
-        """Records of a gate: one a verdict, and one more when it failed for another reason than its verdicts."""
+        """Return a gate's records: one per verdict, and one more if it failed for another reason."""
         taken = self._verdicts.pop(item.nodeid, [])
         said = [(name, verdict.to_json()) for name, verdict, _ in taken]
         if report.failed and all(verdict for _, verdict, _ in taken):
@@ -281,14 +281,14 @@ class AdaptiveEval:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Likewise in a warning, which may quote a model; and no runner of CI finds a command in it."""
+        """Escape CI commands in a warning, which may quote a model."""
         if isinstance(warning_message.message, Warning):
             args = warning_message.message.args
             warning_message.message.args = _guarded(_portable(args) if self.worker else args)
 
 
 def _shown(model: str | None) -> str:
-    """What names a model, without the secrets that an address may hold."""
+    """Return a model's spec without the secrets that an address may hold."""
     place, sign, rest = (model or "").partition("://")
     host, _, name = rest.partition("#")
     host = host.partition("?")[0].rpartition("@")[2]
@@ -296,7 +296,7 @@ def _shown(model: str | None) -> str:
 
 
 def _guard(report: pytest.TestReport) -> None:
-    """Let no runner of CI find a command in what a report shows: faults, answers, what was printed."""
+    """Escape CI commands in all text of a report: faults, answers and captured output."""
     if report.longrepr is not None:
         report.longrepr = _guarded(report.longrepr)
     if report.sections:
@@ -306,7 +306,7 @@ def _guard(report: pytest.TestReport) -> None:
 
 
 def _guarded(value: Any) -> Any:
-    """A text, or what holds texts, as pytest's accounts of a fault do, guarded."""
+    """Escape CI commands in a text, or in all texts of an object, such as pytest's error representations."""
     if isinstance(value, str):
         return guard(value)
     if isinstance(value, list | tuple):
@@ -318,7 +318,7 @@ def _guarded(value: Any) -> Any:
 
 
 def _portable(value: Any) -> Any:
-    """`value` as data that every channel between processes can carry."""
+    """Convert `value` to data that every channel between processes can carry."""
     if isinstance(value, str):
         return str.__str__(value) if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     if value is None or isinstance(value, bool | bytes):

@@ -42,7 +42,7 @@ class Study(Once):
         return {self.evaluation.name, self.nodeid}
 
     def setup(self) -> None:
-        """Nothing: it has no fixtures."""
+        """Do nothing: a study has no fixtures."""
 
     def administer(self) -> None:
         """Hold the study, with the replies that an earlier run left."""
@@ -108,7 +108,7 @@ class Study(Once):
 
 
 def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
-    """For pytest's own report: what was held, and the candidate's quantities."""
+    """Return properties for pytest's own report: the study's size, and the candidate's metrics."""
     found: list[tuple[str, Any]] = [
         ("kind", record.kind), ("candidate", record.candidate), (f"{record.unit}_that_count", record.asked),
         (record.unit, record.size),

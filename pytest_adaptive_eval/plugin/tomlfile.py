@@ -53,7 +53,7 @@ def _function(made: Callable[..., None]) -> types.FunctionType:
 
 
 def _interview(model: str) -> types.FunctionType:
-    """A test function with the arguments ``item`` and `model`."""
+    """Create a test function with the arguments ``item`` and `model`."""
 
     @_function
     def run(item: AskedItem, **fixtures: Any) -> None:
@@ -67,7 +67,7 @@ def _interview(model: str) -> types.FunctionType:
 
 
 def _study(spec: StudySpec) -> types.FunctionType:
-    """A function that stands for a study, without which it does nothing."""
+    """Create a function that represents a study; it does nothing itself."""
 
     @_function
     def run() -> None:
@@ -78,7 +78,7 @@ def _study(spec: StudySpec) -> types.FunctionType:
 
 
 def _gates(evaluation: str) -> types.FunctionType:
-    """A test function that judges an evaluation, with the argument ``gate``."""
+    """Create a test function that judges an evaluation, with the argument ``gate``."""
 
     @_function
     def run(adaptive_eval: Any, gate: GateSpec) -> None:
@@ -150,7 +150,7 @@ class EvalFile(pytest.Module):
         self._judge(module, evaluation, f"{self.nodeid}::{spec.name}[{spec.parameter_id}]")
 
     def _judge(self, module: types.ModuleType, evaluation: TomlEval, nodeid: str) -> None:
-        """The gates of an evaluation, a function a metric."""
+        """Add the gates of an evaluation, one function per metric."""
         for metric in dict.fromkeys(gate.condition.metric for gate in evaluation.gates):
             gates = [gate for gate in evaluation.gates if gate.condition.metric == metric]
             judge = _gates(nodeid)
@@ -173,5 +173,5 @@ class EvalFile(pytest.Module):
         self.lines[name] = line
 
     def istestfunction(self, obj: object, name: str) -> bool:
-        """Every function of the file is a test, whatever the naming rules for Python say."""
+        """Return whether the file defines the function, regardless of the naming rules for Python."""
         return name in self.lines

@@ -35,7 +35,7 @@ class Distribution:
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Always `load`."""
+        """Use the scheduler `load`, whatever the user chose."""
         return LoadScheduling(config, log)
 
     @pytest.hookimpl(optionalhook=True)
@@ -50,11 +50,11 @@ class Distribution:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self) -> None:
-        """A worker died: whoever waits for it must not wait for ever."""
+        """Stop all waiting for results of a worker that died."""
         self.state.exchange.break_off()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, error: object) -> None:
-        """Likewise when it died between two items."""
+        """Stop all waiting if a worker died between two items."""
         if error:
             self.state.exchange.break_off()
