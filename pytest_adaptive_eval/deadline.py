@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -32,7 +33,8 @@ def within(seconds: float, work: Callable[[], T], description: str) -> T:
     use them.  Context variables are those of the caller.
 
     An overdue thread is interrupted at its next Python instruction;
-    one that hangs in native code stays behind as a daemon thread.
+    one that hangs in native code, or under a tracer on Python 3.11, stays
+    behind as a daemon thread.
 
     Raises
     ------
@@ -54,8 +56,10 @@ def within(seconds: float, work: Callable[[], T], description: str) -> T:
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_GivenUp))
-        thread.join(GRACE_SECONDS)
+        # Python 3.11 does not begin a traced call in any thread (coverage, debuggers) until the exception is taken.
+        if sys.version_info >= (3, 12) or sys.gettrace() is None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_GivenUp))
+            thread.join(GRACE_SECONDS)
         raise Overdue(f"{description} took longer than {seconds:g} s and was given up")
     if faults:
         raise faults[0]

@@ -115,8 +115,10 @@ def test_a_function_is_given_item_and_text_and_gives_the_score() -> None:
 
 
 def endless(item: Item, text: str) -> float:
-    while True:
+    start = time.monotonic()
+    while time.monotonic() < start + 10:  # where a tracer keeps it from being interrupted, it ends by itself
         pass
+    return 1.0
 
 
 def asleep(item: Item, text: str) -> float:
