@@ -131,7 +131,7 @@ def test_a_margin_that_leaves_no_room(command, arguments, message):
         ),
         (["calibrate", "f.csv", "--formats", "m2", "--filter", "a"], "--filter a: the bank of recorded runs"),
         (["calibrate", "f.csv", "--formats", "m2", "--families", "no.csv"], "no.csv: cannot be read"),
-        (["calibrate", "f.csv"], "these are responses in formats, which --formats m2 or m3 calibrates"),
+        (["calibrate", "f.csv"], "these are responses in formats: calibrate with --formats m2 or m3"),
         (["refine", "q.jsonl", "--twin", "-o", "t.jsonl", "--low-quality", "f.csv"], "--low-quality goes with"),
         (["backtest", "same.csv", "--json", "same.csv"], "--json same.csv is a file that is read, and would be"),
         (["backtest", "r.csv", "--items", "q.svg", "--plot", "q.svg"], "--plot q.svg is a file that is read"),
