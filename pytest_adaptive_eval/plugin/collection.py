@@ -22,6 +22,7 @@ from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
 from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function
+from pytest_adaptive_eval.plugin.gate_parameters import hide_parameters
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.model_fixture import check_scope
 from pytest_adaptive_eval.plugin.names import MARKER, is_eval_file, refuse
@@ -29,7 +30,7 @@ from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Questio
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
 from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.study import Study
-from pytest_adaptive_eval.plugin.tomlfile import EvalFile, hide_parameters
+from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.files import probe
 from pytest_adaptive_eval.studies.result import StudyCondition
@@ -294,7 +295,9 @@ class Collection:
                     self.mistake(error)
         if self._mistakes:
             refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
-        hide_parameters(items)
+        for item in items:
+            if isinstance(item.parent, EvalFile):
+                hide_parameters(item)
 
     def _selection(self, left_out: Sequence[pytest.Item], collected: set[str]) -> Selection:
         """Tell what the run leaves out, and which gates the settings require."""

@@ -18,23 +18,10 @@ from pytest_adaptive_eval.config import GateSpec, Settings, StudySpec, TomlEval,
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.plugin.fixtures import subject
-from pytest_adaptive_eval.plugin.gate_parameters import _PARAMETERS
 from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.subjects.base import Subject
 
-__all__ = ["EvalFile", "hide_parameters"]
-
-
-def hide_parameters(items: Iterable[pytest.Item]) -> None:
-    """Take the attribute `callspec` from tests of TOML files.
-
-    Editors and other plugins take a test that has it for a parametrized function of a Python file.  VS Code's runner
-    then looks for ".py" in the node id, and finds no test of the whole workspace where one has none.
-    """
-    for item in items:
-        if isinstance(item.parent, EvalFile) and hasattr(item, "callspec"):
-            item.stash[_PARAMETERS] = item.callspec
-            del item.callspec
+__all__ = ["EvalFile"]
 
 
 def _ask(item: AskedItem, model: Any) -> None:

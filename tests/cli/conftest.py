@@ -26,3 +26,21 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str,
         return code, out, err
 
     return run
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[object, str, str]]:
+    """Run the command as `command` does, where it may also exit; no warning and no traceback may be shown."""
+
+    def ended(*arguments: object) -> tuple[object, str, str]:
+        code: object
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = end.code
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        assert "Warning" not in err
+        return code, out, err
+
+    return ended

@@ -19,34 +19,10 @@ from pytest_adaptive_eval.calibration.backtest import CONTENDERS
 from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.calibration.variational import _State
 from pytest_adaptive_eval.cat.session import POLICIES
-from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SUBJECTS, ITEMS = 24, 40
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def run(capsys):
-    """Run the command: exit code, standard output, standard error."""
-
-    def command(*arguments):
-        try:
-            code = main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            code = end.code
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        assert "Warning" not in err
-        return code, out, err
-
-    return command
 
 
 def planted(subjects=SUBJECTS, items=ITEMS, seed=1):

@@ -17,7 +17,6 @@ import pytest_adaptive_eval.calibration.format_contenders as contenders  # noqa:
 import pytest_adaptive_eval.calibration.refine as refining  # noqa: E402
 from pytest_adaptive_eval.banks import read_bank  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
-from pytest_adaptive_eval.cli import main  # noqa: E402
 
 FORMATS = ("image+text", "image", "text", "none")
 LEVEL = {"q": (0.8, 0.15, 0.2, 0.1), "t": (0.6, 0.15, 0.65, 0.15), "bad": (0.2, 0.25, 0.2, 0.25)}
@@ -33,21 +32,6 @@ def place(tmp_path, monkeypatch):
     torch.set_num_threads(1)
     yield tmp_path
     torch.set_num_threads(before)
-
-
-@pytest.fixture
-def run(capsys):
-    def command(*arguments):
-        try:
-            code = main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            code = end.code
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        assert "Warning" not in err
-        return code, out, err
-
-    return command
 
 
 def responses(path, names, subjects=20, seed=0):
