@@ -158,10 +158,10 @@ def widened(found: Interval, log: DesignLog) -> Interval:
 def noise_margin(log: DesignLog, confidence: float) -> Any:
     """Return how far a sum moves for the noise of decoding, see `widened`; an array along the log's leading axes.
 
-    The normal quantile is that of a quarter of the error rate.  The draws and the noise share the error rate, and so do
-    the two sides: where the whole bank was asked, and nothing but the noise decides, PASS and FAIL at the threshold
-    together are rarer than one of them may be.
+    The normal quantile is that of an eighth of the error rate.  The draws and the noise share the error rate, and so do
+    the two sides.  Where the whole bank was asked, only the noise decides, and this decoding may also have given the
+    measured variance: PASS and FAIL at the threshold together are then rarer than one of them may be.
     """
     if not np.any(log.noise):
         return 0.0
-    return student_quantile(math.inf, (3.0 + confidence) / 4.0) * log.doubt
+    return student_quantile(math.inf, (7.0 + confidence) / 8.0) * log.doubt
