@@ -70,12 +70,11 @@ def _write(
         write_page(record, options.html, banks=banks, series=series, alarms=alarms)
         screen.note(f"page: {options.html}")
     if options.markdown:
-        from pytest_adaptive_eval.reports.files import write_whole
+        from pytest_adaptive_eval.outputs import write_whole
         from pytest_adaptive_eval.reports.markdown import summary_markdown
 
-        write_whole(
-            options.markdown, summary_markdown(record, banks=banks, alarms=alarms).encode("utf-8"), "the summary"
-        )
+        text = summary_markdown(record, banks=banks, alarms=alarms)
+        write_whole(options.markdown, [text.encode("utf-8")], "the summary")
         screen.note(f"summary: {options.markdown}")
     if options.junit:
         from pytest_adaptive_eval.reports.junit import write_gate_report

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.outputs import replacing
 from pytest_adaptive_eval.subjects.images import image_hash
 
 __all__ = ["CachedEmbedder", "Encoder"]
@@ -59,13 +58,8 @@ class CachedEmbedder:
                 if self._note is not None:
                     self._note(f"{path} is damaged ({error}): its embeddings are made again")
         made = self._encoder.embed(bank)
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            # Renamed into place, so that workers that share the folder never read half a file.
-            handle, name = tempfile.mkstemp(dir=self._folder, prefix=path.name)
-            with os.fdopen(handle, "wb") as stream:
-                np.savez(stream, embeddings=made)
-            Path(name).replace(path)
+        with contextlib.suppress(OSError), replacing(path) as file:
+            np.savez(file, embeddings=made)
         return made
 
 

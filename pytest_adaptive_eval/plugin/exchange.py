@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pytest_adaptive_eval.outputs import replacing
 
 __all__ = ["Exchange", "Planned", "Selection"]
 
@@ -98,9 +99,8 @@ class Exchange:
 
     def _put(self, name: str, data: Any) -> None:
         if path := self._path(name):
-            temporary = path.with_suffix(f".{os.getpid()}")
-            temporary.write_text(json.dumps(data))
-            temporary.replace(path)
+            with replacing(path) as file:
+                file.write(json.dumps(data).encode())
 
     def _get(self, name: str) -> Any:
         path = self._path(name)

@@ -1,59 +1,28 @@
-"""Files and folders that answers can be trusted to: made, locked, written and synced, or refused at once."""
+"""Durable files and private folders for answers: create, lock, write and sync."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
-import sys
 from pathlib import Path
 
 from pytest_adaptive_eval.errors import JournalError
+from pytest_adaptive_eval.outputs import sync_folder
 
-__all__ = ["OPEN_FLAGS", "lock", "make_private", "probe", "sync", "sync_folder", "unlock", "write_all"]
+__all__ = ["OPEN_FLAGS", "lock", "make_private", "probe", "sync", "unlock", "write_all"]
 
-#: The data reach the disk; the time of change need not, and leaving it out halves the cost.
+#: Sync the content without its time of change, which halves the cost.
 sync = getattr(os, "fdatasync", os.fsync)
-#: Links are not followed and devices not waited for: the path lies in a checkout that others write to.
-OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
-for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT", "O_CLOEXEC"):
-    OPEN_FLAGS |= getattr(os, _name, 0)
-#: What the systems say when another process holds the lock.
-_HELD = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
-
-if sys.platform == "win32":
-    import msvcrt
-
-    #: Windows locks keep others from reading too, so the locked byte lies behind any content.
-    _FAR = 2**62
-
-    def _acquire(fd: int) -> None:
-        os.lseek(fd, _FAR, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-
-    def unlock(fd: int) -> None:
-        """Give the lock back."""
-        os.lseek(fd, _FAR, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _acquire(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def unlock(fd: int) -> None:
-        """Give the lock back, for a forked child that still has the file open too."""
-        fcntl.flock(fd, fcntl.LOCK_UN)
+#: Links are not followed and devices not waited for, because others may write to the folder.
+OPEN_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+#: Error numbers of a lock that another process holds.
+_LOCKED_ELSEWHERE = {errno.EAGAIN, errno.EACCES, errno.EDEADLK}
 
 
-def lock(fd: int) -> bool:
-    """Lock an open file without waiting; moves its position on Windows.
-
-    Parameters
-    ----------
-    fd : int
-        Open for writing.
+def lock(descriptor: int) -> bool:
+    """Lock a file that is open for writing, without waiting.
 
     Returns
     -------
@@ -66,26 +35,21 @@ def lock(fd: int) -> bool:
         The file system cannot lock.
     """
     try:
-        _acquire(fd)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in _HELD:
+        if error.errno in _LOCKED_ELSEWHERE:
             return False
         raise
     return True
 
 
-def sync_folder(folder: Path) -> None:
-    """Put a folder's entries on the disk, so that a new or renamed file survives a power cut."""
-    if sys.platform != "win32":  # folders cannot be opened there
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+def unlock(descriptor: int) -> None:
+    """Release the lock of a file, also for a forked child that has the file open."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that version control shall not see; an existing one is left as it is."""
+    """Make a folder that version control ignores; leave an existing one as it is."""
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -94,7 +58,7 @@ def make_private(folder: Path) -> None:
 
 
 def probe(folder: Path) -> None:
-    """Try everything the journal will need, before the first model call.
+    """Try each operation of the journal before the first model call.
 
     Parameters
     ----------
@@ -106,35 +70,35 @@ def probe(folder: Path) -> None:
     JournalError
         A folder cannot be made, or a file in it not be written, locked or synced.
     """
-    for place in (folder, folder / "journal", folder / "runs"):
+    for tried in (folder, folder / "journal", folder / "runs"):
         step = "make the folder"
-        path = place / f".probe-{secrets.token_hex(4)}"
+        path = tried / f".probe-{secrets.token_hex(4)}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             make_private(folder / "journal")
             (folder / "runs").mkdir(exist_ok=True)
             step = "make a file in it"
-            fd = os.open(path, OPEN_FLAGS | os.O_EXCL, 0o600)
+            descriptor = os.open(path, OPEN_FLAGS | os.O_EXCL, 0o600)
             try:
                 step = "lock a file in it"
-                lock(fd)
+                lock(descriptor)
                 step = "write to it"
-                write_all(fd, bytes(4096))
+                write_all(descriptor, bytes(4096))
                 step = "sync to the disk"
-                sync(fd)
-                sync_folder(place)
+                sync(descriptor)
+                sync_folder(tried)
             finally:
-                os.close(fd)
+                os.close(descriptor)
                 path.unlink()
         except OSError as error:
             raise JournalError(
-                f"{place}: cannot {step}: {error.strerror or error}; answers could not be kept. Free space, set the "
+                f"{tried}: cannot {step}: {error.strerror or error}; answers could not be kept. Free space, set the "
                 "rights, or choose another folder with --adaptive-eval-dir"
             ) from error
 
 
-def write_all(fd: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
     """Write all of `data`, in one call unless the system takes less."""
-    left = memoryview(data)
-    while left:  # a second turn only when the disk is nearly full, to hear so from the system
-        left = left[os.write(fd, left) :]
+    remaining = memoryview(data)
+    while remaining:  # a second call happens on a nearly full disk, and raises the system's error
+        remaining = remaining[os.write(descriptor, remaining) :]

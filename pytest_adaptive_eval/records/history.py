@@ -162,7 +162,7 @@ class History:
                 raise JournalError(f"{source} is neither a record (.json) nor a zip archive of records")
             paths: Iterator[Path] = iter([source])
         elif (place := place_of(source)) != source:
-            paths = place.glob("*.json")
+            paths = place.glob("[!.]*.json")
         else:
             paths = _below(source)
         for path in sorted(path for path, _ in zip(paths, range(_FILES), strict=False)):
@@ -442,11 +442,11 @@ def _busy(error: sqlite3.Error) -> bool:
 def place_of(folder: Path) -> Path:
     """Where the records of a history lie: in ``runs`` of a run folder, and in any other folder itself."""
     runs = folder / "runs"
-    return runs if runs.is_dir() and (any(runs.glob("*.json")) or not any(_below(folder))) else folder
+    return runs if runs.is_dir() and (any(runs.glob("[!.]*.json")) or not any(_below(folder))) else folder
 
 
 def _below(folder: Path) -> Iterator[Path]:
     """JSON files below a folder; links are not followed."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _OTHER and not name.startswith(".git"))
-        yield from (Path(here) / name for name in sorted(names) if name.endswith(".json"))
+        yield from (Path(here) / name for name in sorted(names) if name.endswith(".json") and name[0] != ".")

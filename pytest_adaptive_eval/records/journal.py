@@ -22,7 +22,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from pytest_adaptive_eval.errors import JournalError
-from pytest_adaptive_eval.records.files import OPEN_FLAGS, lock, make_private, sync, sync_folder, unlock, write_all
+from pytest_adaptive_eval.outputs import sync_folder
+from pytest_adaptive_eval.records.files import OPEN_FLAGS, lock, make_private, sync, unlock, write_all
 from pytest_adaptive_eval.records.run_record import SCHEMA_VERSION
 
 __all__ = ["Journal", "answer_key", "interview_key"]

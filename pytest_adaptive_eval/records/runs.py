@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import JournalError, UsageError
 from pytest_adaptive_eval.inputs import read_regular
-from pytest_adaptive_eval.records.files import sync_folder
+from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.records.typed import mistyped
 
@@ -91,27 +89,7 @@ def write_record(path: Path, record: RunRecord) -> None:
         parts = [*_parts(record.to_json(), _DEPTH), "\n"]
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list within itself
         raise JournalError(f"{path}: the run record is no JSON data: {error}; see what the tests attached") from error
-    if path.exists() and not path.is_file():
-        raise JournalError(f"{path} is not a regular file, and the run record would replace it: choose another path")
-    path = path.resolve()  # a link stays, what it points to is replaced
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("xb") as file:
-                file.writelines(part.encode("ascii") for part in parts)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
-    except OSError as error:
-        raise JournalError(
-            f"{path}: cannot write the run record: {error.strerror or error}. Free space, set the rights, or choose "
-            "another path"
-        ) from error
+    write_whole(path, (part.encode("ascii") for part in parts), "the run record", JournalError, durable=True)
 
 
 def _parts(data: Any, depth: int) -> Iterator[str]:

@@ -20,9 +20,9 @@ from typing import Any
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import evaleval, words
-from pytest_adaptive_eval.reports.files import write_whole
 from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, member, study_rows
 from pytest_adaptive_eval.reports.typed import as_count, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
@@ -182,7 +182,7 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
         text = _csv(STUDY_COLUMNS if studies else _COLUMNS, rows)
     else:
         raise UsageError(f"there is no export {kind!r}: expected 'jsonl' or 'csv'")
-    write_whole(path, text.encode("utf-8"), "the studies" if studies else "the answers")
+    write_whole(path, [text.encode("utf-8")], "the studies" if studies else "the answers")
     return len(rows)
 
 
@@ -224,7 +224,7 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
         if lines:
             data = "".join(lines).encode("ascii")
             path = folder / where / f"{file}_samples.jsonl"
-            write_whole(path, data, "the samples")
+            write_whole(path, [data], "the samples")
             written.append(path)
             whole["detailed_evaluation_results"] = {
                 "format": "jsonl",
@@ -242,7 +242,7 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
 
 
 def _written(whole: Mapping[str, Any], path: Path) -> Path:
-    write_whole(path, (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii"), "the evaluation")
+    write_whole(path, [(json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii")], "the evaluation")
     return path
 
 

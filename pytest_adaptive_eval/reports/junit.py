@@ -12,9 +12,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.files import write_whole
 from pytest_adaptive_eval.text import clean_xml
 
 __all__ = ["gate_report", "write_gate_report"]
@@ -39,7 +39,7 @@ def write_gate_report(record: RunRecord, path: Path) -> None:
     UsageError
         The file cannot be written.
     """
-    write_whole(path, gate_report(record), "the gate report")
+    write_whole(path, [gate_report(record)], "the gate report")
 
 
 def gate_report(record: RunRecord) -> bytes:

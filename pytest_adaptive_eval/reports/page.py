@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.abilities import parted
 from pytest_adaptive_eval.reports.curves import Kind, real
 from pytest_adaptive_eval.reports.figures import KINDS, PANELS, history_legend, history_panels, interview_figures, sure
-from pytest_adaptive_eval.reports.files import write_whole
 from pytest_adaptive_eval.reports.interviewing import led
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
 from pytest_adaptive_eval.reports.questions import question_lists
@@ -58,7 +58,7 @@ def write_page(
         The file cannot be written, or jinja2 is missing.
     """
     data = html_page(record, banks=banks, series=series, alarms=alarms).encode("utf-8")
-    write_whole(path, data, "the page")
+    write_whole(path, [data], "the page")
 
 
 def html_page(

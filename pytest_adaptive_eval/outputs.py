@@ -1,0 +1,100 @@
+"""Write output files whole: under another name in the same folder, then renamed, so that no reader sees a part."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+
+__all__ = ["replacing", "sync_folder", "write_whole"]
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync a folder's entries to the disk, so that a new or renamed file survives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """Open a file that replaces `path` in one step at the end of the block, and is removed if the block raises.
+
+    Parameters
+    ----------
+    path : Path
+        Missing folders are made.  The target of a symbolic link is replaced, and the link stays.
+    durable : bool
+        Sync the file and its folder to the disk.
+
+    Yields
+    ------
+    file
+        For writing bytes; its name has the suffix of `path`.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written.
+    """
+    path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staged = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
+    try:
+        with staged.open("xb") as file:
+            yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        staged.replace(path)
+    finally:
+        staged.unlink(missing_ok=True)
+    if durable:
+        sync_folder(path.parent)
+
+
+def write_whole(
+    path: Path,
+    pieces: Iterable[bytes],
+    content: str,
+    error_class: type[AdaptiveEvalError] = UsageError,
+    *,
+    durable: bool = False,
+) -> None:
+    """Write a file that a user named, replacing an earlier one in one step.
+
+    Parameters
+    ----------
+    path : Path
+        Missing folders are made.
+    pieces : iterable of bytes
+        The content, in order.
+    content : str
+        Name of the content for messages, such as ``the page``.
+    error_class : type
+        Class of the exception.
+    durable : bool
+        See `replacing`.
+
+    Raises
+    ------
+    AdaptiveEvalError
+        The path is no regular file, or it cannot be written.
+    """
+    try:
+        if not path.name or (path.exists() and not path.is_file()):
+            raise error_class(f"{path} is not a regular file, and {content} would replace it: choose another path")
+        with replacing(path, durable=durable) as file:
+            file.writelines(pieces)
+    except OSError as error:
+        raise error_class(
+            f"{path}: cannot write {content}: {error.strerror or error}. Free space, set the rights, or choose "
+            "another path"
+        ) from error
