@@ -12,7 +12,7 @@
     │   ├── JournalError        the journal or run folder cannot be written or read
     │   ├── ResponsesError      recorded responses are malformed or too few
     │   └── SandboxUnavailable  this machine cannot lock code up that a model wrote
-    ├── AlertError              an alert that a webhook did not take
+    ├── AlertError              an alert that a service did not take
     ├── EstimationError         numbers from which no finite estimate follows
     └── Unscored                an administered item has a status instead of a score
 
@@ -82,7 +82,7 @@ class ResponsesError(UsageError):
 
 
 class AlertError(AdaptiveEvalError):
-    """A webhook did not take an alert; the message names its host only, because the rest of its URL is a secret."""
+    """A service did not take an alert; the message contains nothing of its URL, which is a secret."""
 
 
 class SandboxUnavailable(UsageError):

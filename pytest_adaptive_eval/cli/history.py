@@ -6,13 +6,15 @@ import argparse
 import math
 import os
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE, screen, width
 from pytest_adaptive_eval.cli.runs import open_history, open_run, save, say, which
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.records.alerts import Alert
     from pytest_adaptive_eval.records.history import History
 
 __all__ = ["compare_command", "drift_command", "history_command"]
@@ -78,15 +80,20 @@ def compare_command(options: argparse.Namespace) -> int:
 
 def drift_command(options: argparse.Namespace) -> int:
     """Watch past runs; returns the exit code."""
+    from pytest_adaptive_eval.records.alerts import compose_alert
     from pytest_adaptive_eval.records.drift import monitor
     from pytest_adaptive_eval.reports.history import drift_lines, drift_message
 
     if not 10 <= options.average_run_length < math.inf:
         raise ConfigError(f"--average-run-length {options.average_run_length:g}: expected a number of at least 10")
-    url = None
-    if options.webhook is not None and not (url := os.environ.get(options.webhook)):
-        raise ConfigError(f"--webhook {options.webhook}: the environment has no such variable, or it is empty")
-    history = open_history(options.source, {"--json": options.json})
+    service = None
+    if options.webhook is not None:
+        from pytest_adaptive_eval.records.alerts import open_service
+
+        if not (url := os.environ.get(options.webhook)):
+            raise ConfigError(f"--webhook {options.webhook}: the environment has no such variable, or it is empty")
+        service = open_service(url)
+    history = open_history(options.source, {"--json": options.json, "--alert-file": options.alert_file})
     patterns = {name: pattern for name, pattern in which(options).items() if pattern != "*"}
     evaluation_names = sorted({entry.name for _, entry in history.interviews()})
     if evaluation_names and not any(history.evaluations(**patterns)):
@@ -108,16 +115,24 @@ def drift_command(options: argparse.Namespace) -> int:
         watched = [{**asdict(entry), "learning": entry.learning} for entry in series]
         save(options.json, {"series": watched, "alarms": rows, "message": "" if alarms else drift_message(series)})
     try:
-        if news and url:
-            from pytest_adaptive_eval.records.alerts import payload, send
-
-            send(url, payload(news, run=history.newest, report_url=options.link))
-            screen.note("the webhook was told")
-    finally:  # the alarm is told here too where the webhook cannot be
+        if news and (service or options.alert_file):
+            _alert(compose_alert(news, run=history.newest, report_url=options.link), service, options.alert_file)
+    finally:  # the alarm is shown here too where the service does not take it
         say(drift_lines(series, alarms, newest, width()))
         if not series:
             say([_unwatched(history, options)])
     return NOT_PASSED if news else PASSED
+
+
+def _alert(alert: Alert, service: Any, path: Path | None) -> None:
+    """Write an alert to a file and send it by a service, as far as given."""
+    from pytest_adaptive_eval.records.alerts import send, slack_payload
+
+    if path:
+        save(path, slack_payload(alert))
+    if service:
+        send(service, alert)
+        screen.note("the alert was sent")
 
 
 def _unwatched(history: History, options: argparse.Namespace) -> str:

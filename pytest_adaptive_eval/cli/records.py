@@ -87,8 +87,10 @@ def add_record_verbs(verbs: Any) -> None:
     add("--since", metavar="RUN|DATE", default="", help="begin anew here, as after an accepted change of level")
     text = "runs between false alarms, over all that is watched (%(default)s)"
     add("--average-run-length", metavar="N", type=float, default=1000.0, help=text)
-    text = "environment variable that holds the URL of a webhook (Slack or compatible) to tell of an alarm"
+    text = "environment variable with the URL of the service that gets a message on an alarm, in apprise's form"
     add("--webhook", metavar="VARIABLE", help=text)
+    text = "write the message on an alarm as JSON for an incoming webhook of Slack"
+    add("--alert-file", metavar="FILE", type=Path, help=text)
     add("--link", metavar="URL", default="", help="address of the report, for the message")
     add("--json", metavar="FILE", type=Path, help="write series and alarms as JSON")
     _source_argument(drift)

@@ -1,57 +1,68 @@
-"""Alerts to a webhook that reads what Slack reads: drops of a series, and gates that did not pass.
+"""Alerts: messages on drops of a series and on gates that did not pass, sent by apprise or written to a file.
 
-Nothing is sent unless somebody asks for it.  A webhook's URL is a secret: no
-message of this module shows more of it than its scheme and host.
+Nothing is sent without a URL.  The URL is a secret: no message of this module contains it.
 """
 
 from __future__ import annotations
 
-import http.client
-import json
-import random
 import re
-import socket
-import ssl
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
-from pytest_adaptive_eval.errors import AlertError
+from pytest_adaptive_eval.errors import AlertError, ConfigError, UsageError
 from pytest_adaptive_eval.records.drift import Alarm
-from pytest_adaptive_eval.records.run_record import RunRecord, plain
-from pytest_adaptive_eval.retry_after import retry_after
+from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.text import clean_terminal, counted
 
-__all__ = ["payload", "send"]
+__all__ = ["Alert", "compose_alert", "open_service", "send", "slack_payload"]
 
 #: Characters of a sentence.  Slack takes 3 000 in a block, and a character becomes up to five when it is escaped.
 _SENTENCE = 500
-#: Alarms, and gates, that are told one by one; Slack takes 50 blocks.
-_TOLD = 20
-#: Characters of the text for receivers that do not read blocks.
+#: Alarms, and gates, with a sentence of their own; Slack takes 50 blocks.
+_LISTED = 20
+#: Characters of the whole text.
 _TEXT = 3_500
 #: Longest link.
 _LINK = 3_000
-#: Bytes of a refusal that are read.
-_REFUSAL = 1_024
-#: What a URL may hold as it is; the rest is escaped, above all what would end a link.
+#: Characters that stay in a link; others, such as those that would end it, are escaped.
 _URL = ":/?#[]@!$&'()*+,;=%~"
-#: Seconds that one attempt may take.
-_ANSWER = 10.0
-#: Seconds before the second attempt, on average; twice as many before each further one.
-_PAUSE = 1.0
+#: Further attempts after a failure, seconds between two attempts, and seconds for all attempts together.
+_RETRIES, _PAUSE, _DEADLINE = 3, 2.0, 30.0
 
 
-def payload(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url: str = "") -> dict[str, Any]:
-    """What to send: one block an alarm, one a gate of the run that did not pass.
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One message, as plain text in which no service finds a mention or a link.
 
-    Names come from elsewhere: nothing in them can mention people or make a link.
+    Parameters
+    ----------
+    title : str
+    run : str
+        The run and its subjects; empty without a run.
+    sentences : tuple of str
+        One per alarm, then one per gate that did not pass.
+    report_url : str
+        Address of a report, as given.
+    """
+
+    title: str
+    run: str
+    sentences: tuple[str, ...]
+    report_url: str
+
+    def text(self, link: str) -> str:
+        """Return the message without its title, a line per fact, cut after `_TEXT` characters."""
+        lines = [line for line in (self.run, link, *self.sentences) if line]
+        while sum(len(line) + 1 for line in lines) > _TEXT - len(self.title):
+            lines.pop()
+        return "\n".join(lines)
+
+
+def compose_alert(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url: str = "") -> Alert:
+    """Return the message on alarms and on the gates of a run that did not pass.
 
     Parameters
     ----------
@@ -59,210 +70,123 @@ def payload(alarms: Sequence[Alarm], *, run: RunRecord | None = None, report_url
     run : RunRecord, optional
         The newest run.
     report_url : str
-        Where people can read more.
+        Address of a report for people.
+    """
+    refused = [gate for gate in run.gates if not gate.holds] if run else []
+    sentences = [alarm.sentence for alarm in alarms[:_LISTED]]
+    sentences += [
+        f"{gate.name}: {gate.verdict.get('sentence') or 'the record holds no verdict for this gate'}"
+        for gate in refused[:_LISTED]
+    ]
+    if unlisted := len(alarms) + len(refused) - len(sentences):
+        sentences.append(f"and {unlisted} more")
+    counts = [counted(len(alarms), "drop")] if alarms else []
+    counts += [f"{counted(len(refused), 'gate')} not passed"] if refused else []
+    about = ""
+    if run:
+        subjects = dict.fromkeys(str(interview.subject.get("name") or "unnamed") for interview in run.interviews)
+        about = _inert(", ".join([f"run {run.run}", run.started, *list(subjects)[:5]]))
+    title = f"Adaptive evaluation: {', '.join(counts) or 'no drop, and no gate that did not pass'}"
+    return Alert(title, about, tuple(map(_inert, sentences)), report_url)
+
+
+def _inert(text: str) -> str:
+    """Return foreign text as one line in which nothing is a mention, a tag or a link."""
+    return clean_terminal(text, _SENTENCE).replace("@", "@\u200b").replace("<", "<\u200b").replace("://", ":\u200b//")
+
+
+def slack_payload(alert: Alert) -> dict[str, Any]:
+    """Return the alert as JSON data for an incoming webhook of Slack, or of a service that reads the same.
 
     Returns
     -------
     dict
-        ``text`` for notifications and receivers that know no more, and ``blocks``.
+        ``text`` for notifications and receivers that read no more, and ``blocks``.
     """
-    refused = [gate for gate in run.gates if not gate.holds] if run else []
-    told = [alarm.sentence for alarm in alarms[:_TOLD]]
-    told += [
-        f"{gate.name}: {gate.verdict.get('sentence') or 'the record holds no verdict for this gate'}"
-        for gate in refused[:_TOLD]
-    ]
-    parts = [counted(len(alarms), "drop")] if alarms else []
-    parts += [f"{counted(len(refused), 'gate')} not passed"] if refused else []
-    head = f"Adaptive evaluation: {', '.join(parts) or 'nothing to tell'}"
-    lines = [_safe(sentence) for sentence in told]
-    if left := len(alarms) + len(refused) - len(told):
-        lines.append(f"and {left} more")
-    about = []
-    if run:
-        subjects = list(dict.fromkeys(str(i.subject.get("name") or "unnamed") for i in run.interviews))
-        about.append(_safe(f"run {run.run}, {run.started}" + (f", {', '.join(subjects[:5])}" if subjects else "")))
-    if report_url:
-        about.append(_link(report_url))
-    blocks: list[dict[str, Any]] = [{"type": "header", "text": {"type": "plain_text", "text": head}}]
-    blocks += [{"type": "section", "text": _text(line)} for line in lines]
-    blocks += [{"type": "context", "elements": [_text(line)]} for line in about]
-    text = head
-    for line in [*about, *lines]:
-        if len(text) + len(line) < _TEXT:
-            text += f"\n{line}"
-    return {"text": text, "blocks": blocks}
+    link = _slack_link(alert.report_url)
+    escaped = Alert(alert.title, _escaped(alert.run), tuple(map(_escaped, alert.sentences)), alert.report_url)
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": {"type": "plain_text", "text": alert.title}}]
+    blocks += [{"type": "section", "text": _slack_text(line)} for line in escaped.sentences]
+    blocks += [{"type": "context", "elements": [_slack_text(line)]} for line in (escaped.run, link) if line]
+    return {"text": f"{alert.title}\n{escaped.text(link)}".rstrip("\n"), "blocks": blocks}
 
 
-def _text(line: str) -> dict[str, Any]:
+def _slack_text(line: str) -> dict[str, Any]:
     return {"type": "mrkdwn", "text": line, "verbatim": True}
 
 
-def _safe(text: str) -> str:
-    """Foreign text as one line in which nothing is markup, a mention or a link."""
-    text = clean_terminal(text, _SENTENCE)
-    text = text.replace("@", "@\u200b").replace("://", ":\u200b//")
+def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _link(url: str) -> str:
-    """The report's address as a link where it is one."""
+def _slack_link(url: str) -> str:
+    """Return a report's address in Slack's form of a link; as text where it is no HTTP address."""
     with suppress(ValueError):
         parts = urlsplit(url)
         link = f"<{quote(url, safe=_URL).replace('&', '&amp;')}|report>"
         if parts.scheme in ("http", "https") and parts.hostname and url.isprintable() and len(link) <= _LINK:
             return link
-    return f"report: {_safe(url)}"
+    return f"report: {_escaped(_inert(url))}" if url else ""
 
 
-def send(
-    url: str,
-    data: Mapping[str, Any],
-    *,
-    attempts: int = 4,
-    deadline: float = 30.0,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Deliver a payload, or raise.
+def open_service(url: str) -> Any:
+    """Return the ``apprise.Apprise`` for a URL, without sending anything.
 
-    Redirects are not followed, and no proxy is used.  When the receiver is
-    overloaded, in trouble or out of reach, it is tried again.
+    Raises
+    ------
+    UsageError
+        apprise is missing.
+    ConfigError
+        No service of apprise has such a URL.
+    """
+    try:
+        import apprise
+    except ImportError:
+        raise UsageError('alerts need apprise: pip install "pytest-adaptive-eval[alerts]"') from None
+    asset = apprise.AppriseAsset(
+        app_id="pytest-adaptive-eval",
+        async_mode=False,
+        default_service_retry=_RETRIES,
+        default_service_wait=_PAUSE,
+        http_redirects=False,
+    )
+    service = apprise.Apprise(asset=asset)
+    if not service.add(url):
+        raise ConfigError(
+            "the alert's URL cannot be used: expected one of apprise's services, such as an incoming webhook of Slack "
+            "(https://hooks.slack.com/...), mmosts://HOST/TOKEN or jsons://HOST/PATH. For any other receiver write the "
+            "alert with --alert-file and send the file with curl"
+        )
+    return service
+
+
+def send(service: Any, alert: Alert) -> None:
+    """Send an alert, or raise.
+
+    Redirects are not followed.  A failure is tried again, as apprise's ``retry`` and ``wait`` in the URL say, by
+    default 3 times after 2 seconds each.
 
     Parameters
     ----------
-    url : str
-        HTTPS, or HTTP to this machine itself.
-    data : mapping
-        To be sent as JSON.
-    attempts : int
-        At most.
-    deadline : float
-        Seconds for all attempts together.
-    sleep : callable
-        Waits so many seconds.
+    service : apprise.Apprise
+        See `open_service`.
+    alert : Alert
 
     Raises
     ------
     AlertError
-        The payload was not taken; nothing of the URL but its scheme and host is told.
+        The service did not take the alert.
     """
-    parts = _checked(url)
-    place = f"{parts.scheme}://{parts.hostname}"
-    body = json.dumps(plain(data)).encode("ascii")
-    end = time.monotonic() + deadline
-    for attempt in range(1, max(attempts, 1) + 1):
-        reply = _attempt(parts, body, min(end - time.monotonic(), _ANSWER))
-        if 200 <= reply.status < 300:
-            return
-        told = reply.told + f" after {counted(attempt, 'attempt')}"
-        if attempt >= attempts or not reply.passing:
-            break
-        wait = _PAUSE * 2 ** (attempt - 1) * random.uniform(0.5, 1.5) if reply.wait is None else reply.wait
-        if wait >= end - time.monotonic():
-            told += f", and the deadline of {deadline:g} s leaves no time for another"
-            break
-        sleep(wait)
-    raise AlertError(f"the webhook at {place} did not take the alert: {told}. {reply.advice}")
-
-
-def _checked(url: str) -> SplitResult:
-    """The parts of a URL that may be sent to."""
-    fault, host = "it is no URL", ""
-    with suppress(ValueError):
-        parts = urlsplit(url)
-        host, _ = parts.hostname or "", parts.port
-        if parts.scheme not in ("http", "https"):
-            fault = "it does not begin with https://"
-        elif parts.scheme == "http" and not _here(host):
-            fault = f"http://{host} would send it unencrypted"
-        elif "@" in parts.netloc:
-            fault = "it holds a user or a password"
-        elif host and url.isascii() and url.isprintable() and " " not in url:
-            return parts
-    raise AlertError(f"the webhook's URL cannot be used: {fault}. Give an https:// URL, as the receiver shows it")
-
-
-def _here(host: str) -> bool:
-    """Whether a host is this machine itself."""
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return host == "localhost"
-
-
-@dataclass(slots=True)
-class _Reply:
-    """What an attempt came to.
-
-    Parameters
-    ----------
-    status : int
-        Of HTTP; 0 without an answer.
-    wait : float or None
-        Seconds that the receiver asks to wait.
-    word : str
-        The receiver's own word for a refusal, where it is one word and none of the URL's.
-    fault : str
-        Why there is no answer.
-    """
-
-    status: int = 0
-    wait: float | None = None
-    word: str = ""
-    fault: str = ""
-
-    @property
-    def passing(self) -> bool:
-        """Whether another attempt may succeed."""
-        return not self.status or self.status == 429 or self.status >= 500
-
-    @property
-    def told(self) -> str:
-        """What happened."""
-        if not self.status:
-            return self.fault
-        return f"it answered {self.status}" + (f" {self.word}" if self.word else "")
-
-    @property
-    def advice(self) -> str:
-        """What to do."""
-        if 300 <= self.status < 400:
-            return "Redirects are not followed: give the URL that takes the message"
-        return "Try again later" if self.passing else "Check the webhook's URL and that it is still active"
-
-
-def _attempt(parts: SplitResult, body: bytes, seconds: float) -> _Reply:
-    """One POST that takes no longer than `seconds`, however slowly the answer drips."""
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    host, port = parts.hostname or "", parts.port
-    connection: http.client.HTTPConnection
-    if parts.scheme == "https":
-        connection = http.client.HTTPSConnection(host, port, timeout=seconds, context=ssl.create_default_context())
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=seconds)
-    reply = _Reply()
-
-    def post() -> None:
-        try:
-            connection.request("POST", path, body, {"Content-Type": "application/json", "Connection": "close"})
-            with connection.getresponse() as response:
-                reply.wait = retry_after(response.getheader("Retry-After", ""), datetime.now(UTC))
-                reply.status = response.status
-                if response.status >= 300:
-                    word = response.read(_REFUSAL).decode("ascii", "replace").strip()
-                    if re.fullmatch("[a-z_]{1,40}", word) and word not in path:
-                        reply.word = word
-        except Exception as error:  # its own text may hold the URL
-            reply.fault = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=post, daemon=True)
-    thread.start()
-    thread.join(max(seconds, 0.0))
-    if not thread.is_alive():
-        return reply
-    late = _Reply(reply.status, reply.wait, fault=f"no answer in {seconds:.3g} s")
-    if (held := connection.sock) is not None:
-        with suppress(OSError):
-            held.shutdown(socket.SHUT_RDWR)
-    return late
+    body = alert.text(f"report: {alert.report_url}" if alert.report_url else "")
+    outcome = service.notify(
+        title=alert.title, body=body or alert.title, body_format="text", tag="all", timeout=_DEADLINE
+    )
+    if outcome:
+        return
+    # the log's sentences may repeat parts of the URL, its status codes do not
+    codes = re.findall(r"error=(\d{3})\b", " ".join(entry.message for entry in outcome.logs()))
+    reason = f"HTTP status {codes[-1]}" if codes else "no answer"
+    names = ", ".join(result.name for result in outcome) or "the service"
+    raise AlertError(
+        f"{names} did not take the alert: {reason}. Check the URL and that it is still active, or try again later"
+    )

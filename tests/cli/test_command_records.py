@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from climbs import bare, run
 
-from pytest_adaptive_eval.errors import AlertError
 from pytest_adaptive_eval.records.run_record import Administration, RunRecord
 from pytest_adaptive_eval.records.runs import write_record, write_run
 
@@ -49,14 +48,11 @@ class Closed(io.TextIOWrapper):
 def test_a_reader_that_has_gone_changes_neither_the_code_nor_the_files(
     records, command, monkeypatch: pytest.MonkeyPatch
 ):
-    told: list[Any] = []
-    monkeypatch.setenv("ALERTS", "https://hooks.example")
-    monkeypatch.setattr("pytest_adaptive_eval.records.alerts.send", lambda url, message: told.append(url))
     with monkeypatch.context() as patch, Closed() as out:
         patch.setattr(sys, "stdout", out)
-        code, *_ = command("drift", "--webhook", "ALERTS", "--json", "d.json")
+        code, *_ = command("drift", "--alert-file", "alert.json", "--json", "d.json")
     assert code == 1
-    assert told == ["https://hooks.example"]
+    assert "ability of text fell" in json.loads(Path("alert.json").read_text())["text"]
     assert json.loads(Path("d.json").read_text())["alarms"]
     with monkeypatch.context() as patch, Closed() as out, Closed() as err:
         patch.setattr(sys, "stdout", out)
@@ -67,16 +63,22 @@ def test_a_reader_that_has_gone_changes_neither_the_code_nor_the_files(
     assert all(Path(name).stat().st_size for name in ("a.jsonl", "a.md", "m.json"))
 
 
-def test_an_alarm_is_shown_though_nobody_takes_the_alert(records, command, monkeypatch: pytest.MonkeyPatch):
-    def fail(*_: object) -> None:
-        raise AlertError("hooks.example did not answer")
-
-    monkeypatch.setenv("ALERTS", "https://hooks.example")
-    monkeypatch.setattr("pytest_adaptive_eval.records.alerts.send", fail)
+def test_alarm_is_shown_when_the_service_does_not_take_the_alert(records, command, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("apprise", reason="alerts need apprise (extra alerts)")
+    monkeypatch.setenv("ALERTS", "json://127.0.0.1:1/secret?retry=0")
     code, out, err = command("drift", "--webhook", "ALERTS")
     assert code == 1
     assert "ALARM: ability of text fell" in out
-    assert "hooks.example did not answer" in err
+    assert "JSON did not take the alert: no answer" in err
+
+
+def test_url_of_no_service_is_an_error_before_any_output(records, command, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("apprise", reason="alerts need apprise (extra alerts)")
+    monkeypatch.setenv("ALERTS", "https://hooks.example/secret")
+    code, out, err = command("drift", "--webhook", "ALERTS")
+    assert (code, out) == (4, "")
+    assert "the alert's URL cannot be used" in err
+    assert "secret" not in err
 
 
 def test_streams_that_are_closed_or_cannot_say_it(records, command, monkeypatch: pytest.MonkeyPatch):

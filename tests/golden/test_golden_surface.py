@@ -28,11 +28,15 @@ def test_marker_and_fixtures_stay(tmp_path: Path) -> None:
 
 
 def test_verbs_keep_their_options_and_arguments(tmp_path: Path) -> None:
-    golden_surface.compare(stored("surface")["verbs"], golden_surface.verbs(tmp_path))
+    verbs = golden_surface.verbs(tmp_path)
+    assert verbs["drift"]["options"].pop("--alert-file")  # added later
+    golden_surface.compare(stored("surface")["verbs"], verbs)
 
 
 def test_extras_and_entry_points_stay() -> None:
-    assert golden_surface.packaging() == stored("surface")["package"]
+    package = golden_surface.packaging()
+    package["extras"].remove("alerts")  # added later
+    assert package == stored("surface")["package"]
 
 
 def test_toml_files_take_the_same_keys(tmp_path: Path) -> None:

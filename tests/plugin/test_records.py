@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ at_least = 0.5
 
 @contextmanager
 def listening() -> Iterator[tuple[str, list[Any]]]:
-    """A webhook on loopback, and what it was told."""
+    """Run a service for alerts on loopback, and collect the messages it received."""
     told: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -50,7 +51,7 @@ def listening() -> Iterator[tuple[str, list[Any]]]:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}/hooks/secret", told
+            yield f"json://127.0.0.1:{server.server_port}/hooks/secret", told
         finally:
             server.shutdown()
             thread.join()
@@ -508,15 +509,21 @@ def test_drift_alerts_by_its_exit_code(project: Project, monkeypatch: pytest.Mon
     assert "ALARM: accuracy of toy fell from" in out
     alarms = json.loads((project.path / "d.json").read_text())["alarms"]
     assert any(alarm["news"] for alarm in alarms)
-    with listening() as (url, told):
-        monkeypatch.setenv("ALERTS", url)
-        code, out, err = project.command("drift", "--webhook", "ALERTS", "--link", "https://reports.example/7")
-    assert code == 1
-    assert "the webhook was told" in err
-    assert "secret" not in out + err
-    (message,) = told
-    assert "accuracy of toy fell from" in json.dumps(message)
-    assert "https://reports.example/7" in json.dumps(message)
+    link = ("--link", "https://reports.example/7")
+    assert project.command("drift", "--alert-file", "alert.json", *link)[0] == 1
+    messages: list[Any] = [json.loads((project.path / "alert.json").read_text())]
+    if find_spec("apprise"):
+        with listening() as (url, received):
+            monkeypatch.setenv("ALERTS", url)
+            code, out, err = project.command("drift", "--webhook", "ALERTS", *link)
+        assert code == 1
+        assert "the alert was sent" in err
+        assert "secret" not in out + err
+        messages += received
+        assert len(messages) == 2
+    for message in messages:
+        assert "accuracy of toy fell from" in json.dumps(message)
+        assert "https://reports.example/7" in json.dumps(message)
     # an accepted change of level begins a new series
     assert project.command("drift", "--since", project.ids[11])[0] == 0
     code, _, err = project.command("drift", "--webhook", "NO_SUCH_VARIABLE")
