@@ -1,14 +1,13 @@
-"""Kinds of studies by name; the module of a kind is loaded when a study of that kind is read."""
+"""Registry of study kinds by name.  A kind's module is imported when a study of that kind is read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
-from pytest_adaptive_eval.config.study import StudyKind, StudySpec
+from pytest_adaptive_eval.config.study import StudyKind
+from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["STUDIES", "study_spec"]
+__all__ = ["STUDIES", "merge_kinds"]
 
 
 def _peers() -> StudyKind:
@@ -23,24 +22,27 @@ def _network() -> StudyKind:
     return NETWORK
 
 
-#: What loads each kind.
+#: Loaders of the built-in kinds.
 STUDIES: Mapping[str, Callable[[], StudyKind]] = {"peers": _peers, "network": _network}
 
 
-def study_spec(data: Mapping[str, Any], where: str, base: Path) -> StudySpec:
-    """Return a study as written, whose ``kind`` is one of `STUDIES`.
+def merge_kinds(provided: Iterable[Mapping[str, Callable[[], StudyKind]]]) -> Mapping[str, Callable[[], StudyKind]]:
+    """Return the loaders of several plugins by kind.
 
     Parameters
     ----------
-    data : mapping
-    where : str
-        File and line, for errors.
-    base : Path
-        Folder of the file.
+    provided : iterable of mapping
+        Results of the hook ``pytest_adaptive_eval_study_kinds``.
 
     Raises
     ------
     ConfigError
-        A key is not known, or a value has another type than expected.
+        Two plugins provide one kind.
     """
-    return StudySpec(data, where, base, STUDIES[data["kind"]]())
+    kinds: dict[str, Callable[[], StudyKind]] = {}
+    for loaders in provided:
+        for name, load in loaders.items():
+            if name in (*kinds, "bank", "ladder"):
+                raise ConfigError(f"plugins provide the study kind {name!r} more than once: rename one of them")
+            kinds[name] = load
+    return kinds

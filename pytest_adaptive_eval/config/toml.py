@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.checks import check_keys
 from pytest_adaptive_eval.config.evaluation import EVAL_KEYS, EvalSpec
-from pytest_adaptive_eval.config.studies import STUDIES, study_spec
-from pytest_adaptive_eval.config.study import StudySpec, study_gate
+from pytest_adaptive_eval.config.studies import STUDIES
+from pytest_adaptive_eval.config.study import StudyKind, StudySpec, study_gate
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import KINDS, Condition
 from pytest_adaptive_eval.inputs import read_regular
@@ -89,8 +89,14 @@ class TomlFile(NamedTuple):
     required: list[str]
 
 
-def read_toml(path: Path) -> TomlFile:
+def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDIES) -> TomlFile:
     """Read ``adaptive-eval.toml`` or ``*.eval.toml``.
+
+    Parameters
+    ----------
+    path : Path
+    studies : mapping of str to callable
+        Loaders of study kinds by name.
 
     Raises
     ------
@@ -122,11 +128,11 @@ def read_toml(path: Path) -> TomlFile:
         line = eval_lines[number] if number < len(eval_lines) else 0
         where = f"{path}:{line}"
         kind = table.get("kind", "ladder" if "task" in table else "bank")
-        if kind not in (known := ("bank", "ladder", *STUDIES)):
+        if kind not in (known := ("bank", "ladder", *studies)):
             raise ConfigError(f"{where}: kind {kind!r} is not known; use {', '.join(map(repr, known))}")
         spec: EvalSpec | StudySpec
-        if kind in STUDIES:
-            spec = study_spec(table, where, path.parent)
+        if kind in studies:
+            spec = StudySpec(table, where, path.parent, studies[kind]())
         else:
             check_keys(table, _TOML_KEYS, where)
             if (kind == "ladder") != ("task" in table):

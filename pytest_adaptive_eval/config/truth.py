@@ -29,7 +29,7 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
     earlier : iterable of RunRecord
         Runs whose interviews count where this run has none of a member, oldest first.
     """
-    panels = [study for study in run.studies if study.kind == "peers" and study.account and not study.error]
+    panels = [study for study in run.studies if study.judged_by_models and not study.error]
     if panels:
         asked = [record for record in (*earlier, run) if not copied_from(record)]
         interviews = [interview for record in asked for interview in record.interviews]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 import os
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.config import Around, CodeRunner, EvalSpec, StudySpec, TaskGraders
+from pytest_adaptive_eval.config import STUDIES, Around, CodeRunner, EvalSpec, StudySpec, TaskGraders
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -37,6 +38,7 @@ from pytest_adaptive_eval.studies.result import StudyCondition
 from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.config.study import StudyKind
     from pytest_adaptive_eval.plugin.run import AdaptiveEval
     from pytest_adaptive_eval.tasks import TaskFamily
 
@@ -75,7 +77,20 @@ class Collection:
             return None
         file = EvalFile.from_parent(parent, path=file_path)
         file.settings, file.mistake, file.require = self.state.settings, self.mistake, self._required.extend
+        file.kinds = self.config.hook.pytest_adaptive_eval_study_kinds(config=self.config)
         return file
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_adaptive_eval_study_kinds(self) -> Mapping[str, Callable[[], StudyKind]]:
+        """Provide the built-in kinds of studies."""
+        return STUDIES
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_adaptive_eval_task_families(self) -> Sequence[TaskFamily]:
+        """Provide the built-in task families."""
+        from pytest_adaptive_eval.tasks import FAMILIES
+
+        return list(FAMILIES.values())
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Give a marked function its one placeholder."""
@@ -195,7 +210,7 @@ class Collection:
 
         provided = self.config.hook.pytest_adaptive_eval_task_families(config=self.config)
         runner = CodeRunner(unsafe=self.state.settings.unsafe_code)
-        return families((family for some in provided for family in some), runner)
+        return families(itertools.chain.from_iterable(provided), runner)
 
     def _bank(self, path: Path) -> ItemBank:
         path = path.resolve()

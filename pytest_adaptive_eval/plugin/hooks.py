@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
+    from pytest_adaptive_eval.config.study import StudyKind
     from pytest_adaptive_eval.gates.verdict import Verdict
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.subjects.base import Subject
@@ -49,7 +50,20 @@ def pytest_adaptive_eval_task_families(config: pytest.Config) -> Sequence[TaskFa
     Returns
     -------
     sequence of TaskFamily
-        Their names differ from those that are built in.
+        Each name is unique among all families, built-in ones included.
+    """
+
+
+@pytest.hookspec
+def pytest_adaptive_eval_study_kinds(  # type: ignore[empty-body]
+    config: pytest.Config,
+) -> Mapping[str, Callable[[], StudyKind]]:
+    """Provide kinds of studies, which evaluations in TOML files name as ``kind``.
+
+    Returns
+    -------
+    mapping of str to callable
+        Loaders by kind.  A loader is called when a study of its kind is read.
     """
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.config import GateSpec, Settings, StudySpec, TomlEval, read_toml
+from pytest_adaptive_eval.config import GateSpec, Settings, StudyKind, StudySpec, TomlEval, merge_kinds, read_toml
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.plugin.fixtures import subject
@@ -88,6 +88,8 @@ class EvalFile(pytest.Module):
     """The collector of one TOML file."""
 
     settings: Settings
+    #: Loaders of study kinds by name, of each plugin.
+    kinds: Sequence[Mapping[str, Callable[[], StudyKind]]]
     #: Takes errors of the user.
     mistake: Callable[[ConfigError], None]
     #: Takes the names of required gates.
@@ -108,7 +110,7 @@ class EvalFile(pytest.Module):
         #: Line of each function, since they have no source.
         self.lines: dict[str, int] = {}
         try:
-            evaluations, required = read_toml(self.path)
+            evaluations, required = read_toml(self.path, merge_kinds(self.kinds))
             self.require(required)
             #: Whom gates compare with: their models stay what the file says.
             gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]

@@ -371,6 +371,11 @@ class StudyRecord(_Json):
     notes: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def judged_by_models(self) -> bool:
+        """Whether its scores are judgments by models, which no coded truth has checked."""
+        return "judgments" in self.account
+
 
 @dataclass(slots=True)
 class GateRecord(_Json):
@@ -488,7 +493,7 @@ class RunRecord(_Json):
             self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
         if not self.promote:
             return
-        opinions = {name for study in self.studies if study.kind == "peers" for name in (study.name, study.nodeid)}
+        opinions = {name for study in self.studies if study.judged_by_models for name in (study.name, study.nodeid)}
         passed = [gate for gate in self.gates if gate.verdict.get("outcome") == Outcome.PASS]
         if all(gate.interview in opinions for gate in passed):
             names = ", ".join(dict.fromkeys(gate.interview for gate in passed))

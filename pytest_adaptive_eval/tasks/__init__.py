@@ -54,28 +54,28 @@ FAMILIES: Mapping[str, TaskFamily] = MappingProxyType(
 )
 
 
-def families(more: Iterable[TaskFamily] = (), runner: Runner | None = None) -> Mapping[str, TaskFamily]:
-    """The built-in families and others, by name.
+def families(
+    registered: Iterable[TaskFamily] = FAMILIES.values(), runner: Runner | None = None
+) -> Mapping[str, TaskFamily]:
+    """Return task families by name.
 
     Parameters
     ----------
-    more : iterable of TaskFamily
-        Such as the hook ``pytest_adaptive_eval_task_families`` gives.
+    registered : iterable of TaskFamily
+        Results of the hook ``pytest_adaptive_eval_task_families``; the built-in families when omitted.
     runner : Runner, optional
-        To run the answers of families whose answers are code; without it they have status ``not_run``.
+        Runs answers that are code.  Without it such answers have the status ``not_run``.
 
     Raises
     ------
     ConfigError
-        A name stands twice, or cannot be part of an item's id.
+        An entry is not a `TaskFamily`, or two families have one name.
     """
-    known = dict(FAMILIES)
-    for family in more:
+    by_name: dict[str, TaskFamily] = {}
+    for family in registered:
         if not isinstance(family, TaskFamily):
-            raise ConfigError(f"{family!r:.80} is no TaskFamily")
-        if family.name in known:
-            raise ConfigError(f"there are two task families called {family.name!r}: give yours another name")
-        known[family.name] = family
-    if runner is not None:
-        known = {name: replace(family, runner=runner) for name, family in known.items()}
-    return MappingProxyType(known)
+            raise ConfigError(f"pytest_adaptive_eval_task_families gave {family!r:.80}, expected a TaskFamily")
+        if family.name in by_name:
+            raise ConfigError(f"there are two task families called {family.name!r}: rename yours")
+        by_name[family.name] = family if runner is None else replace(family, runner=runner)
+    return MappingProxyType(by_name)

@@ -71,7 +71,8 @@ def test_no_other_promotion_warns(make: SimpleNamespace, change: str) -> None:
     gates = [make.gate(of="council")]
     if change == "truth":
         gates.append(make.gate(of="mmmu"))
-    record = run_of(make, make.study(kind="network" if change == "network" else "peers"), gates=gates)
+    study = make.study(kind="network", account={}) if change == "network" else make.study()
+    record = run_of(make, study, gates=gates)
     if change == "failed":
         record.exit_status = 1
     record.warn()

@@ -1,0 +1,88 @@
+"""Study kinds of plugins: registered by one hook, in one file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+KIND = '''
+from dataclasses import dataclass
+
+from pytest_adaptive_eval.config.study import StudyKind
+from pytest_adaptive_eval.studies.result import Measured, StudyResult
+
+
+@dataclass
+class Weights:
+    """Weigh models on a scale."""
+
+    name: str
+    kilograms: float
+    candidate: str = "ann"
+    subjects: tuple = ("ann", "bob")
+    metrics: tuple = ("weight",)
+    roles: tuple = ()
+    outlook: str = "two models on one scale"
+
+    def to_json(self):
+        return {"kilograms": self.kilograms}
+
+    def check(self, condition):
+        condition.check(self.metrics, self.subjects, self.candidate)
+
+    def void(self, error):
+        return StudyResult(self.name, "weights", self.candidate, self.subjects, self.metrics, error=error)
+
+    def restore(self, data):
+        return StudyResult.from_json(data)
+
+    def hold(self, replies, progress):
+        measured = Measured([self.kilograms, 2.0], [[0.01, 0.0], [0.0, 0.01]])
+        return StudyResult(
+            self.name, "weights", self.candidate, self.subjects, self.metrics, {"weight": measured}, asked=1, size=1,
+            members=({"name": "ann"}, {"name": "bob"}),
+        )
+
+
+def build(spec, settings, around):
+    return Weights(spec.name, spec.data["kilograms"])
+
+
+def pytest_adaptive_eval_study_kinds(config):
+    return {"KIND": lambda: StudyKind({"kilograms": (float,)}, ("weight",), build)}
+'''
+FILE = """
+[[eval]]
+kind = "weights"
+name = "scale"
+kilograms = 3.0
+
+[[eval.gate]]
+metric = "weight"
+at_least = 2.5
+"""
+
+
+def write_project(pytester: Any, kind: str, toml: str = FILE) -> None:
+    pytester.makeconftest(KIND.replace('KIND"', kind + '"'))
+    (pytester.path / "weights.eval.toml").write_text(toml)
+
+
+def test_study_kind_of_a_conftest_is_held_and_gated(pytester: Any) -> None:
+    write_project(pytester, "weights")
+    result = pytester.runpytest("--adaptive-eval", "-p", "no:cacheprovider")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*weight of ann*"])
+
+
+def test_unknown_key_of_a_plugin_study_kind_is_a_usage_error(pytester: Any) -> None:
+    write_project(pytester, "weights", FILE.replace("kilograms", "pounds"))
+    result = pytester.runpytest("--adaptive-eval", "-p", "no:cacheprovider")
+    assert result.ret == 4
+    assert "pounds" in result.stdout.str() + result.stderr.str()
+
+
+def test_kind_that_two_plugins_provide_is_a_usage_error(pytester: Any) -> None:
+    write_project(pytester, "peers")
+    result = pytester.runpytest("--adaptive-eval", "-p", "no:cacheprovider")
+    assert result.ret == 4
+    assert "study kind 'peers' more than once" in result.stdout.str() + result.stderr.str()
