@@ -208,12 +208,12 @@ class EvalSpec:
                 f'{self.where}: bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task '
                 'that is generated: task="addition"'
             )
-        if own := [
+        if conflicts := [
             key for key in ("bank", "category", "values", "formats") if key in self.data and "task" in self.data
         ]:
-            raise ConfigError(f"{self.where}: {own[0]} and task exclude each other: remove one of them")
-        if own := [key for key in _TASK_KEYS if key in self.data and "task" not in self.data]:
-            raise ConfigError(f"{self.where}: {own[0]} goes with a task, and there is none")
+            raise ConfigError(f"{self.where}: {conflicts[0]} and task exclude each other: remove one of them")
+        if conflicts := [key for key in _TASK_KEYS if key in self.data and "task" not in self.data]:
+            raise ConfigError(f"{self.where}: {conflicts[0]} goes with a task, and there is none")
 
     @property
     def bank_stem(self) -> str:
@@ -313,13 +313,13 @@ class EvalSpec:
         repeat = self.data.get("repeat", None if by_default else 0)
         if samples == 1 and repeats(repeat, len(bank)) == 0:
             return 1, 0
-        own = next((item.id for item in bank.items if "sample" in item.meta), None)
-        if own is not None:
+        item_id = next((item.id for item in bank.items if "sample" in item.meta), None)
+        if item_id is not None:
             if repeat is None:
                 return 1, 0
             raise ConfigError(
-                f"item {own!r} sets meta.sample, which samples and repeat count by: remove it from the bank, or remove "
-                "samples and repeat"
+                f"item {item_id!r} sets meta.sample, which samples and repeat count by: remove it from the bank, or "
+                "remove samples and repeat"
             )
         return samples, repeat
 
@@ -331,19 +331,21 @@ class EvalSpec:
         from pytest_adaptive_eval.tasks import FAMILIES
         from pytest_adaptive_eval.tasks.bank import task_bank
 
-        known = FAMILIES if tasks is None else tasks()
+        families = FAMILIES if tasks is None else tasks()
         name = self.data["task"]
-        if name not in known:
-            raise ConfigError(f"{self.where}: task {name!r} is not known; use {', '.join(known)}, or install a plugin")
+        if name not in families:
+            raise ConfigError(
+                f"{self.where}: task {name!r} is not known; use {', '.join(families)}, or install a plugin"
+            )
         scaled: dict[str, Any] = {}
         if "scale" in self.data:
             from pytest_adaptive_eval.tasks.difficulty import level_parameters
 
             reference = read_bank(self._bank_path("scale", settings.root), graders=settings.graders)
-            levels = self.data.get("levels", known[name].levels)
+            levels = self.data.get("levels", families[name].levels)
             scaled = {"difficulty": level_parameters(reference, name, levels), "scale": reference.scale}
         return task_bank(
-            known[name],
+            families[name],
             queries=self.data.get("queries", self._questions),
             levels=self.data.get("levels"),
             seed=seed,
@@ -358,8 +360,8 @@ class EvalSpec:
 
     def _bank_path(self, key: str, root: Path) -> Path:
         written = Path(self.data[key]).expanduser()
-        if (found := find_input(written, (self.base, root))) is not None:
-            return found
+        if (path := find_input(written, (self.base, root))) is not None:
+            return path
         tried = dict.fromkeys(str(base / written) for base in (self.base, root))
         raise ConfigError(
             f"{self.where}: there is no bank at {' or '.join(tried)}: give a folder NAME.bank or a JSONL file of items"
@@ -387,22 +389,22 @@ class EvalSpec:
         data = self.data
         if "task" not in data:
             raise ConfigError(f"{self.where}: the policy 'ladder' climbs the levels of a task, and a bank has none")
-        if own := [k for k in ("selector", "floor", "stop", "standard_error", "batch", "budget") if k in data]:
-            raise ConfigError(f"{self.where}: a ladder is asked level by level: remove {own[0]}; set queries")
-        if own := [k for k in ("samples", "repeat") if k in data]:
+        if conflicts := [k for k in ("selector", "floor", "stop", "standard_error", "batch", "budget") if k in data]:
+            raise ConfigError(f"{self.where}: a ladder is asked level by level: remove {conflicts[0]}; set queries")
+        if conflicts := [k for k in ("samples", "repeat") if k in data]:
             raise ConfigError(
                 f"{self.where}: a ladder asks each of its questions once, and its intervals know no noise of decoding: "
-                f"remove {own[0]}, or draw from the task with the policy 'decide'"
+                f"remove {conflicts[0]}, or draw from the task with the policy 'decide'"
             )
         queries = data.get("queries", self._questions)
-        way: Climb | AdaptiveClimb
+        ladder: Climb | AdaptiveClimb
         if "width" in data:
-            if own := [k for k in ("stop_at", "settle") if k in data]:
-                raise ConfigError(f"{self.where}: with a width all levels are asked: remove {own[0]}")
-            way = AdaptiveClimb(queries, float(data["width"]), float(bank.report.get("guess", 0.0)))
+            if conflicts := [k for k in ("stop_at", "settle") if k in data]:
+                raise ConfigError(f"{self.where}: with a width all levels are asked: remove {conflicts[0]}")
+            ladder = AdaptiveClimb(queries, float(data["width"]), float(bank.report.get("guess", 0.0)))
         else:
-            way = Climb(queries, float(data.get("stop_at", 0.0)), data.get("settle", False))
-        return replace(LADDER_POLICY, selector=way, batch=way.batch)
+            ladder = Climb(queries, float(data.get("stop_at", 0.0)), data.get("settle", False))
+        return replace(LADDER_POLICY, selector=ladder, batch=ladder.batch)
 
     def _policy(self, settings: Settings, bank: ItemBank, more: Callable[[str], Selector | None]) -> Policy:
         data = self.data
@@ -410,11 +412,11 @@ class EvalSpec:
         if name == LADDER:
             return self._climb(bank)
         if name not in POLICIES:
-            known = ", ".join([*POLICIES, LADDER])
-            raise ConfigError(f"{self.where}: policy {name!r} is not known; use {known}")
+            names = ", ".join([*POLICIES, LADDER])
+            raise ConfigError(f"{self.where}: policy {name!r} is not known; use {names}")
         policy = POLICIES[name]
-        if own := [k for k in _CLIMB_KEYS if k in data]:
-            raise ConfigError(f"{self.where}: {own[0]} goes with the policy 'ladder'")
+        if conflicts := [k for k in _CLIMB_KEYS if k in data]:
+            raise ConfigError(f"{self.where}: {conflicts[0]} goes with the policy 'ladder'")
         if not bank.calibrated and "selector" not in data:
             policy = replace(policy, selector=SELECTORS["random"])
         elif bank.parts and "selector" not in data and name != FIXED_FORM:
@@ -422,8 +424,10 @@ class EvalSpec:
         changes: dict[str, Any] = {
             k: data[k] for k in ("floor", "standard_error", "batch", "budget", "stop") if k in data
         }
-        if name == FIXED_FORM and (own := [k for k in ("selector", "floor", "stop", "standard_error") if k in data]):
-            raise ConfigError(f"{self.where}: a fixed form is drawn uniformly and asked in full: remove {own[0]}")
+        if name == FIXED_FORM and (
+            conflicts := [k for k in ("selector", "floor", "stop", "standard_error") if k in data]
+        ):
+            raise ConfigError(f"{self.where}: a fixed form is drawn uniformly and asked in full: remove {conflicts[0]}")
         if data.get("selector") == AUTOJUDGER:
             changes.setdefault("batch", 1)  # so that each choice is made with all answers before it known
         elif "interview" in data:

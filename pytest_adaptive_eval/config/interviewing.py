@@ -94,8 +94,10 @@ def interviewed(
     mode = data.get("mode")
     if mode is not None and mode not in _MODES:
         raise ConfigError(f"{where}: interview.mode is {mode!r}, expected {' or '.join(_MODES)}")
-    if not spec and (own := [name for name in ("mode", "options", "sort_candidates") if name in data]):
-        raise ConfigError(f"{where}: interview.{own[0]} goes with interview.interviewer, a model, and there is none")
+    if not spec and (model_keys := [name for name in ("mode", "options", "sort_candidates") if name in data]):
+        raise ConfigError(
+            f"{where}: interview.{model_keys[0]} goes with interview.interviewer, a model, and there is none"
+        )
     passed = {name: data[name] for name in _PASSED if name in data}
     more: dict[str, Any] = {}
     if "window" in data:
@@ -106,23 +108,23 @@ def interviewed(
         more["interviewer"] = _Agent(spec, mode, form, data.get("options", {}), cache, KeptTexts(decisions, fresh))
     embedder = _Embedder(encoder, data.get("part"), cache)
     try:
-        made = AutoJudger(embedder, seed=seed, **passed, **more)
+        selector = AutoJudger(embedder, seed=seed, **passed, **more)
     except ConfigError as error:
         raise ConfigError(f"{where}: interview: {error}") from None
-    who = f"interviewer {data['interviewer']}" if spec else "interviewer by code"
-    if not made.agent:
-        who = "drawn in the window, nobody picks"
-    what = f"embeddings by {data['encoder']}, as configured" if encoder else best_embedder(bank)[1]
-    model = (spec, data.get("options", {})) if spec and made.agent else None
-    return made, model, f"{who}; {what}"
+    leader = f"interviewer {data['interviewer']}" if spec else "interviewer by code"
+    if not selector.agent:
+        leader = "drawn in the window, nobody picks"
+    embeddings = f"embeddings by {data['encoder']}, as configured" if encoder else best_embedder(bank)[1]
+    model = (spec, data.get("options", {})) if spec and selector.agent else None
+    return selector, model, f"{leader}; {embeddings}"
 
 
 def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:
     """Return an existing path in its resolved form, and any other text unchanged."""
     path = Path(spec.removeprefix("local-dir:")).expanduser()
-    found = find_input(path, folders) if spec else None
-    if found is not None:
-        return str(found)
+    existing = find_input(path, folders) if spec else None
+    if existing is not None:
+        return str(existing)
     if name == "interviewer" and spec and not spec.startswith(ENDPOINT):
         raise ConfigError(
             f"{where}: interview.interviewer is {spec!r}: expected an existing checkpoint folder or "
@@ -131,12 +133,12 @@ def _placed(spec: str, name: str, where: str, folders: Sequence[Path]) -> str:
     return spec
 
 
-def _window(given: Any, where: str) -> tuple[float, float] | None:
-    if given is False:
+def _window(value: Any, where: str) -> tuple[float, float] | None:
+    if value is False:
         return None
-    if isinstance(given, bool) or len(given) != 2 or not all(isinstance(end, int | float) for end in given):
-        raise ConfigError(f"{where}: interview.window is {given!r}, expected two chances such as [0.2, 0.8], or false")
-    return float(given[0]), float(given[1])
+    if isinstance(value, bool) or len(value) != 2 or not all(isinstance(end, int | float) for end in value):
+        raise ConfigError(f"{where}: interview.window is {value!r}, expected two chances such as [0.2, 0.8], or false")
+    return float(value[0]), float(value[1])
 
 
 class _Embedder:
@@ -145,21 +147,21 @@ class _Embedder:
     def __init__(self, encoder: str, part: str | None, cache: Path) -> None:
         self._encoder, self._cache = encoder, cache
         self._options: dict[str, Any] = {} if part is None or not encoder else {"part": part}
-        self._made: Embedder | None = None
+        self._loaded: Embedder | None = None
         #: What went otherwise than planned.
         self.notes: list[str] = []
 
     @property
     def name(self) -> str:
         """Of what embedded; before, of what will."""
-        return self._made.name if self._made is not None else self._encoder or "the best at hand"
+        return self._loaded.name if self._loaded is not None else self._encoder or "the best at hand"
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
         """See `Embedder`."""
-        self._made, _ = best_embedder(
+        self._loaded, _ = best_embedder(
             bank, encoder=self._encoder, cache=self._cache, note=self.notes.append, **self._options
         )
-        return self._made.embed(bank)
+        return self._loaded.embed(bank)
 
 
 class _Agent:
@@ -176,7 +178,7 @@ class _Agent:
     ) -> None:
         self._spec, self._mode, self._form, self._options = spec, mode, form, options
         self._cache, self._decisions = cache, decisions
-        self._made: AgentInterviewer | None = None
+        self._loaded: AgentInterviewer | None = None
         self._name = ""
 
     @property
@@ -204,19 +206,19 @@ class _Agent:
 
     def close(self) -> None:
         """Give back what the model holds."""
-        if self._made is not None:
-            self._made.close()
-        self._made = None
+        if self._loaded is not None:
+            self._loaded.close()
+        self._loaded = None
         self._decisions.close()
 
     def _open(self) -> AgentInterviewer:
-        if self._made is None:
+        if self._loaded is None:
             from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
 
             more = {} if self._spec.startswith(ENDPOINT) else {"cache": self._cache}
             self._name = self._spec  # as the record has it when the model cannot be loaded
             agent = load_agent(self._spec, **more, **self._options)
             mode: Any = self._mode or ("rate" if agent.rates else "reply")
-            self._made = AgentInterviewer(agent, mode=mode, decisions=self._decisions, **self._form)
-            self._name = self._made.name
-        return self._made
+            self._loaded = AgentInterviewer(agent, mode=mode, decisions=self._decisions, **self._form)
+            self._name = self._loaded.name
+        return self._loaded

@@ -39,10 +39,10 @@ class KeptTexts(MutableMapping[str, str]):
         return self._journal
 
     def __getitem__(self, key: str) -> str:
-        found = self._open().get(key)
-        if found is None:
+        entry = self._open().get(key)
+        if entry is None:
             raise KeyError(key)
-        return str(found[self._field])
+        return str(entry[self._field])
 
     def __setitem__(self, key: str, value: str) -> None:
         self._open().append(key, {self._field: value})

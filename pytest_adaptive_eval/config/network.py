@@ -98,9 +98,9 @@ class NetworkPlan:
         network = self.network
         most = sum(node.levels * node.queries for node in network.nodes) * network.rounds
         others = [member.name for member in self.models[1:]]
-        who = f", with {', '.join(others)}" if others else ""
+        participants = f", with {', '.join(others)}" if others else ""
         nodes = counted(len(network.nodes), "node")
-        return f"{self.candidate} in a {network.topology} of {nodes}{who}, at most {counted(most, 'question')}"
+        return f"{self.candidate} in a {network.topology} of {nodes}{participants}, at most {counted(most, 'question')}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the network's settings as written, and the names."""
@@ -120,37 +120,37 @@ class NetworkPlan:
 
     def void(self, error: str) -> StudyResult:
         """Return the result of a network that could not run."""
-        who = tuple(SubjectIdentity(member.name).to_json() for member in self.models)
+        identities = tuple(SubjectIdentity(member.name).to_json() for member in self.models)
         return StudyResult(
             self.name, "network", self.candidate, self.subjects, self.metrics, size=len(self.network.nodes),
-            unit="nodes", error=error, members=who, seed=self.network.seed,
+            unit="nodes", error=error, members=identities, seed=self.network.seed,
         )  # fmt: skip
 
-    def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
+    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Hold all nodes."""
         network = self.network
-        loaders = {one.name: loader(one, self.folder / "cache", subject) for one, subject in self.roles}
-        pool = AgentPool(loaders, self.memory, remote=[one.name for one in self.models if one.remote])
+        loaders = {model.name: loader(model, self.folder / "cache", subject) for model, subject in self.roles}
+        pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
         try:
-            found = hold_network(
+            result = hold_network(
                 network,
                 pool,
-                replies=_Counting(kept, partial(_tell, progress, self._most)),
+                replies=_Counting(replies, partial(_tell, progress, self._most)),
                 pictures=self.folder / "pictures",
             )
         finally:
             pool.close()
         error = ""
-        if found.fault_share > _FAULTS:
-            error = f"{found.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
+        if result.fault_share > _FAULTS:
+            error = f"{result.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
         return replace(
-            self._result(found),
+            self._result(result),
             error=error,
             broken=bool(error),
-            notes=tuple(_notes(found)),
-            account=found.to_json(),
-            costs={"total": found.total.to_json(), "loads": dict(found.loads)},
-            members=tuple({**one, "name": name} for name, one in found.models.items()),
+            notes=tuple(_notes(result)),
+            account=result.to_json(),
+            costs={"total": result.total.to_json(), "loads": dict(result.loads)},
+            members=tuple({**model, "name": name} for name, model in result.models.items()),
         )
 
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
@@ -160,32 +160,34 @@ class NetworkPlan:
             return plain
         return replace(plain, quantities=self._result(NetworkResult.from_json(plain.account)).quantities)
 
-    def _result(self, found: NetworkResult) -> StudyResult:
-        opened = sum(node.opened for node in found.nodes)
-        nodes = [node if node.opened else None for node in found.nodes]
+    def _result(self, result: NetworkResult) -> StudyResult:
+        opened = sum(node.opened for node in result.nodes)
+        nodes = [node if node.opened else None for node in result.nodes]
         none: tuple[None, ...] = (None,) * len(nodes)
-        areas = [None if node is None else partial(_known, node.interval) for node in nodes]
-        last = [None if node is None else partial(_known, node.last) for node in nodes]
+        areas = [None if node is None else partial(_evaluate, node.interval) for node in nodes]
+        last = [None if node is None else partial(_evaluate, node.last) for node in nodes]
         return replace(
             self.void(""),
             quantities={
-                "energy": Bounded((lambda confidence: energy(found.nodes, confidence), *none)),
+                "energy": Bounded((lambda confidence: energy(result.nodes, confidence), *none)),
                 "auc": Bounded((None, *areas)),
                 "last_level": Bounded((None, *last)),
             },
             asked=opened,
-            absent={node.name: _closed(node) for node in found.nodes if not node.opened},
+            absent={node.name: _closed(node) for node in result.nodes if not node.opened},
         )
 
 
-def _notes(found: NetworkResult) -> Iterator[str]:
+def _notes(result: NetworkResult) -> Iterator[str]:
     """Return notes on interviewers that did not set their questions."""
-    for name in dict.fromkeys(node.interviewer for node in found.nodes if node.interviewer):
-        nodes = [node for node in found.nodes if node.interviewer == name]
+    for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
+        nodes = [node for node in result.nodes if node.interviewer == name]
         asked = sum(len(level) for node in nodes for level in node.scores)
-        made = sum(node.counts.get("fallbacks", 0) for node in nodes)
-        if made > _FALLBACKS * asked:
-            yield f"{made} of {asked} questions that {name} was to set were set by code: it set none that can be used"
+        by_code = sum(node.counts.get("fallbacks", 0) for node in nodes)
+        if by_code > _FALLBACKS * asked:
+            yield (
+                f"{by_code} of {asked} questions that {name} was to set were set by code: it set none that can be used"
+            )
 
 
 def _closed(node: NodeResult) -> str:
@@ -195,7 +197,7 @@ def _closed(node: NodeResult) -> str:
     )
 
 
-def _known(of: Callable[[float], Any], confidence: float) -> Any:
+def _evaluate(of: Callable[[float], Any], confidence: float) -> Any:
     return of(confidence)
 
 
@@ -206,48 +208,50 @@ def _tell(progress: Progress, most: int, done: int) -> None:
 class _Counting(MutableMapping[str, str]):
     """Replies that are kept, counted as they come."""
 
-    def __init__(self, kept: MutableMapping[str, str], tell: Callable[[int], None]) -> None:
-        self._kept, self._tell, self._done = kept, tell, 0
+    def __init__(self, replies: MutableMapping[str, str], tell: Callable[[int], None]) -> None:
+        self._replies, self._tell, self._done = replies, tell, 0
 
     def __getitem__(self, key: str) -> str:
-        return self._kept[key]
+        return self._replies[key]
 
     def __setitem__(self, key: str, value: str) -> None:
-        self._kept[key] = value
+        self._replies[key] = value
         self._done += 1
         self._tell(self._done)
 
     def __delitem__(self, key: str) -> None:
-        del self._kept[key]
+        del self._replies[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._kept)
+        return iter(self._replies)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._replies)
 
 
-def _build(spec: StudySpec, settings: Settings, around: Around) -> NetworkPlan:
+def _build(spec: StudySpec, settings: Settings, context: Around) -> NetworkPlan:
     data = spec.data
     if not data.get("network"):
         raise ConfigError("there is no network: write [eval.network] with a topology, and [[eval.network.node]]")
     others = []
     for name, entry in data.get("models", {}).items():
-        given: Any = {"model": entry} if isinstance(entry, str) else entry
-        others.append({**given, "name": name} if isinstance(given, Mapping) else given)
-    found = members(spec, settings, others, around.folders)
+        model_data: Any = {"model": entry} if isinstance(entry, str) else entry
+        others.append({**model_data, "name": name} if isinstance(model_data, Mapping) else model_data)
+    models = members(spec, settings, others, context.folders)
     written = dict(data["network"])
     if settings.seed is not None or "seed" in data:
         written["seed"] = data.get("seed", 0) if settings.seed is None else settings.seed
 
     def bank(path: str) -> ItemBank:
-        place = find_input(path, around.folders)
-        if place is None:
-            raise ConfigError(f"there is no bank at {around.folders[0] / path}: give a folder or a JSONL file of items")
-        return around.read(place)
+        bank_path = find_input(path, context.folders)
+        if bank_path is None:
+            raise ConfigError(
+                f"there is no bank at {context.folders[0] / path}: give a folder or a JSONL file of items"
+            )
+        return context.read(bank_path)
 
-    network = read_network(written, found[0].name, where=spec.where, families=around.tasks(), banks=bank)
-    named = {member.name for member in found}
+    network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=bank)
+    named = {member.name for member in models}
     for name in (*network.subjects, *network.agents):
         if name not in named:
             raise ConfigError(f'{name!r} is no model here: add it under models = {{ {name} = "FOLDER" }}')
@@ -258,7 +262,7 @@ def _build(spec: StudySpec, settings: Settings, around: Around) -> NetworkPlan:
     memory = data.get("memory")
     if memory is not None and memory < 1:
         raise ConfigError(f"memory is {memory}, expected a number of at least 1: models in memory at once")
-    return NetworkPlan(spec.name, network, tuple(found), written, memory, settings.folder)
+    return NetworkPlan(spec.name, network, tuple(models), written, memory, settings.folder)
 
 
 NETWORK = StudyKind({"network": (dict,), "models": (dict,)}, _METRICS, _build)

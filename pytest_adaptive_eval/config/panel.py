@@ -120,10 +120,10 @@ class PanelPlan:
 
     def void(self, error: str) -> StudyResult:
         """Return the result of an assessment that could not run."""
-        who = tuple(SubjectIdentity(name).to_json() for name in self.subjects)
+        identities = tuple(SubjectIdentity(name).to_json() for name in self.subjects)
         size, seed = self.settings.rounds, self.settings.seed
         return StudyResult(
-            self.name, "peers", self.candidate, self.subjects, self.metrics, size=size, error=error, members=who,
+            self.name, "peers", self.candidate, self.subjects, self.metrics, size=size, error=error, members=identities,
             seed=seed,
         )  # fmt: skip
 
@@ -135,61 +135,63 @@ class PanelPlan:
         """Restore a result of another process."""
         return StudyResult.from_json(data)
 
-    def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
+    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Hold all rounds."""
-        loaders = {one.name: loader(one, self.cache, subject) for one, subject in self.roles}
-        pool = AgentPool(loaders, self.memory, remote=[one.name for one in self.models if one.remote])
+        loaders = {model.name: loader(model, self.cache, subject) for model, subject in self.roles}
+        pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
         try:
             agents = [_Named(pool.agent(name), name) for name in self.subjects]
             asking = _Asking(self, pool, progress)
-            found = assess(agents, self.settings, replies=kept, asking=asking)
+            assessment = assess(agents, self.settings, replies=replies, asking=asking)
         finally:
             pool.close()
-        return self._result(found, pool)
+        return self._result(assessment, pool)
 
-    def _result(self, found: Assessment, pool: AgentPool) -> StudyResult:
-        fit, error = found.reliability, found.fault
+    def _result(self, assessment: Assessment, pool: AgentPool) -> StudyResult:
+        fit, error = assessment.reliability, assessment.fault
         if error:
-            error += _reasons(found)
+            error += _reasons(assessment)
         quantities, unsure = {}, ""
         if not error and fit is not None and self.metrics:
             # a threshold is not compared with the panel's mean, but with a number
             quantities["score"] = Measured(fit.qualities, fit.covariance + fit.level_error**2)
-            if found.accepted < FIRST_ROUNDS:
+            if assessment.accepted < FIRST_ROUNDS:
                 unsure = f"it takes {FIRST_ROUNDS} rounds with a task to tell how sure a score is"
             elif not fit.converged:
                 unsure = f"the fit did not settle in {fit.sweeps} sweeps"
         elif not error:
-            quantities["score"] = Measured(found.scores, [[float("nan")] * len(found.models)] * len(found.models))
+            quantities["score"] = Measured(
+                assessment.scores, [[float("nan")] * len(assessment.models)] * len(assessment.models)
+            )
         return replace(
             self.void(error),
             quantities=quantities,
-            asked=found.accepted,
+            asked=assessment.accepted,
             unsure=unsure,
-            notes=(_OPINION, *_notes(found)),
-            account=found.to_json(),
-            costs={"total": found.total.to_json(), "loads": dict(pool.loads)},
-            members=tuple(identity.to_json() for identity in found.models),
+            notes=(_OPINION, *_notes(assessment)),
+            account=assessment.to_json(),
+            costs={"total": assessment.total.to_json(), "loads": dict(pool.loads)},
+            members=tuple(identity.to_json() for identity in assessment.models),
         )
 
 
-def _build(spec: StudySpec, settings: Settings, around: Around) -> PanelPlan:
+def _build(spec: StudySpec, settings: Settings, context: Around) -> PanelPlan:
     data = spec.data
-    given = dict(data.get("panel", {}))
-    check_keys(given, _PANEL_KEYS, f"{spec.where}: panel")
-    if "difficulties" in given:
-        given["difficulties"] = _difficulties(given["difficulties"])
+    options = dict(data.get("panel", {}))
+    check_keys(options, _PANEL_KEYS, f"{spec.where}: panel")
+    if "difficulties" in options:
+        options["difficulties"] = _difficulties(options["difficulties"])
     seed = data.get("seed", 0) if settings.seed is None else settings.seed
-    found = members(spec, settings, data.get("peers", []), around.folders)
-    names = [member.name for member in found]
-    if len(found) < LEAST:
+    models = members(spec, settings, data.get("peers", []), context.folders)
+    names = [member.name for member in models]
+    if len(models) < LEAST:
         raise ConfigError(
-            f"a panel of {counted(len(found), 'model')}, expected at least {LEAST}: name more under peers = [...]"
+            f"a panel of {counted(len(models), 'model')}, expected at least {LEAST}: name more under peers = [...]"
         )
     memory = data.get("memory")
     if memory is not None and memory < 1:
         raise ConfigError(f"memory is {memory}, expected a number of at least 1: models in memory at once")
-    plan = PanelPlan(spec.name, tuple(found), PeerSettings(**given, seed=seed), memory, settings.folder / "cache")
+    plan = PanelPlan(spec.name, tuple(models), PeerSettings(**options, seed=seed), memory, settings.folder / "cache")
     if plan.settings.judge is not None and plan.settings.judge not in names:
         raise ConfigError(f"the judge {plan.settings.judge!r} is none of the panel: {', '.join(names)}")
     if data.get("gate") and not plan.metrics:
@@ -200,9 +202,9 @@ def _build(spec: StudySpec, settings: Settings, around: Around) -> PanelPlan:
     return plan
 
 
-def _difficulties(given: Any) -> list[Difficulty]:
+def _difficulties(written: Any) -> list[Difficulty]:
     """Parse names of difficulties, or a table of names and shares."""
-    pairs = given.items() if isinstance(given, Mapping) else [(name, 1.0) for name in given]
+    pairs = written.items() if isinstance(written, Mapping) else [(name, 1.0) for name in written]
     out = []
     for name, share in pairs:
         if isinstance(share, bool) or not isinstance(share, int | float):
@@ -255,21 +257,21 @@ class _Asking:
         names = self._plan.subjects
         now, rounds = calls[0].place[0] + 1, self._plan.settings.rounds
         self._progress(now, rounds, f"round {now} of {rounds}")
-        mine: defaultdict[str, list[int]] = defaultdict(list)
-        for place, call in enumerate(calls):
-            mine[names[call.model]].append(place)
-        away = [place for name in mine if name in self._pool.remote for place in mine[name]]
+        indices: defaultdict[str, list[int]] = defaultdict(list)
+        for index, call in enumerate(calls):
+            indices[names[call.model]].append(index)
+        away = [index for name in indices if name in self._pool.remote for index in indices[name]]
         executor = ThreadPoolExecutor(_AT_ONCE)
         try:
-            sent = {executor.submit(_ask, calls[place]): place for place in away}
+            sent = {executor.submit(_ask, calls[index]): index for index in away}
 
             def landed(done: Future[Reply]) -> tuple[int, Reply]:
-                place = sent.pop(done)
-                return place, self._checked(names[calls[place].model], done.result())
+                index = sent.pop(done)
+                return index, self._checked(names[calls[index].model], done.result())
 
-            for name in self._pool.first(name for name in mine if name not in self._pool.remote):
-                for place in mine[name]:
-                    yield place, self._checked(name, _ask(calls[place]))
+            for name in self._pool.first(name for name in indices if name not in self._pool.remote):
+                for index in indices[name]:
+                    yield index, self._checked(name, _ask(calls[index]))
                     yield from map(landed, [done for done in sent if done.done()])  # to be kept before more is asked
             yield from map(landed, as_completed(list(sent)))
         finally:
@@ -296,43 +298,45 @@ def _ask(call: Call) -> Reply:
     return call.agent.ask(call.messages, max_tokens=call.max_tokens)
 
 
-def _reasons(found: Assessment) -> str:
+def _reasons(assessment: Assessment) -> str:
     """Return the reasons for rejected tasks and unusable replies."""
-    told = ""
-    attempts = [attempt for one in found.rounds for attempt in one.attempts]
+    text = ""
+    attempts = [attempt for panel_round in assessment.rounds for attempt in panel_round.attempts]
     votes = [vote for attempt in attempts for vote in attempt.votes if vote is not None]
-    if not found.accepted:
+    if not assessment.accepted:
         came = sum(bool(attempt.task) for attempt in attempts)
-        told = f": {came} of {counted(len(attempts), 'attempt')} gave a task"
+        text = f": {came} of {counted(len(attempts), 'attempt')} gave a task"
         if came:
             vote = f"a mean of {number(fmean(votes), 1)}" if votes else "none"
-            told += f", and the votes were {vote} where {number(found.settings.mean, 1)} is needed"
-    if useless := _useless(found):
-        told += f"; of no use were {useless}"
-    return told
+            text += f", and the votes were {vote} where {number(assessment.settings.mean, 1)} is needed"
+    if useless := _useless(assessment):
+        text += f"; of no use were {useless}"
+    return text
 
 
-def _useless(found: Assessment, most: int = 4) -> str:
+def _useless(assessment: Assessment, most: int = 4) -> str:
     """Return the model that gave most of the unusable replies, and their kind."""
     counts = [
         (n, name, role, kind)
-        for name, roles in found.missing.items()
+        for name, roles in assessment.missing.items()
         for role, kinds in roles.items()
         for kind, n in kinds.items()
     ]
-    counts.sort(key=lambda one: (-one[0], one[1:]))
-    shown = [f"{counted(n, role)} of {name} ({kind})" for n, name, role, kind in counts[:most]]
-    more = sum(one[0] for one in counts[most:])
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    counts.sort(key=lambda row: (-row[0], row[1:]))
+    phrases = [f"{counted(n, role)} of {name} ({kind})" for n, name, role, kind in counts[:most]]
+    more = sum(row[0] for row in counts[most:])
+    return ", ".join(phrases) + (f" and {more} more" if more else "")
 
 
-def _notes(found: Assessment) -> list[str]:
+def _notes(assessment: Assessment) -> list[str]:
     notes = []
-    if found.missing_share > _MISSING:
-        notes.append(f"{found.missing_share:.0%} of the judgments are missing: of no use were {_useless(found)}")
-    fit = found.reliability
-    if fit is not None and not found.fault and found.settings.mode == "reliability":
-        flagged = {name: fit.flags.words(i) for i, name in enumerate(found.names)}
+    if assessment.missing_share > _MISSING:
+        notes.append(
+            f"{assessment.missing_share:.0%} of the judgments are missing: of no use were {_useless(assessment)}"
+        )
+    fit = assessment.reliability
+    if fit is not None and not assessment.fault and assessment.settings.mode == "reliability":
+        flagged = {name: fit.flags.words(i) for i, name in enumerate(assessment.names)}
         for name, words in flagged.items():
             if words:
                 silent = {"constant", "reversed"} & set(words)

@@ -104,12 +104,12 @@ def load_model(
     path = spec.removeprefix(kind)
     whole = path.rpartition("#")[0] if kind and "#" in path else path
     folder = next((f for f in folders if find_input(whole, [f]) or find_input(path, [f])), None)
-    found = spec if folder is None else f"{kind}{folder / path}"
+    resolved = spec if folder is None else f"{kind}{folder / path}"
     if kind:
-        return load_subject(found, **options)
+        return load_subject(resolved, **options)
     if "cache" in options:
         raise ConfigError(f"model {spec!r} has no option cache here: hashes of its files are kept in {cache}")
-    return load_subject(found, cache=cache, **options)
+    return load_subject(resolved, cache=cache, **options)
 
 
 def check_model(
@@ -186,25 +186,25 @@ def recorded_banks(
     """
     from pytest_adaptive_eval.tasks.bank import task_bank
 
-    found: dict[str, ItemBank] = {}
+    banks: dict[str, ItemBank] = {}
     tasks = TaskGraders(functools.cache(_families))
     for interview in record.interviews:
         task = interview.bank.get("task")
         if isinstance(task, dict):
             with suppress(ConfigError, LookupError, TypeError):  # a task of a plugin that is not here
-                found[interview.name] = task_bank(_families()[str(interview.bank["name"])], **task)
+                banks[interview.name] = task_bank(_families()[str(interview.bank["name"])], **task)
             continue
-        if (given := (paths or {}).get(interview.name)) is not None:
-            found[interview.name] = _part(read_bank(given, graders=graders, tasks=tasks), interview)
+        if (bank_path := (paths or {}).get(interview.name)) is not None:
+            banks[interview.name] = _part(read_bank(bank_path, graders=graders, tasks=tasks), interview)
             continue
         written = str(interview.bank.get("path") or "")
-        place = find_input(written, folders) if written else None
-        if place is not None:
+        existing = find_input(written, folders) if written else None
+        if existing is not None:
             try:
-                found[interview.name] = _part(read_bank(place, graders=graders, tasks=tasks), interview)
+                banks[interview.name] = _part(read_bank(existing, graders=graders, tasks=tasks), interview)
             except (BankError, OSError) as error:
                 unread(error)
-    return found
+    return banks
 
 
 def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:

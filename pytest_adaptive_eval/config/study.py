@@ -94,7 +94,7 @@ class StudyPlan(Protocol):
     def to_json(self) -> dict[str, Any]:
         """Return all that replies depend on, except the models.  A run with equal data continues an interrupted one."""
 
-    def hold(self, kept: MutableMapping[str, str], progress: Progress) -> StudyResult:
+    def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Hold it, with replies that are known already; a fault of the run is an error."""
 
     def check(self, condition: StudyCondition) -> None:
@@ -178,13 +178,13 @@ class StudySpec:
         """The evaluation's name: its own, else its kind."""
         return str(self.data.get("name", self.data["kind"]))
 
-    def build(self, settings: Settings, around: Around) -> StudyPlan:
+    def build(self, settings: Settings, context: Around) -> StudyPlan:
         """Check every setting, and find the models that it names.
 
         Parameters
         ----------
         settings : Settings
-        around : Around
+        context : Around
             Its folders besides that of the file.
 
         Raises
@@ -196,7 +196,7 @@ class StudySpec:
             seed = self.data.get("seed", 0)
             if seed < 0:
                 raise ConfigError(f"the seed is {seed}, expected a whole number of at least 0")
-            return self.kind.build(self, settings, replace(around, folders=(self.base, *around.folders)))
+            return self.kind.build(self, settings, replace(context, folders=(self.base, *context.folders)))
         except ConfigError as error:
             text = str(error)
             raise ConfigError(text if text.startswith(self.where) else f"{self.where}: {text}") from None
@@ -259,14 +259,14 @@ def members(spec: StudySpec, settings: Settings, others: Sequence[Any], folders:
         candidate = _member({"model": spec.data["model"], "options": spec.data.get("model_options", {})}, folders)
     else:
         raise ConfigError("there is no candidate: name one with --adaptive-eval-model, or in this file (model = ...)")
-    found = [candidate, *(_member(entry, folders) for entry in others)]
-    names = [member.name for member in found]
+    models = [candidate, *(_member(entry, folders) for entry in others)]
+    names = [member.name for member in models]
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(
                 f'{names.count(name)} models are called {name!r}: give them names, {{ name = "...", model = "..." }}'
             )
-    return found
+    return models
 
 
 def _member(entry: Any, folders: Sequence[Path]) -> Member:
@@ -283,17 +283,17 @@ def _member(entry: Any, folders: Sequence[Path]) -> Member:
             raise ConfigError(f"{spec.rpartition('@')[2]!r} names no model: write http://HOST:PORT/v1#MODEL")
     else:
         path = Path(spec).expanduser()
-        place = next((folder / path for folder in folders if (folder / path).is_dir()), None)
-        if place is None:
+        checkpoint = next((folder / path for folder in folders if (folder / path).is_dir()), None)
+        if checkpoint is None:
             raise ConfigError(
                 f"the model {spec!r} is no folder here: expected an existing checkpoint folder (nothing is downloaded) "
                 "or http://HOST:PORT/v1#MODEL"
             )
-        name, spec = place.resolve().name, str(place)
-    given: str = data.get("name", name)
-    if not given.strip():
+        name, spec = checkpoint.resolve().name, str(checkpoint)
+    member_name: str = data.get("name", name)
+    if not member_name.strip():
         raise ConfigError(f"the model {spec.rpartition('@')[2]!r} has an empty name")
-    return Member(given, spec, options)
+    return Member(member_name, spec, options)
 
 
 def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], Agent | Subject]:
@@ -325,8 +325,8 @@ def study_gate(data: Any, where: str, metrics: tuple[str, ...]) -> StudyConditio
     check_keys(data, _GATE_KEYS, where)
     kinds = [kind for kind in STUDY_KINDS if kind in data]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "none"
-        raise ConfigError(f"{where}: a gate has one condition of {', '.join(STUDY_KINDS)}; found {found}")
+        written = " and ".join(kinds) or "none"
+        raise ConfigError(f"{where}: a gate has one condition of {', '.join(STUDY_KINDS)}; found {written}")
     (kind,) = kinds
     metric = data.get("metric", metrics[0])
     if metric == "rank":

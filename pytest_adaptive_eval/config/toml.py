@@ -67,12 +67,12 @@ class TomlEval:
 
 def _lines(text: str) -> list[tuple[str, int]]:
     """Return the headers ``[[eval]]`` and ``[[eval.gate]]`` with their lines, which the parser does not report."""
-    found = []
+    headers = []
     for number, line in enumerate(text.splitlines(), 1):
         head = line.split("#")[0].replace(" ", "").strip()
         if head in ("[[eval]]", "[[eval.gate]]"):
-            found.append((head, number))
-    return found
+            headers.append((head, number))
+    return headers
 
 
 class TomlFile(NamedTuple):
@@ -128,8 +128,8 @@ def read_toml(path: Path, studies: Mapping[str, Callable[[], StudyKind]] = STUDI
         line = eval_lines[number] if number < len(eval_lines) else 0
         where = f"{path}:{line}"
         kind = table.get("kind", "ladder" if "task" in table else "bank")
-        if kind not in (known := ("bank", "ladder", *studies)):
-            raise ConfigError(f"{where}: kind {kind!r} is not known; use {', '.join(map(repr, known))}")
+        if kind not in (kinds := ("bank", "ladder", *studies)):
+            raise ConfigError(f"{where}: kind {kind!r} is not known; use {', '.join(map(repr, kinds))}")
         spec: EvalSpec | StudySpec
         if kind in studies:
             spec = StudySpec(table, where, path.parent, studies[kind]())
@@ -176,9 +176,9 @@ def _gate(data: Any, path: Path, line: int, spec: EvalSpec | StudySpec) -> GateS
     check_keys(data, _GATE_KEYS, where)
     kinds = [kind for kind in KINDS if kind in data]
     if len(kinds) != 1:
-        found = " and ".join(kinds) or "none"
+        written = " and ".join(kinds) or "none"
         raise ConfigError(
-            f"{where}: a gate has one condition of {', '.join(KINDS)}; found {found}: write at_least = 0.6"
+            f"{where}: a gate has one condition of {', '.join(KINDS)}; found {written}: write at_least = 0.6"
         )
     (kind,) = kinds
     if (kind == "not_worse_than") != ("margin" in data):

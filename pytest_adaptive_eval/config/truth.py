@@ -39,7 +39,7 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
 
 def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[dict[str, Any]]:
     names = {str(member["checkpoint"]): str(member["name"]) for member in study.members if member.get("checkpoint")}
-    own = [  # by bank: each member may have been interviewed in an evaluation of its own
+    member_interviews = [  # by bank: each member may have been interviewed in an evaluation of its own
         replace(
             interview,
             name=str(interview.bank.get("name") or interview.name),
@@ -53,12 +53,12 @@ def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[di
     rows = [
         [None if i == j else value for j, value in enumerate(row)] for i, row in enumerate(account["judgments"]["mean"])
     ]
-    found = []
-    for measure in measures(own):
+    comparisons = []
+    for measure in measures(member_interviews):
         if measure.metric == "last level" or len(measure.values) < LEAST:
             continue
         truth = dict(measure.values)
-        found.append(
+        comparisons.append(
             {
                 "evaluation": measure.name,
                 "metric": measure.metric,
@@ -67,7 +67,7 @@ def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[di
                 "judges": [_agreement(row, order, truth) for row in rows],
             }
         )
-    return found
+    return comparisons
 
 
 def _agreement(
@@ -79,6 +79,9 @@ def _agreement(
     ]
     if len(both) < LEAST:
         return {"subjects": len(both), "spearman": None, "kendall": None}
-    one = agreement([score for score, _ in both], [accuracy for _, accuracy in both])
-    told = {"spearman": one.spearman, "kendall": one.kendall}
-    return {"subjects": len(both), **{name: value if math.isfinite(value) else None for name, value in told.items()}}
+    correlations = agreement([score for score, _ in both], [accuracy for _, accuracy in both])
+    coefficients = {"spearman": correlations.spearman, "kendall": correlations.kendall}
+    return {
+        "subjects": len(both),
+        **{name: value if math.isfinite(value) else None for name, value in coefficients.items()},
+    }

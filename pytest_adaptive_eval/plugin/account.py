@@ -67,7 +67,7 @@ class Account:
         self._faulty: dict[str, str] = {}
         self._written: dict[str, Path] = {}
         self._complaints: list[str] = []
-        self._kept = False
+        self._has_answers = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -119,7 +119,7 @@ class Account:
         self.state.exchange.break_off()
         yield
         self._close(session, exitstatus)
-        self._kept = self._keeps_answers()
+        self._has_answers = self._keeps_answers()
 
     def _close(self, session: pytest.Session, exitstatus: int) -> None:
         planned = self.state.exchange.planned()
@@ -158,7 +158,7 @@ class Account:
         if any(gate.verdict.get("notice") for gate in self.run.gates) and Outcome.PASS not in outcomes:
             self._complaints.append("no gate gave PASS, and a gate without a baseline promotes nothing")
             status = status or int(pytest.ExitCode.TESTS_FAILED)
-        if status == pytest.ExitCode.TESTS_FAILED and any(one.extra.get("usage_error") for one in self._held):
+        if status == pytest.ExitCode.TESTS_FAILED and any(one.extra.get("usage_error") for one in self._records):
             status = int(pytest.ExitCode.USAGE_ERROR)  # nothing was measured: there is something to mend first
         self.run.seconds = round(time.monotonic() - self._clock, 3)
         self.run.exit_status = status
@@ -185,12 +185,14 @@ class Account:
         if not (absent := self.run.absent_required):
             return
         self.run.fail_without_required()
-        told = []
+        descriptions = []
         for name in absent:
             near = selection.near.get(name)
-            found = "" if selection.required[name] else " (no gate of this name was collected)"
-            told.append(f"{name}{found}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
-        self._complaints.append(f"required gates gave no result, so that nothing is promoted: {', '.join(told)}")
+            suffix = "" if selection.required[name] else " (no gate of this name was collected)"
+            descriptions.append(f"{name}{suffix}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        self._complaints.append(
+            f"required gates gave no result, so that nothing is promoted: {', '.join(descriptions)}"
+        )
 
     def _found_nothing(self, session: pytest.Session, exitstatus: int) -> None:
         """Fail a run that was to evaluate and had no evaluation, or no test at all.
@@ -237,7 +239,7 @@ class Account:
         self._agree_on_exit()
 
     @property
-    def _held(self) -> list[InterviewRecord | StudyRecord]:
+    def _records(self) -> list[InterviewRecord | StudyRecord]:
         return [*self.run.interviews, *self.run.studies]
 
     def _write(self, sound: bool) -> None:
@@ -307,7 +309,7 @@ class Account:
             gate.verdict.get("outcome") in bad and not gate.verdict.get("notice") for gate in self.run.gates
         ):
             return None
-        if any(one.error for one in self._held):
+        if any(record.error for record in self._records):
             return None
         path = self.config.invocation_params.dir / settings.baseline
         if path.exists():
@@ -326,9 +328,11 @@ class Account:
 
     def _forget_answers(self) -> None:
         """Delete the journals of a finished run, except those of void interviews, which a later run continues."""
-        for one in self._held:
-            over = not one.error or isinstance(one, StudyRecord)  # which names its journal when it is of no more use
-            if over and (name := one.extra.get("journal")):
+        for record in self._records:
+            over = not record.error or isinstance(
+                record, StudyRecord
+            )  # which names its journal when it is of no more use
+            if over and (name := record.extra.get("journal")):
                 with suppress(OSError):
                     (self.state.folder / "journal" / name).unlink(missing_ok=True)
 
@@ -336,10 +340,10 @@ class Account:
         """Return whether a journal holds answers of this run, from which a later run continues."""
         since = self._started.timestamp()
         try:
-            found = [path.stat() for path in (self.state.folder / "journal").glob("*.jsonl")]
+            file_stats = [path.stat() for path in (self.state.folder / "journal").glob("*.jsonl")]
         except OSError:  # another run forgot its own
             return False
-        return any(one.st_size and one.st_mtime >= since for one in found)
+        return any(file_stat.st_size and file_stat.st_mtime >= since for file_stat in file_stats)
 
     def _remember_failures(self) -> None:
         """Tell the cache of ``--lf`` the interviews of failed questions, since questions are not collected."""
@@ -356,7 +360,7 @@ class Account:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table of interviews and verdicts."""
-        if not (self.run.interviews or self.run.studies or self.run.gates or self._complaints or self._kept):
+        if not (self.run.interviews or self.run.studies or self.run.gates or self._complaints or self._has_answers):
             return
         from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
         from pytest_adaptive_eval.text import guard
@@ -367,11 +371,11 @@ class Account:
         else:
             writer.write_sep("=", "adaptive evaluation")
             base = self.config.invocation_params.dir
-            shown = {name: relative(path, base) for name, path in self._written.items()}
-            write_lines(summary_lines(self.run, width, written=shown), writer.write)
+            written_paths = {name: relative(path, base) for name, path in self._written.items()}
+            write_lines(summary_lines(self.run, width, written=written_paths), writer.write)
         for complaint in self._complaints:
             writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
-        if self._kept:
+        if self._has_answers:
             writer.write_line(
                 "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
             )

@@ -44,28 +44,28 @@ def scores(function: Function) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == "score" for node in ast.walk(_tree(function)))
 
 
-def _grades(function: Function, item: str, seen: set[Function]) -> bool:
-    seen.add(function)
-    left: list[ast.AST] = [_tree(function)]
-    while left:
-        node = left.pop()
+def _grades(function: Function, item: str, visited: set[Function]) -> bool:
+    visited.add(function)
+    pending: list[ast.AST] = [_tree(function)]
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.Attribute) and node.attr in _JUDGING and ast.unparse(node).startswith(f"{item}."):
             return True
         if isinstance(node, ast.Call) and isinstance(callee := _meant(node.func, function), types.FunctionType):
             for name in _handed(node, callee, item):
-                if callee not in seen and _grades(callee, name, seen):
+                if callee not in visited and _grades(callee, name, visited):
                     return True
         if not isinstance(node, ast.BoolOp | ast.IfExp):
-            left += ast.iter_child_nodes(node)
+            pending += ast.iter_child_nodes(node)
     return False
 
 
 def _handed(call: ast.Call, callee: Function, item: str) -> Iterator[str]:
     """Yield the callee's parameters that receive the item in a call."""
     names = list(inspect.signature(callee).parameters)
-    for place, argument in enumerate(call.args[: len(names)]):
+    for index, argument in enumerate(call.args[: len(names)]):
         if isinstance(argument, ast.Name) and argument.id == item:
-            yield names[place]
+            yield names[index]
     for keyword in call.keywords:
         if keyword.arg and isinstance(keyword.value, ast.Name) and keyword.value.id == item:
             yield keyword.arg
@@ -77,8 +77,8 @@ def tells(function: Function) -> bool:
     return _tells(function, set())
 
 
-def _tells(function: Function, seen: set[Function]) -> bool:
-    seen.add(function)
+def _tells(function: Function, visited: set[Function]) -> bool:
+    visited.add(function)
     tree = _tree(function)
     if not tree.body:  # no source
         return True
@@ -90,12 +90,12 @@ def _tells(function: Function, seen: set[Function]) -> bool:
             continue
         callee = _meant(node.func, function)
         if isinstance(callee, types.FunctionType):
-            if callee not in seen and _tells(callee, seen):
+            if callee not in visited and _tells(callee, visited):
                 return True
         elif callee is None:  # something local, such as a fixture that checks
             *attributes, base = _bases(node.func)
-            own = isinstance(base, ast.Name) and base.id in _GIVEN and base.id in parameters
-            if not own and not (attributes and hasattr(str, attributes[0].attr)):  # type: ignore[attr-defined]
+            is_parameter = isinstance(base, ast.Name) and base.id in _GIVEN and base.id in parameters
+            if not is_parameter and not (attributes and hasattr(str, attributes[0].attr)):  # type: ignore[attr-defined]
                 return True
         elif getattr(callee, "__module__", None) != "builtins":
             return True  # nobody knows
@@ -115,12 +115,12 @@ def _meant(node: ast.expr, function: Function) -> Any:
     *attributes, base = _bases(node)
     if not isinstance(base, ast.Name):
         return None
-    known = getattr(inspect.unwrap(function), "__globals__", {})
+    module_globals = getattr(inspect.unwrap(function), "__globals__", {})
     local = base.id in inspect.signature(function).parameters
-    found = None if local else known.get(base.id, getattr(builtins, base.id, None))
+    value = None if local else module_globals.get(base.id, getattr(builtins, base.id, None))
     for attribute in reversed(attributes):
-        found = getattr(found, attribute.attr, None)  # type: ignore[attr-defined]
-    return inspect.unwrap(found) if isinstance(found, types.FunctionType) else found
+        value = getattr(value, attribute.attr, None)  # type: ignore[attr-defined]
+    return inspect.unwrap(value) if isinstance(value, types.FunctionType) else value
 
 
 def _tree(function: Function) -> ast.Module:

@@ -115,7 +115,7 @@ class Collection:
     def _spec(self, node: pytest.Item, mark: pytest.Mark) -> EvalSpec:
         where = self._where(node)
         data = dict(mark.kwargs)
-        if sum(own.name == MARKER for own in node.own_markers) > 1:
+        if sum(marker.name == MARKER for marker in node.own_markers) > 1:
             raise ConfigError(f"{where}: two markers {MARKER} on one test; write one test a bank")
         if len(mark.args) > 1 or (mark.args and "bank" in data):
             raise ConfigError(f"{where}: the marker {MARKER} takes one bank and keywords, got {mark.args!r}")
@@ -133,12 +133,12 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pycollect_makeitem(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
         """Make an interview of each placeholder, and questions of those named on the command line; notice gates."""
-        made = yield
-        if not isinstance(made, list):
-            return made
-        self._notice(made)
+        collected = yield
+        if not isinstance(collected, list):
+            return collected
+        self._notice(collected)
         out: list[pytest.Item | pytest.Collector] = []
-        for node in made:
+        for node in collected:
             try:
                 if isinstance(spec := getattr(getattr(node, "obj", None), "adaptive_eval_study", None), StudySpec):
                     out.append(self._study(node, spec))
@@ -156,8 +156,8 @@ class Collection:
 
     def _notice(self, nodes: Iterable[object]) -> None:
         """Keep the gates among collected nodes, some of which a selection drops later."""
-        found = (node for node in nodes if isinstance(node, pytest.Item) and gate_rules.is_gate(node))
-        self._gates |= {gate.nodeid: gate for gate in found}
+        gates = (node for node in nodes if isinstance(node, pytest.Item) and gate_rules.is_gate(node))
+        self._gates |= {gate.nodeid: gate for gate in gates}
 
     def _study(self, node: pytest.Function, spec: StudySpec) -> Study:
         folders = (self.config.invocation_params.dir, self.config.rootpath)
@@ -231,16 +231,18 @@ class Collection:
         before = "".join(f"{part}-" for part in ids[:at])
         after = "".join(f"-{part}" for part in ids[at + 1 :])
         names = interview.nodeid.partition("[")[0].split("::")[1:]
-        found: dict[str, None] = {}
+        item_names: dict[str, None] = {}
         for argument in self.config.args:
             test, _, parameters = argument.partition("[")
             path, *rest = test.split("::")
             name = parameters.removesuffix("]").removeprefix(before).removesuffix(after)
-            mine = rest == names and (self.config.invocation_params.dir / path).resolve() == interview.path.resolve()
-            if mine and name not in ("", ids[at]) and parameters == f"{before}{name}{after}]":
-                found[name] = None
+            same_test = (
+                rest == names and (self.config.invocation_params.dir / path).resolve() == interview.path.resolve()
+            )
+            if same_test and name not in ("", ids[at]) and parameters == f"{before}{name}{after}]":
+                item_names[name] = None
         try:
-            return [question(interview, *self._sample(bank, name)) for name in found]
+            return [question(interview, *self._sample(bank, name)) for name in item_names]
         except UsageError as error:
             raise pytest.Collector.CollectError(f"{interview.nodeid}: {error}") from None
 
@@ -335,8 +337,8 @@ class Collection:
                     self._plan_study(condition, interview)
                     continue
                 condition.check(interview.evaluation.bank, climbed=interview.evaluation.policy.stop == "level")
-                if isinstance(way := interview.evaluation.policy.selector, Climb | AdaptiveClimb):
-                    way.check(condition.metric)
+                if isinstance(ladder := interview.evaluation.policy.selector, Climb | AdaptiveClimb):
+                    ladder.check(condition.metric)
                 why = interview.evaluation.policy.design_based
                 if why and not condition.by_level and not condition.by_rank:
                     raise ConfigError(f"{interview.evaluation.name}: this interview cannot feed a gate: {why}")
@@ -355,9 +357,9 @@ class Collection:
     def _denials_of(self, gate: pytest.Item) -> int:
         """Return how many FAIL verdicts a deselected gate may give elsewhere, such as in another shard."""
         try:
-            wanted = gate_rules.needed(gate, self.state.held)
+            interviews = gate_rules.needed(gate, self.state.held)
             if (conditions := gate_rules.literal_conditions(gate)) is None:
-                return len(wanted)
+                return len(interviews)
             return sum(_denials(condition, gate_rules.resolve(name, self.state.held)) for name, condition in conditions)
         except UsageError:  # a mistake that only a run of this gate needs to mend
             return 1
@@ -405,11 +407,11 @@ class Collection:
 
     def _before(self, interview: Interview) -> set[Interview]:
         """Return an interview and all interviews that it waits for."""
-        found = {interview}
+        interviews = {interview}
         for other in self.state.wants.get(interview, ()):
             if isinstance(other, Interview):
-                found |= self._before(other)
-        return found
+                interviews |= self._before(other)
+        return interviews
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Report the expected result of each gate before the first question."""
@@ -464,7 +466,7 @@ class Collection:
     def _planned(self, item: pytest.Item) -> Planned:
         if isinstance(item, Interview):
             return Planned(item.nodeid, item.evaluation.questions, [i.nodeid for i in self.state.wants.get(item, ())])
-        return Planned(item.nodeid, 0, [held.nodeid for held in self.state.wants.get(item, ())])
+        return Planned(item.nodeid, 0, [source.nodeid for source in self.state.wants.get(item, ())])
 
     def _not_deselected(self, restored: set[pytest.Item]) -> None:
         """Take interviews that a gate brought back out of the count of deselected tests."""
@@ -474,8 +476,8 @@ class Collection:
             counted[:] = [item for item in counted if item not in restored]
 
 
-def _denials(condition: Condition | StudyCondition, held: gate_rules.Held) -> int:
+def _denials(condition: Condition | StudyCondition, source: gate_rules.Held) -> int:
     """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-    if isinstance(held, Study) or isinstance(condition, StudyCondition):
+    if isinstance(source, Study) or isinstance(condition, StudyCondition):
         return int(not condition.by_rank)
-    return condition.denials(held.evaluation.bank)
+    return condition.denials(source.evaluation.bank)

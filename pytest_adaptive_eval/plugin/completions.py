@@ -37,15 +37,15 @@ def prefetch(
     for question in questions:
         if journal is not None and journal.get(key(question)) is not None:
             continue
-        known = journal.get(key(question) + _SUFFIX) if journal is not None else None
-        if known is None:
+        stored = journal.get(key(question) + _SUFFIX) if journal is not None else None
+        if stored is None:
             asked.append(question)
         else:
-            completion = Completion(known["text"], Status(known["status"]), known["score"], known["detail"])
+            completion = Completion(stored["text"], Status(stored["status"]), stored["score"], stored["detail"])
             subject.restore(question.asked.item, question.asked.sample, completion)
 
-    def keep(place: int, completion: Completion) -> None:
+    def keep(index: int, completion: Completion) -> None:
         if journal is not None and not completion.status.infrastructure:
-            journal.append(key(asked[place]) + _SUFFIX, journaled(asked[place].asked.item, completion))
+            journal.append(key(asked[index]) + _SUFFIX, journaled(asked[index].asked.item, completion))
 
-    subject.prefetch([one.asked.item for one in asked], [one.asked.sample for one in asked], keep)
+    subject.prefetch([question.asked.item for question in asked], [question.asked.sample for question in asked], keep)

@@ -49,8 +49,10 @@ class DecodingCheck:
         """Return the evaluation with items to ask again where these answers differ from those of an earlier run."""
         if self._earlier is None or self.reason:
             return evaluation
-        earlier = {_place(entry): (entry.text, entry.score) for entry in self._earlier.administrations}
-        both = [(earlier[_place(a)], (a.text, a.score)) for a in answers if _place(a) in earlier]
+        earlier = {_administration_key(entry): (entry.text, entry.score) for entry in self._earlier.administrations}
+        both = [
+            (earlier[_administration_key(a)], (a.text, a.score)) for a in answers if _administration_key(a) in earlier
+        ]
         scored = [(old, new) for old, new in both if old[1] is not None and new[1] is not None]
         if differ := sum(old != new for old, new in scored):
             self.reason = (
@@ -95,20 +97,20 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, pro
 
     history = History(folder)
     same = (identity.checkpoint, identity.decoding_hash, evaluation.bank.content_hash, prompt)
-    for run, one in reversed(list(history.interviews())):
-        if not one.error and same == (
-            one.subject.get("checkpoint"),
-            one.subject.get("decoding_hash"),
-            one.bank.get("content_hash"),
-            one.extra.get("prompt", ""),
+    for run, record in reversed(list(history.interviews())):
+        if not record.error and same == (
+            record.subject.get("checkpoint"),
+            record.subject.get("decoding_hash"),
+            record.bank.get("content_hash"),
+            record.extra.get("prompt", ""),
         ):
             try:
                 whole = history.whole(run.run)
             except JournalError:  # gone or damaged meanwhile: nothing is known of it
                 return None
-            return next((other for other in whole.interviews if other.nodeid == one.nodeid), None)
+            return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
     return None
 
 
-def _place(entry: Administration) -> tuple[str, str, str, int]:
+def _administration_key(entry: Administration) -> tuple[str, str, str, int]:
     return entry.item, entry.item_hash, entry.format, entry.sample

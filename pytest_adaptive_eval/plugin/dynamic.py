@@ -33,21 +33,21 @@ def gets_fixture(item: pytest.Function, fixture: str) -> bool:
     """
     params: Mapping[str, Any] = item.callspec.params if hasattr(item, "callspec") else {}
     chosen = {value for value in params.values() if isinstance(value, str)}
-    left = {*item.fixturenames, *_lazy_names(params.values()), *_requested_names(item.obj, chosen)}
+    pending = {*item.fixturenames, *_lazy_names(params.values()), *_requested_names(item.obj, chosen)}
     if _EXAMPLE in item.fixturenames:
         if (steps := _step_functions(item, params.get(_EXAMPLE, {}))) is None:
             return True
         for step in steps:
-            left.update(inspect.signature(step).parameters, _requested_names(step, chosen))
-    seen: set[str] = set()
-    while left:
-        name = left.pop()
+            pending.update(inspect.signature(step).parameters, _requested_names(step, chosen))
+    visited: set[str] = set()
+    while pending:
+        name = pending.pop()
         if name == fixture:
             return True
-        seen.add(name)
+        visited.add(name)
         for definition in _definitions(item, name):
-            left.update(definition.argnames, _requested_names(definition.func, chosen))
-        left -= seen
+            pending.update(definition.argnames, _requested_names(definition.func, chosen))
+        pending -= visited
     return False
 
 
@@ -68,10 +68,10 @@ def _texts_of_requests(function: Callable[..., object]) -> frozenset[str] | None
     """Return the texts in a function that uses ``getfixturevalue``; None for any other function."""
     texts: set[str] = set()
     used = False
-    for one in _wrapped(function):
-        for code in _codes(getattr(one, "__code__", None)):
+    for wrapped in _wrapped(function):
+        for code in _codes(getattr(wrapped, "__code__", None)):
             used |= "getfixturevalue" in code.co_names
-            constants = [getattr(one, "__globals__", {}).get(name) for name in code.co_names]
+            constants = [getattr(wrapped, "__globals__", {}).get(name) for name in code.co_names]
             texts.update(value for value in (*code.co_consts, *constants) if isinstance(value, str))
     return frozenset(texts) if used else None
 
@@ -113,15 +113,15 @@ def _step_functions(item: pytest.Function, example: Any) -> list[Callable[..., o
     """Return the functions of a scenario's steps; None where the scenario cannot be read."""
     manager: Any = item.session._fixturemanager
     # pytest 9.2 keeps fixtures by the node that defines them
-    kept = [getattr(manager, f"_arg2{by}fixturedefs", {}) for by in ("", "node2", "nodeid2")]
+    fixture_tables = [getattr(manager, f"_arg2{by}fixturedefs", {}) for by in ("", "node2", "nodeid2")]
     try:
         names = [step.name for step in _closure(item.obj)[_SCENARIO].render(example).steps]
         steps: list[Any] = [
             _closure(definition.func).get(_STEP)
-            for fixture in {name for some in kept for name in some}
+            for fixture in {name for table in fixture_tables for name in table}
             for definition in _definitions(item, fixture)
         ]
-        found = [step for step in steps if hasattr(step, "step_func")]
-        return [step.step_func for step in found if any(step.parser.is_matching(name) for name in names)]
+        step_definitions = [step for step in steps if hasattr(step, "step_func")]
+        return [step.step_func for step in step_definitions if any(step.parser.is_matching(name) for name in names)]
     except (LookupError, AttributeError, TypeError):
         return None

@@ -105,12 +105,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Take reports of an earlier run out of the way, before a conftest or a setting can end this one."""
-    known = early_config.known_args_namespace
-    if known.adaptive_eval and not (known.collectonly or known.help):
+    options = early_config.known_args_namespace
+    if options.adaptive_eval and not (options.collectonly or options.help):
         from pytest_adaptive_eval.plugin.outputs import clear_outputs
 
-        given = {name: getattr(known, f"adaptive_eval_{name}") for name in REPORTS}
-        clear_outputs({name: early_config.invocation_params.dir / path for name, path in given.items() if path})
+        report_paths = {name: getattr(options, f"adaptive_eval_{name}") for name in REPORTS}
+        clear_outputs({name: early_config.invocation_params.dir / path for name, path in report_paths.items() if path})
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -205,8 +205,8 @@ class _Inactive:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Skip interviews and gates, or fail the run if the user said that it must not go without."""
         adaptive = [i for i in items if i.get_closest_marker(MARKER) or MARKER in getattr(i, "fixturenames", ())]
-        if self.required and (found := [*self.files, *(item.nodeid for item in adaptive)]):
+        if self.required and (adaptive_tests := [*self.files, *(item.nodeid for item in adaptive)]):
             message = "needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command"
-            refuse(self.config, items, f"{found[0]} {message}")
+            refuse(self.config, items, f"{adaptive_tests[0]} {message}")
         for item in adaptive:
             item.add_marker(pytest.mark.skip(reason="needs --adaptive-eval"))

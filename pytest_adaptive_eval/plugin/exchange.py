@@ -77,7 +77,7 @@ class Exchange:
 
     def __init__(self, folder: str | None = None) -> None:
         self._folder = Path(folder) if folder else None
-        self._made = False
+        self._owns_folder = False
         self._plan: list[Planned] = []
         self._selection: Selection | None = None
 
@@ -85,14 +85,14 @@ class Exchange:
         """Make the folder, on the controller."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-"))
-            self._made = True
+            self._owns_folder = True
         return str(self._folder)
 
     def close(self) -> None:
         """Remove the folder if this process made it."""
-        if self._made and self._folder is not None:
+        if self._owns_folder and self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder, self._made = None, False
+            self._folder, self._owns_folder = None, False
 
     def _path(self, name: str) -> Path | None:
         return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json" if self._folder else None
@@ -126,8 +126,8 @@ class Exchange:
 
     def told(self) -> list[str]:
         """Return the lines that a worker published by `tell`."""
-        found: list[str] = self._get("told") or []
-        return found
+        lines: list[str] = self._get("told") or []
+        return lines
 
     def publish(self, nodeid: str, result: dict[str, Any]) -> None:
         """Make a result known."""
@@ -135,8 +135,8 @@ class Exchange:
 
     def result(self, nodeid: str) -> dict[str, Any] | None:
         """Return a published result, or None."""
-        found: dict[str, Any] | None = self._get(nodeid)
-        return found
+        data: dict[str, Any] | None = self._get(nodeid)
+        return data
 
     def break_off(self) -> None:
         """Say that a worker died, so that nobody waits for what may never come."""

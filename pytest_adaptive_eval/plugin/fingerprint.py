@@ -41,21 +41,21 @@ def source_hash(node: pytest.Function, root: Path, graders: Sequence[str], answe
         starts += [node.obj, *(value for value in _fixtures(node, answers) if _of_the_user(value, str(root)))]
     if not starts:
         return ""
-    found = "\0".join(_Reader(root).read(starts))
-    return sha256(found.encode("utf-8", "replace")).hexdigest()[:16]
+    text = "\0".join(_Reader(root).read(starts))
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _fixtures(node: pytest.Function, answers: str) -> list[object]:
     """Return the functions of all fixtures that a test uses, directly or through other fixtures."""
     info = node._fixtureinfo  # no public name tells which fixture a test gets
-    found: dict[str, Any] = {"item": None, answers: None}
-    left = list(info.argnames)
-    while left:
-        name = left.pop()
-        if name not in found and (definitions := info.name2fixturedefs.get(name)):
-            found[name] = definitions[-1].func
-            left += definitions[-1].argnames
-    return [function for _, function in sorted(found.items())]
+    functions: dict[str, Any] = {"item": None, answers: None}
+    pending = list(info.argnames)
+    while pending:
+        name = pending.pop()
+        if name not in functions and (definitions := info.name2fixturedefs.get(name)):
+            functions[name] = definitions[-1].func
+            pending += definitions[-1].argnames
+    return [function for _, function in sorted(functions.items())]
 
 
 class _Reader:
@@ -69,61 +69,61 @@ class _Reader:
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
-        self._seen: dict[int, object] = {}  # kept, lest an id be given anew
-        self._left: list[Any] = []
+        self._visited: dict[int, object] = {}  # kept, lest an id be given anew
+        self._pending: list[Any] = []
 
     def read(self, starts: Iterable[object]) -> list[str]:
         """Return the sources of the user's code and the values that it names."""
-        found = set()
+        texts = set()
         self._follow(starts)
-        while self._left:
-            code = self._left.pop()
-            found.add(_source(code))
+        while self._pending:
+            code = self._pending.pop()
+            texts.add(_source(code))
             if inspect.ismodule(code) or inspect.isclass(code):  # whose functions name what they use
                 # a copy: looking at a value may load a module, which adds names to the one that is read
-                own = [getattr(value, "__func__", value) for value in list(vars(code).values())]
-                self._follow(value for value in own if self._own(value))
+                members = [getattr(value, "__func__", value) for value in list(vars(code).values())]
+                self._follow(value for value in members if self._is_user_code(value))
                 continue
             for name, value in _named(code, self._root):
-                if self._own(value):
+                if self._is_user_code(value):
                     self._follow([value])
                 else:
-                    found.add(f"{name}={self._told(value)}".replace(self._root, ""))
-        return sorted(found)
+                    texts.add(f"{name}={self._describe(value)}".replace(self._root, ""))
+        return sorted(texts)
 
     def _follow(self, values: Iterable[object]) -> None:
         """Leave what is met for the first time to be looked at."""
         for value in values:
-            if id(value) not in self._seen:
-                self._seen[id(value)] = value
-                self._left.append(value)
+            if id(value) not in self._visited:
+                self._visited[id(value)] = value
+                self._pending.append(value)
 
-    def _told(self, value: Any) -> str:
+    def _describe(self, value: Any) -> str:
         """Describe a value identically in every process.  Objects of foreign classes give only their class."""
         if value is None or isinstance(value, _PLAIN):
             return repr(value)
         if isinstance(value, re.Pattern):
             return f"{value.pattern!r} {value.flags}"
-        if self._own(value):
+        if self._is_user_code(value):
             self._follow([value])
             return str(getattr(value, "__qualname__", ""))
         if isinstance(value, functools.partial):
-            return self._told([value.func, value.args, value.keywords])
-        if id(value) in self._seen:
+            return self._describe([value.func, value.args, value.keywords])
+        if id(value) in self._visited:
             return type(value).__qualname__
-        self._seen[id(value)] = value
+        self._visited[id(value)] = value
         if isinstance(value, Mapping):
-            return f"{{{', '.join(f'{self._told(k)}: {self._told(v)}' for k, v in list(value.items()))}}}"
+            return f"{{{', '.join(f'{self._describe(k)}: {self._describe(v)}' for k, v in list(value.items()))}}}"
         if isinstance(value, list | tuple):
-            return f"[{', '.join(map(self._told, list(value)))}]"
+            return f"[{', '.join(map(self._describe, list(value)))}]"
         if isinstance(value, set | frozenset):
-            return f"{{{', '.join(sorted(map(self._told, list(value))))}}}"
-        if not self._own(type(value)):
+            return f"{{{', '.join(sorted(map(self._describe, list(value))))}}}"
+        if not self._is_user_code(type(value)):
             return type(value).__qualname__
         self._follow([type(value)])
-        return f"{type(value).__qualname__} {self._told(getattr(value, '__dict__', None))}"
+        return f"{type(value).__qualname__} {self._describe(getattr(value, '__dict__', None))}"
 
-    def _own(self, value: object) -> bool:
+    def _is_user_code(self, value: object) -> bool:
         return _of_the_user(value, self._root)
 
 
@@ -140,19 +140,21 @@ def _source(code: object) -> str:
 def _named(code: Any, root: str) -> Iterator[tuple[str, Any]]:
     """Yield names and values that a function looks up in its module, its closure, and modules that it names."""
     function = inspect.unwrap(getattr(code, "__func__", code))
-    own: types.CodeType | None = getattr(function, "__code__", None)
-    names = _names(own)
-    known = dict(getattr(function, "__globals__", {}))
-    for name, cell in zip(own.co_freevars if own else (), getattr(function, "__closure__", None) or (), strict=True):
+    code_object: types.CodeType | None = getattr(function, "__code__", None)
+    names = _names(code_object)
+    namespace = dict(getattr(function, "__globals__", {}))
+    for name, cell in zip(
+        code_object.co_freevars if code_object else (), getattr(function, "__closure__", None) or (), strict=True
+    ):
         try:
-            known[name] = cell.cell_contents
+            namespace[name] = cell.cell_contents
         except ValueError:  # not yet set
             continue
-        yield name, known[name]
-    for name in sorted(names & known.keys()):
-        yield name, known[name]
-        if inspect.ismodule(known[name]) and _of_the_user(known[name], root):
-            inner = dict(vars(known[name]))
+        yield name, namespace[name]
+    for name in sorted(names & namespace.keys()):
+        yield name, namespace[name]
+        if inspect.ismodule(namespace[name]) and _of_the_user(namespace[name], root):
+            inner = dict(vars(namespace[name]))
             yield from ((part, inner[part]) for part in sorted(names & inner.keys()))
 
 

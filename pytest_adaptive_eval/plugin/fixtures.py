@@ -41,14 +41,14 @@ NO_MODEL = (
 
 def subject(config: pytest.Config, spec: str, base: Path, options: Mapping[str, Any]) -> Iterator[Any]:
     """Yield the subject that `spec` names, and close it at the end: the body of a model fixture."""
-    made = config.stash.setdefault(_CHECKED, {}).pop(_key(spec, base, options), None)
-    if made is None:
-        made = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
-    if made is None:
+    loaded = config.stash.setdefault(_CHECKED, {}).pop(_key(spec, base, options), None)
+    if loaded is None:
+        loaded = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
+    if loaded is None:
         folder = config.stash[STATE].folder
-        made = assembly.load_model(spec, (config.invocation_params.dir, base), folder / "cache", options)
-    yield made
-    getattr(made, "close", lambda: None)()
+        loaded = assembly.load_model(spec, (config.invocation_params.dir, base), folder / "cache", options)
+    yield loaded
+    getattr(loaded, "close", lambda: None)()
 
 
 def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, str]:
@@ -82,17 +82,17 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
                 named[_key(spec, base, options)] = options
     cache = config.stash[STATE].folder / "cache"
     for key, options in named.items():
-        made = config.hook.pytest_adaptive_eval_subject(spec=key[0], config=config)
-        if made is None:
-            made = assembly.check_model(key[0], (config.invocation_params.dir, key[1]), cache, options)
-        if made is not None:
-            checked[key] = made
-            config.add_cleanup(getattr(made, "close", lambda: None))
+        loaded = config.hook.pytest_adaptive_eval_subject(spec=key[0], config=config)
+        if loaded is None:
+            loaded = assembly.check_model(key[0], (config.invocation_params.dir, key[1]), cache, options)
+        if loaded is not None:
+            checked[key] = loaded
+            config.add_cleanup(getattr(loaded, "close", lambda: None))
     others += [(one.spec, one.options, not asked) for study in studies for one, asked in study.evaluation.roles]
-    seen = {(key[0], key[2], False) for key in checked}
+    checked_keys = {(key[0], key[2], False) for key in checked}
     for spec, options, agent in others:
-        if (one := (spec, repr(sorted(options.items())), agent)) not in seen:
-            seen.add(one)
+        if (one := (spec, repr(sorted(options.items())), agent)) not in checked_keys:
+            checked_keys.add(one)
             model = assembly.check_model(spec, (), cache, options, agent=agent)
             if model is not None:
                 model.close()
@@ -109,26 +109,26 @@ def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:
 model = pytest.fixture(scope="session", name="model")(model_function)
 
 
-def may_read_flags(definitions: Sequence[Any], known: Any) -> bool:
+def may_read_flags(definitions: Sequence[Any], fixture_info: Any) -> bool:
     """Return whether a fixture, the last of its definitions, can read this run's flags.
 
     Parameters
     ----------
     definitions : sequence of FixtureDef
         Each overrides the one before it.
-    known : FuncFixtureInfo
+    fixture_info : FuncFixtureInfo
         Of a test that uses it.
     """
-    left = [definitions[-1]]
-    seen: set[str] = set()
-    while left:
-        one = left.pop()
-        if one.func is model_function or {"request", "pytestconfig"} & set(one.argnames):
+    pending = [definitions[-1]]
+    visited: set[str] = set()
+    while pending:
+        definition = pending.pop()
+        if definition.func is model_function or {"request", "pytestconfig"} & set(definition.argnames):
             return True
-        for name in set(one.argnames) - seen:
-            seen.add(name)
-            found = known.name2fixturedefs.get(name, ())
-            left += found[:-1][-1:] if one in found else found[-1:]
+        for name in set(definition.argnames) - visited:
+            visited.add(name)
+            overrides = fixture_info.name2fixturedefs.get(name, ())
+            pending += overrides[:-1][-1:] if definition in overrides else overrides[-1:]
     return False
 
 

@@ -147,11 +147,11 @@ def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
 
 def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
     """Return the values of names that are assigned exactly once."""
-    found: dict[str, list[ast.expr]] = {}
+    assignments: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, []).append(node.value)
-    return {name: values[0] for name, values in found.items() if len(values) == 1}
+            assignments.setdefault(node.targets[0].id, []).append(node.value)
+    return {name: values[0] for name, values in assignments.items() if len(values) == 1}
 
 
 def _handed_on(tree: ast.AST, results: Collection[str]) -> bool:
@@ -166,13 +166,13 @@ def _handed_on(tree: ast.AST, results: Collection[str]) -> bool:
             use = node
         else:
             continue
-        around = parents[use]
-        if isinstance(around, ast.Attribute) and around.attr in METRICS:
-            around = parents[around]
-            while isinstance(around, ast.Subscript):
-                around = parents[around]
-        shown = isinstance(around, ast.FormattedValue) or (isinstance(around, ast.Call) and _prints(around))
-        if not (isinstance(around, ast.Attribute | ast.Assign) or shown):
+        parent = parents[use]
+        if isinstance(parent, ast.Attribute) and parent.attr in METRICS:
+            parent = parents[parent]
+            while isinstance(parent, ast.Subscript):
+                parent = parents[parent]
+        is_printed = isinstance(parent, ast.FormattedValue) or (isinstance(parent, ast.Call) and _prints(parent))
+        if not (isinstance(parent, ast.Attribute | ast.Assign) or is_printed):
             return True
     return False
 
@@ -189,14 +189,14 @@ def _subscript(node: ast.expr) -> str | None:
     return None
 
 
-def _plain(node: ast.expr, known: Mapping[str, Any]) -> Any:
+def _plain(node: ast.expr, variables: Mapping[str, Any]) -> Any:
     """Return the value of an argument.  Raise LookupError if it would have to be computed."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_plain(node.operand, known)
-    if isinstance(node, ast.Name) and isinstance(known.get(node.id), int | float | str):
-        return known[node.id]
+        return -_plain(node.operand, variables)
+    if isinstance(node, ast.Name) and isinstance(variables.get(node.id), int | float | str):
+        return variables[node.id]
     raise LookupError
 
 
@@ -224,18 +224,18 @@ def resolve(name: str, interviews: Iterable[Held]) -> Held:
         None does, or more than one.
     """
     interviews = list(interviews)
-    found = [i for i in interviews if name in (i.evaluation.name, i.nodeid)]
-    found = found or [i for i in interviews if name in i.aliases]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(i.nodeid for i in found)
+    matches = [i for i in interviews if name in (i.evaluation.name, i.nodeid)]
+    matches = matches or [i for i in interviews if name in i.aliases]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        ids = ", ".join(i.nodeid for i in matches)
         raise ConfigError(
             f"adaptive_eval[{name!r}] could mean {ids}: name the evaluations apart (name=...) or use a node id"
         )
-    known = ", ".join(sorted({i.evaluation.name for i in interviews})) or "none"
+    names = ", ".join(sorted({i.evaluation.name for i in interviews})) or "none"
     raise ConfigError(
-        f"adaptive_eval[{name!r}]: there is no such evaluation among those collected ({known}); check the name, and "
+        f"adaptive_eval[{name!r}]: there is no such evaluation among those collected ({names}); check the name, and "
         "that the file of the evaluation is part of this run"
     )
 
@@ -362,8 +362,8 @@ class Results(NoVerdict):
         self._lookup, self._note, self._expect = lookup, note, expect
 
     def __getitem__(self, name: str) -> Any:
-        held, result = self._lookup(name)
-        return replace(result, on_verdict=lambda verdict: self._note(held, verdict), on_metric=self._expect)
+        source, result = self._lookup(name)
+        return replace(result, on_verdict=lambda verdict: self._note(source, verdict), on_metric=self._expect)
 
     def __repr__(self) -> str:
         return "adaptive_eval"

@@ -43,22 +43,24 @@ def is_installed(file: str, root: str) -> bool:
         return True
     if not _in_package_folder(named, root):
         return False
-    own = [Path(root), *(project for folder in named.parents for project in _editable_projects(folder))]
-    return not any(real.is_relative_to(project) for project in own)
+    user_folders = [Path(root), *(project for folder in named.parents for project in _editable_projects(folder))]
+    return not any(real.is_relative_to(project) for project in user_folders)
 
 
 def _in_package_folder(file: Path, root: str) -> bool:
     inner = file.relative_to(root) if file.is_relative_to(root) else file  # the project's own place says nothing
-    return not _PACKAGE_FOLDERS.isdisjoint(inner.parts) or any(file.is_relative_to(place) for place in _places())
+    return not _PACKAGE_FOLDERS.isdisjoint(inner.parts) or any(
+        file.is_relative_to(folder) for folder in _package_folders()
+    )
 
 
 @functools.cache
-def _places() -> tuple[Path, ...]:
+def _package_folders() -> tuple[Path, ...]:
     """Return folders whose files are all installed: their paths as named and with links resolved."""
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     paths += [*site.getsitepackages(), site.getusersitepackages()]
-    places = [*map(Path, paths), Path(pytest_adaptive_eval.__file__).parent]
-    return tuple({form for place in places for form in (place.absolute(), place.resolve())})
+    folders = [*map(Path, paths), Path(pytest_adaptive_eval.__file__).parent]
+    return tuple({form for folder in folders for form in (folder.absolute(), folder.resolve())})
 
 
 def _is_listed(file: Path) -> bool:
@@ -90,15 +92,15 @@ def _contents(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
 @functools.cache
 def _editable_projects(folder: Path) -> tuple[Path, ...]:
     """Return the source folders of the editable distributions in a folder."""
-    found = []
+    projects = []
     for distribution in _distributions(folder):
         try:
             origin = json.loads(distribution.read_text("direct_url.json") or "{}")
             if origin.get("dir_info", {}).get("editable"):
-                found.append(Path(url2pathname(urlsplit(origin["url"]).path)).resolve())
+                projects.append(Path(url2pathname(urlsplit(origin["url"]).path)).resolve())
         except (ValueError, AttributeError, KeyError):  # a damaged file says nothing
             continue
-    return tuple(found)
+    return tuple(projects)
 
 
 def _distributions(folder: Path) -> Iterator[Distribution]:

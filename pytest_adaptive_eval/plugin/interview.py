@@ -110,11 +110,13 @@ class Interview(Once):
             raise BaselineError(f"the baseline {name!r} gave no answers to compare with: {result.fault}")
         scores = np.full(len(result.bank), np.nan)
         scores[result.log.items] = result.log.scores
-        who = result.subject
+        subject = result.subject
         twins = result.bank.content_hash != self.evaluation.bank.content_hash
-        baseline = Baseline(who.get("name") or name, scores, result.log, climbed=result.climb is not None, twins=twins)
+        baseline = Baseline(
+            subject.get("name") or name, scores, result.log, climbed=result.climb is not None, twins=twins
+        )
         # two tests of one run stand side by side, and are never the same: what they ask is for the reader to compare
-        return BaselineFile(baseline, f"evaluation {name!r}", who.get("decoding", ""))
+        return BaselineFile(baseline, f"evaluation {name!r}", subject.get("decoding", ""))
 
     def plan(self) -> dict[str, Any]:
         """Return what a result needs from the gates: keyword arguments of `SessionResult.of`."""
@@ -229,8 +231,8 @@ class Interview(Once):
         rng = np.random.default_rng((evaluation.stream, _AGAIN))
         drawn = rng.choice(items, count, replace=False).tolist() if count else []
         while drawn and not self._over:
-            some = enumerate(drawn[: evaluation.policy.batch], 1)
-            del drawn[: len(self._run_all([self._question(i, place, evaluation.samples) for place, i in some]))]
+            batch = enumerate(drawn[: evaluation.policy.batch], 1)
+            del drawn[: len(self._run_all([self._question(i, offset, evaluation.samples) for offset, i in batch]))]
         if drawn:
             self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
 
@@ -248,76 +250,76 @@ class Interview(Once):
             columns["difficulty"] = plain(bank.difficulty_of(items).tolist())
         questions: list[Question] = []
         for row, i in enumerate(items.tolist()):
-            known = {name: column[row] for name, column in columns.items()}
-            known |= {"theta_before": before, "reason": self._session.reason(i)}
+            details = {name: column[row] for name, column in columns.items()}
+            details |= {"theta_before": before, "reason": self._session.reason(i)}
             for sample in range(samples):
-                questions.append(self._question(i, len(questions) + 1, sample, **known))
-        given = [response.score for response in self._run_all(questions)]
-        given += [None] * (-len(given) % samples)  # of an item in whose midst the interview ended
-        return [item_score(given[n : n + samples]) for n in range(0, len(given), samples)]
+                questions.append(self._question(i, len(questions) + 1, sample, **details))
+        response_scores = [response.score for response in self._run_all(questions)]
+        response_scores += [None] * (-len(response_scores) % samples)  # of an item in whose midst the interview ended
+        return [item_score(response_scores[n : n + samples]) for n in range(0, len(response_scores), samples)]
 
-    def _question(self, index: int, place: int, sample: int, **known: Any) -> Question:
+    def _question(self, index: int, offset: int, sample: int, **details: Any) -> Question:
         """The test of one item of the bank, the next but `place` - 1; without what is `known` of a draw, a repeat."""
         item = self.evaluation.bank.items[index]
-        made = question(self, item, sample)
-        made.interview, made.ihook = self, self._hook
-        made.entry = Administration(
-            position=len(self._answers) + place,
+        test = question(self, item, sample)
+        test.interview, test.ihook = self, self._hook
+        test.entry = Administration(
+            position=len(self._answers) + offset,
             item=item.id,
             item_hash=item.content_hash,
             format=item.formats[0],
             sample=sample,
             category=list(item.category),
-            **(known or {"reason": "asked again, to measure the noise of decoding", "theta_before": self._ability}),
+            **(details or {"reason": "asked again, to measure the noise of decoding", "theta_before": self._ability}),
         )
-        return made
+        return test
 
     def _run_all(self, questions: list[Question]) -> list[Response]:
         """Run questions that are answered together, up to the last or to the end of the interview."""
         self._pending = questions
         responses = []
-        for made in questions:
-            self._run(made)
-            responses.append(response := self._take(made))
-            made.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
+        for test in questions:
+            self._run(test)
+            responses.append(response := self._take(test))
+            test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
             if response.status.infrastructure:
                 self._check_errors()
             if self._over:
                 break
         return responses
 
-    def _run(self, made: Question) -> None:
+    def _run(self, test: Question) -> None:
         """Run a question in pytest's own protocol."""
         # on a worker it stands where its interview does meanwhile: xdist checks reports against that list
         items = self.session.items
         at = next((n for n, item in enumerate(items) if item is self), None) if self.state.worker else None
         if at is not None:
-            items[at] = made
+            items[at] = test
         try:
-            self._hook.pytest_runtest_protocol(item=made, nextitem=self)
+            self._hook.pytest_runtest_protocol(item=test, nextitem=self)
         finally:
             if at is not None:
                 items[at] = self
 
-    def _take(self, made: Question) -> Response:
-        response = made.response or Response(Status.ERROR, detail=made.fault or "the test did not run")
-        entry = cast(Administration, made.entry)
-        kept = made.lasting or not response.status.infrastructure
-        if self._journal is not None and kept and not entry.resumed:
+    def _take(self, test: Question) -> Response:
+        response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
+        entry = cast(Administration, test.entry)
+        storable = test.lasting or not response.status.infrastructure
+        if self._journal is not None and storable and not entry.resumed:
             try:
-                asked = made.asked
-                self._journal.append(self._key(made), {**journaled(asked.item, response), "graded": asked.graded})
+                asked = test.asked
+                self._journal.append(self._key(test), {**journaled(asked.item, response), "graded": asked.graded})
             except JournalError as error:  # an answer that could not be kept does not count
                 response = Response(Status.ERROR, None, response.text, str(error))
                 self.give_up(str(error), usage=True)
         entry.status, entry.score = response.status.value, response.score
         entry.text = plain(response.text)
-        entry.detail = plain(response.detail or made.fault or length_note(response.text))
+        entry.detail = plain(response.detail or test.fault or length_note(response.text))
         self._answers.append(entry)
-        item = made.asked.item
+        item = test.asked.item
         if not entry.sample:
             self._chances.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
-        if response.status is Status.OK and (response.text or made.asked.read):
+        if response.status is Status.OK and (response.text or test.asked.read):
             self._texts += 1
             self._unreadable += not item.readable(response.text)
         self._statuses[response.status.value] += 1
@@ -373,14 +375,14 @@ class Interview(Once):
     def _code(self) -> str:
         return source_hash(self, self.config.rootpath, self.state.settings.graders, self._answers_by)
 
-    def _key(self, made: Question) -> str:
-        if not made.key:
-            item = made.asked.item
-            entry = cast(Administration, made.entry)
+    def _key(self, test: Question) -> str:
+        if not test.key:
+            item = test.asked.item
+            entry = cast(Administration, test.entry)
             prompt = item.prompt
             if item.messages or item.images:
                 prompt = _sorted([prompt, [dict(m) for m in item.messages], item.images])
-            made.key = answer_key(
+            test.key = answer_key(
                 item_hash=entry.item_hash,
                 format=entry.format,
                 sample=entry.sample,
@@ -388,25 +390,25 @@ class Interview(Once):
                 checkpoint=self._identity.checkpoint,
                 decoding=self._decoding,
             )
-        return made.key
+        return test.key
 
-    def recall(self, made: Question) -> Response | None:
+    def recall(self, test: Question) -> Response | None:
         """Return the answer that an interrupted run of this interview left, if any."""
         if not self._bound:
-            self.bind(made.funcargs)
-        known = self._journal.get(self._key(made)) if self._journal else None
-        if known is not None:
-            cast(Administration, made.entry).resumed = True
-            return made.regraded(known, cast(Journal, self._journal).path)
-        self._prefetch(made)
+            self.bind(test.funcargs)
+        stored = self._journal.get(self._key(test)) if self._journal else None
+        if stored is not None:
+            cast(Administration, test.entry).resumed = True
+            return test.regraded(stored, cast(Journal, self._journal).path)
+        self._prefetch(test)
         return None
 
-    def _prefetch(self, made: Question) -> None:
+    def _prefetch(self, test: Question) -> None:
         """Have the whole batch answered in one call, when its first unanswered question comes."""
         if len(self._pending) > 1 and isinstance(self._subject, Subject):
-            rest = self._pending[self._pending.index(made) :]
+            rest = self._pending[self._pending.index(test) :]
             prefetch(self._subject, rest, self._journal, self._key)
-            self._pending = [made]
+            self._pending = [test]
 
     def _finish(self, seconds: float) -> None:
         evaluation, bank, session = self.evaluation, self.evaluation.bank, self._session
@@ -483,12 +485,12 @@ class Interview(Once):
 
     def _compared_with_itself(self) -> list[str]:
         """Return notes on baselines of this run that are the candidate's own checkpoint."""
-        held = {n: self.state.lookup(s.nodeid)[1] for n, s in self.sources.items() if isinstance(s, Interview)}
-        own = self._identity.checkpoint
+        results = {n: self.state.lookup(s.nodeid)[1] for n, s in self.sources.items() if isinstance(s, Interview)}
+        checkpoint = self._identity.checkpoint
         return [
             f"the baseline {name!r} is the same checkpoint, {self._identity.name}"
-            for name, result in held.items()
-            if isinstance(result, SessionResult) and own and result.subject.get("checkpoint") == own
+            for name, result in results.items()
+            if isinstance(result, SessionResult) and checkpoint and result.subject.get("checkpoint") == checkpoint
         ]
 
     def runtest(self) -> None:

@@ -34,11 +34,11 @@ def check_scope(node: pytest.Function, name: str, where: str) -> None:
 
 def who_answers(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
     """Return the name, value and identity of the question's model fixture."""
-    known = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
-    name = "model" if "model" in known else next(iter(known), "model")
+    identified = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
+    name = "model" if "model" in identified else next(iter(identified), "model")
     subject = funcargs.get(name)
-    if name in known:
-        return name, subject, known[name].identity
+    if name in identified:
+        return name, subject, identified[name].identity
     return (
         name,
         subject,

@@ -26,8 +26,8 @@ _HEAD = 200
 
 def outputs(settings: Settings) -> dict[str, Path]:
     """Return the paths of requested reports, by the end of their flag's name."""
-    wanted = {"record": settings.record, "junit": settings.junit, "html": settings.html}
-    return {name: path for name, path in wanted.items() if path is not None}
+    requested = {"record": settings.record, "junit": settings.junit, "html": settings.html}
+    return {name: path for name, path in requested.items() if path is not None}
 
 
 def check_outputs(config: pytest.Config, settings: Settings) -> None:
@@ -44,11 +44,11 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
         named["--junitxml"] = folder / os.path.expandvars(Path(xml).expanduser())
     if settings.baseline is not None:
         named["--adaptive-eval-baseline"] = folder / settings.baseline
-    seen: dict[Path, str] = {}
+    flags: dict[Path, str] = {}
     for flag, path in named.items():
         with suppress(OSError, ValueError):  # no path can be that: who uses it says so
             path = path.resolve()
-        other = seen.setdefault(path, flag)
+        other = flags.setdefault(path, flag)
         if other != flag:
             raise ConfigError(f"{other} and {flag} both name {path}: one would be lost, so give each a file of its own")
 

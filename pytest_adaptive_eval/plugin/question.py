@@ -122,7 +122,7 @@ def question(template: pytest.Function, item: Item, sample: int = 0) -> Question
     asked = AskedItem(item, sample)
     spec, name = template.callspec, f"{item.id}#{sample + 1}" if sample else item.id
     ids = [name if part.startswith(PARAMETER) else part for part in spec._idlist]
-    made = Question.from_parent(
+    test = Question.from_parent(
         template.parent,
         name=f"{template.originalname}[{'-'.join(ids)}]",
         # no public name makes a callspec or tells a function's fixtures; both have held since pytest 8.0
@@ -131,13 +131,13 @@ def question(template: pytest.Function, item: Item, sample: int = 0) -> Question
         originalname=template.originalname,
     )
     path, line, domain = template.location  # pytest would look for the same lines anew each time
-    made.location = (path, line, domain.removesuffix(template.name) + made.name)
+    test.location = (path, line, domain.removesuffix(template.name) + test.name)
     for mark in template.own_markers:  # marks added late, by hooks
-        if mark not in made.own_markers and mark is not getattr(template, "untimed", None):
-            made.own_markers.append(mark)
-            made.keywords[mark.name] = mark
-    made.asked = made.funcargs["item"] = asked  # known already: pytest need not set up a fixture that gives it
-    return made
+        if mark not in test.own_markers and mark is not getattr(template, "untimed", None):
+            test.own_markers.append(mark)
+            test.keywords[mark.name] = mark
+    test.asked = test.funcargs["item"] = asked  # known already: pytest need not set up a fixture that gives it
+    return test
 
 
 class Once(pytest.Function):
@@ -230,10 +230,10 @@ class Question(Once):
         entry = cast(Administration, self.entry)
         start = time.perf_counter()
         try:
-            known = interview.recall(self)
-            self.response = known or self._answer()
-            if known is not None and known.status.infrastructure:  # kept, since it would not heal
-                raise Unscored(known.status.value, known.detail, known.text)
+            stored = interview.recall(self)
+            self.response = stored or self._answer()
+            if stored is not None and stored.status.infrastructure:  # kept, since it would not heal
+                raise Unscored(stored.status.value, stored.detail, stored.text)
         finally:
             entry.seconds = time.perf_counter() - start
             self._properties()
@@ -246,14 +246,14 @@ class Question(Once):
                 pytest.fail(f"score {self.asked.given:g} of 1", pytrace=False)
         finally:
             item, text = self.asked.item, self.asked.text
-            shown = {
+            sections = {
                 "asked": item.prompt or "\n".join(f"{m.get('role')}: {m.get('content')}" for m in item.messages),
                 "choices": "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(item.choices)),
                 "images": "\n".join(item.image_paths),
                 "answered": text,
                 "expected": item.answer and f"{item.answer} (by the grader {item.grader})",
             }
-            lines = [f"{name}: " + value.replace("\n", "\n    ") for name, value in shown.items() if value]
+            lines = [f"{name}: " + value.replace("\n", "\n    ") for name, value in sections.items() if value]
             self.add_report_section("call", "question", "\n".join(lines))
 
     def _run_test(self) -> None:
@@ -271,8 +271,10 @@ class Question(Once):
             except AssertionError as error:
                 if self._of_the_test(error):
                     raise
-                said = " ".join(str(error).split())[:200]
-                raise Unscored(Status.ERROR.value, f"an assertion of the model or the grader failed: {said}") from error
+                message = " ".join(str(error).split())[:200]
+                raise Unscored(
+                    Status.ERROR.value, f"an assertion of the model or the grader failed: {message}"
+                ) from error
         graded = asked.graded
         if asked.given is not None or self._subtest is not None:  # a failed subtest tells that the answer is wrong
             return
@@ -300,7 +302,7 @@ class Question(Once):
             "item.score(item.grade(...) >= 0.5)"
         )
 
-    def regraded(self, known: Mapping[str, Any], path: Path) -> Response:
+    def regraded(self, stored: Mapping[str, Any], path: Path) -> Response:
         """Return the answer that a journal keeps, after grading its text again where the item's own grader decides.
 
         Raises
@@ -311,8 +313,8 @@ class Question(Once):
         item = self.asked.item
         anew = "begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
         try:
-            response = Response(Status(known["status"]), known["score"], str(known["text"]), str(known["detail"]))
-            kept = known.get("graded")
+            response = Response(Status(stored["status"]), stored["score"], str(stored["text"]), str(stored["detail"]))
+            stored_score = stored.get("graded")
         except (KeyError, TypeError, ValueError) as error:
             raise JournalError(f"{path}: the answer to item {item.id!r} cannot be read ({error!r}): {anew}") from None
         if response.status is not Status.OK or not getattr(item.custom, "deterministic", True):
@@ -320,10 +322,10 @@ class Question(Once):
         toml = hasattr(self.function, "adaptive_eval_where")
         right = response.score == 1 and grades(self.function) and not scores(self.function)
         by_item = right or (toml and bool(response.text))
-        if kept is None and not by_item:
+        if stored_score is None and not by_item:
             return response  # the test judges in its own way
         graded = item.grade(response.text)
-        if kept not in (None, graded) or (by_item and response.score != graded):
+        if stored_score not in (None, graded) or (by_item and response.score != graded):
             raise JournalError(
                 f"{path}: the answer to item {item.id!r} is kept with the score {response.score:g}, and its grader "
                 f"gives the kept text {graded:g}: the file was edited, or the grader changed. Restore the file, or "
@@ -351,8 +353,8 @@ class Question(Once):
             if str(fault.msg).startswith("Timeout"):  # pytest-timeout's signal method
                 self.response = Response(Status.TIMEOUT, None, self.asked.text, str(fault.msg))
             raise
-        given = 1.0 if self.asked.given is None else self.asked.given
-        return Response(Status.OK, given, self.asked.text)
+        score = 1.0 if self.asked.given is None else self.asked.given
+        return Response(Status.OK, score, self.asked.text)
 
     def _of_the_test(self, error: BaseException) -> bool:
         """Return whether an assertion is the test's own.  One within the model or the grading is a fault."""
@@ -361,8 +363,8 @@ class Question(Once):
         models = [v for n, v in self.funcargs.items() if n == "model" or hasattr(v, "identity")]
         codes = [getattr(model, "__code__", None) for model in models]
         for frame, _ in traceback.walk_tb(error.__traceback__):
-            own = frame.f_locals.get("self")
-            if own is self.asked or any(own is model for model in models) or frame.f_code in codes:
+            frame_self = frame.f_locals.get("self")
+            if frame_self is self.asked or any(frame_self is model for model in models) or frame.f_code in codes:
                 return False
         return True
 
@@ -409,8 +411,8 @@ class Question(Once):
         if fault is None or self.response is None or self.response.status is not Status.OK:
             return
         wrong = isinstance(fault, AssertionError)
-        said = " ".join(str(fault).split())[:200]
-        detail = f"a check failed beside the test's own assertions: {said}"
+        message = " ".join(str(fault).split())[:200]
+        detail = f"a check failed beside the test's own assertions: {message}"
         self.response = Response(
             Status.OK if wrong else Status.ERROR, 0.0 if wrong else None, self.response.text, detail
         )

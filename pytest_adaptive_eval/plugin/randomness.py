@@ -44,12 +44,12 @@ class GeneratorStates:
 
     def _first(self) -> tuple[Any, ...]:
         source = random.Random(f"{self._key} {random.getstate()} {np.random.get_state()}")
-        own = random.Random(source.getrandbits(64)).getstate()
+        python_state = random.Random(source.getrandbits(64)).getstate()
         numpy = np.random.MT19937(source.getrandbits(64))
         if (torch := _torch()) is None:
-            return own, numpy, None, None
+            return python_state, numpy, None, None
         torch.manual_seed(source.getrandbits(63))
-        return own, numpy, *_torch_states(torch)
+        return python_state, numpy, *_torch_states(torch)
 
 
 def _torch() -> Any:
@@ -70,8 +70,8 @@ def _states() -> tuple[Any, ...]:
 
 
 def _restore(states: tuple[Any, ...]) -> None:
-    own, numpy, cpu, devices = states
-    random.setstate(own)
+    python_state, numpy, cpu, devices = states
+    random.setstate(python_state)
     set_bit_generator(numpy)
     if cpu is not None:
         torch = _torch()

@@ -30,13 +30,13 @@ def too_many_errors(answers: Sequence[Administration], budget: int) -> str:
     bad = [entry for entry in answers if Status(entry.status).infrastructure]
     latest = answers[-ERRORS_IN_A_ROW:]
     if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
-        what = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
+        reason = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
     elif len(bad) > ERROR_SHARE * budget:
-        what = f"{len(bad)} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
+        reason = f"{len(bad)} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
     else:
         return ""
     detail = " ".join(bad[-1].detail.split())[:200] or bad[-1].status
-    return f"{what}; the last: {detail}"
+    return f"{reason}; the last: {detail}"
 
 
 def journaled(item: Item, answer: Response | Completion) -> dict[str, Any]:
@@ -60,8 +60,8 @@ def noise_notes(noise: DecodingNoise, identity: SubjectIdentity, answers: Sequen
     for answer in answers:
         if answer.score is not None:
             texts.setdefault(answer.item, []).append(answer.text)
-    repeated = [given for given in texts.values() if len(given) > 1]
-    if len(repeated) >= FEWEST_REPEATED and all(len(set(given)) == 1 for given in repeated):
+    repeated = [item_texts for item_texts in texts.values() if len(item_texts) > 1]
+    if len(repeated) >= FEWEST_REPEATED and all(len(set(item_texts)) == 1 for item_texts in repeated):
         notes.append(
             f"all answers to each of {len(repeated)} repeated items are the same: a model that samples would differ, "
             "so check that it does not seed its generator before every answer"
@@ -136,10 +136,10 @@ def recorded(
 def costs_of(spent: Usage, record: InterviewRecord) -> dict[str, Any]:
     """Return the costs of questions and of item selection, relative to the FLOPs of the whole bank."""
     subject = spent.to_json()
-    given = (record.interviewer or {}).get("interviewer") or {}
-    interviewer = {name: given[name] for name in subject if name in given}
-    found: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
+    account = (record.interviewer or {}).get("interviewer") or {}
+    interviewer = {name: account[name] for name in subject if name in account}
+    costs: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
     if subject["calls"] and subject["flops"]:
         whole = subject["flops"] / subject["calls"] * record.size
-        found["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
-    return found if subject["calls"] else {}
+        costs["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
+    return costs if subject["calls"] else {}

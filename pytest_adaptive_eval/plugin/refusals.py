@@ -144,9 +144,9 @@ def check_collected(config: pytest.Config, items: Sequence[pytest.Item], intervi
 
 def marker_fault(item: pytest.Item) -> str:
     """Return why another plugin's marker on an interview or a gate is refused; empty where none is."""
-    found = [name for name in _MARKERS if item.get_closest_marker(name)]
-    modules: Sequence[str] = tuple(plugin_modules(item.config)) if found else ()
-    for name in found:
+    markers = [name for name in _MARKERS if item.get_closest_marker(name)]
+    modules: Sequence[str] = tuple(plugin_modules(item.config)) if markers else ()
+    for name in markers:
         module, effect = _MARKERS[name]
         if module in modules:
             return f"{item.nodeid}: the marker {name} ({_title(module)}) {effect}: remove it from this test"

@@ -62,7 +62,7 @@ class AdaptiveEval:
         #: Tests that have run, and are being torn down.
         self._over: set[str] = set()
         #: Process and thread of the collection, the only ones in which interviews and gates are run.
-        self._place = (os.getpid(), threading.get_ident())
+        self._collector_ids = (os.getpid(), threading.get_ident())
         #: Node ids of the interviews, studies and gates that have begun.
         self._begun: set[str] = set()
         #: Why an interview, a study or a gate that another plugin runs is refused.
@@ -79,18 +79,18 @@ class AdaptiveEval:
 
     def lookup(self, name: str) -> tuple[gate_rules.Held, SessionResult | StudyResult]:
         """Return the interview or study that a gate names, and its result."""
-        held = gate_rules.resolve(name, self.held)
-        data = self.exchange.result(held.nodeid) if held.result is None else None
-        if data and isinstance(held, Study):
-            held.result = held.evaluation.restore(data)
-        elif data and isinstance(held, Interview):
-            held.result = SessionResult.from_json(data, held.evaluation.bank, **held.plan())
-        if held.result is None:
-            what = "study" if isinstance(held, Study) else "interview"
-            raise ConfigError(f"adaptive_eval[{name!r}]: the {what} {held.nodeid} gave no result in this run")
-        if isinstance(held.result, StudyResult):
-            return held, replace(held.result, family=self.family)
-        return held, held.result
+        source = gate_rules.resolve(name, self.held)
+        data = self.exchange.result(source.nodeid) if source.result is None else None
+        if data and isinstance(source, Study):
+            source.result = source.evaluation.restore(data)
+        elif data and isinstance(source, Interview):
+            source.result = SessionResult.from_json(data, source.evaluation.bank, **source.plan())
+        if source.result is None:
+            kind = "study" if isinstance(source, Study) else "interview"
+            raise ConfigError(f"adaptive_eval[{name!r}]: the {kind} {source.nodeid} gave no result in this run")
+        if isinstance(source.result, StudyResult):
+            return source, replace(source.result, family=self.family)
+        return source, source.result
 
     def expect(self, gate: pytest.Item) -> None:
         """Record that a gate took a metric, for which it must ask for a verdict."""
@@ -117,7 +117,7 @@ class AdaptiveEval:
 
     def pytest_report_header(self) -> list[str]:
         """Return one line, only in an active run."""
-        model = clean_terminal(_shown(self.settings.model) or "from the fixture or the TOML file")
+        model = clean_terminal(_without_secrets(self.settings.model) or "from the fixture or the TOML file")
         seed = "" if self.settings.seed is None else f", seed {self.settings.seed}"
         folder = relative(self.folder, self.config.rootpath)
         return [f"adaptive-eval: model {model}{seed}, journal and records in {folder}"]
@@ -147,7 +147,7 @@ class AdaptiveEval:
 
     def _refusal(self, item: pytest.Item) -> str:
         """Return why a test may not run now: another plugin repeats it, or runs it elsewhere; empty if it may."""
-        pid, thread = self._place
+        pid, thread = self._collector_ids
         elsewhere = "process" if os.getpid() != pid else "thread" if threading.get_ident() != thread else ""
         how = f"in another {elsewhere}" if elsewhere else self._refused.get(item.nodeid, "")
         if not how:
@@ -245,8 +245,8 @@ class AdaptiveEval:
     def _attached(self, item: pytest.Item, report: pytest.TestReport) -> dict[str, Any]:
         """Return the data that a report carries to the process that writes the run's record."""
         if isinstance(item, Question):
-            known = item.interview is None or not report.passed
-            return {"question_of": item.interview.nodeid if item.interview else ""} if known else {}
+            reported = item.interview is None or not report.passed
+            return {"question_of": item.interview.nodeid if item.interview else ""} if reported else {}
         if report.when != "call" and (report.when != "setup" or report.passed):
             return {}
         if isinstance(item, Interview) and item.record is not None:
@@ -264,15 +264,17 @@ class AdaptiveEval:
     def _judged(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
         """Return a gate's records: one per verdict, and one more if it failed for another reason."""
         taken = self._verdicts.pop(item.nodeid, [])
-        said = [(name, verdict.to_json()) for name, verdict, _ in taken]
+        verdicts = [(name, verdict.to_json()) for name, verdict, _ in taken]
         if report.failed and all(verdict for _, verdict, _ in taken):
             sentence = f"{Outcome.ERROR.value} {crash_line(report)}"
-            wanted = self.wants.get(item, [])
-            name = self._name(wanted[0]) if len(wanted) == 1 else ""
-            said.append((name, {"outcome": Outcome.ERROR.value, "interval": None, "notes": [], "sentence": sentence}))
+            interviews = self.wants.get(item, [])
+            name = self._name(interviews[0]) if len(interviews) == 1 else ""
+            verdicts.append(
+                (name, {"outcome": Outcome.ERROR.value, "interval": None, "notes": [], "sentence": sentence})
+            )
         where = relative(item.reportinfo()[0], self.config.rootpath)
         line = (item.location[1] or 0) + 1
-        return [GateRecord(item.name, item.nodeid, name, verdict, where, line) for name, verdict in said]
+        return [GateRecord(item.name, item.nodeid, name, verdict, where, line) for name, verdict in verdicts]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_report_to_serializable(self) -> Generator[None, Any, Any]:
@@ -287,12 +289,12 @@ class AdaptiveEval:
             warning_message.message.args = _guarded(_portable(args) if self.worker else args)
 
 
-def _shown(model: str | None) -> str:
+def _without_secrets(model: str | None) -> str:
     """Return a model's spec without the secrets that an address may hold."""
-    place, sign, rest = (model or "").partition("://")
+    scheme, sign, rest = (model or "").partition("://")
     host, _, name = rest.partition("#")
     host = host.partition("?")[0].rpartition("@")[2]
-    return f"{place}{sign}{host}{'#' * bool(name)}{name}"
+    return f"{scheme}{sign}{host}{'#' * bool(name)}{name}"
 
 
 def _guard(report: pytest.TestReport) -> None:

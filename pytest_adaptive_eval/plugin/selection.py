@@ -69,7 +69,7 @@ def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, 
     ConfigError
         A name fits two functions.
     """
-    found: dict[str, list[str]] = {}
+    nodeids_by_name: dict[str, list[str]] = {}
     for name in names:
         matches = [nodeid for nodeid, function in gates.items() if _fits(name, nodeid) or _fits(name, function)]
         functions = list(dict.fromkeys(gates[nodeid] for nodeid in matches))
@@ -78,14 +78,14 @@ def required_gates(names: Iterable[str], gates: Mapping[str, str]) -> dict[str, 
                 f"the required gate {name!r} could mean {' or '.join(functions)}: write more of the node id of the one "
                 "that is meant"
             )
-        found[name] = matches
-    return found
+        nodeids_by_name[name] = matches
+    return nodeids_by_name
 
 
 def near_names(name: str, gates: Mapping[str, str]) -> list[str]:
     """Return up to three names of collected gates that resemble `name`; see `required_gates`."""
-    known = {node.rpartition(cut)[2] for nodeids in gates.items() for node in nodeids for cut in ("::", "/")}
-    return difflib.get_close_matches(name, sorted(known), 3)
+    gate_names = {node.rpartition(cut)[2] for nodeids in gates.items() for node in nodeids for cut in ("::", "/")}
+    return difflib.get_close_matches(name, sorted(gate_names), 3)
 
 
 def _fits(name: str, nodeid: str) -> bool:

@@ -44,7 +44,7 @@ class QuestionOwner(Protocol):
     def nodeid(self) -> str:
         """The node id of the interview."""
 
-    def recall(self, made: Any) -> Response | None:
+    def recall(self, test: Any) -> Response | None:
         """Return the answer that an earlier, killed run left to a question, if any."""
 
     def give_up(self, sentence: str, *, usage: bool = False) -> None:

@@ -61,18 +61,18 @@ class Study(Once):
             checkpoint="",  # each reply is kept under a hash of who gave it
             decoding="",
         )
-        kept = KeptTexts(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
+        replies = KeptTexts(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
         begun, usage = time.monotonic(), False
         progress = _Progress(self)
         try:
-            result = plan.hold(kept, progress)
+            result = plan.hold(replies, progress)
         except AdaptiveEvalError as error:
             result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
         except Exception as error:  # it voids this study, and must not end the run of all other tests
             self.fault, result = error, replace(plan.void(f"{type(error).__name__}: {error}"), broken=True)
         finally:
             progress.end()
-            kept.close()
+            replies.close()
         self.result = result
         self.record = StudyRecord(
             name=plan.name,
@@ -90,7 +90,7 @@ class Study(Once):
             error=plain(result.error),
             notes=plain(list(result.notes)),
             extra={
-                **({} if result.broken else {"journal": kept.path.name}),
+                **({} if result.broken else {"journal": replies.path.name}),
                 **({"usage_error": True} if usage else {}),
             },
         )
@@ -109,7 +109,7 @@ class Study(Once):
 
 def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
     """Return properties for pytest's own report: the study's size, and the candidate's metrics."""
-    found: list[tuple[str, Any]] = [
+    properties: list[tuple[str, Any]] = [
         ("kind", record.kind), ("candidate", record.candidate), (f"{record.unit}_that_count", record.asked),
         (record.unit, record.size),
     ]  # fmt: skip
@@ -118,10 +118,10 @@ def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
             if row["subject"] == record.candidate:
                 for name in ("estimate", "low", "high", "error"):
                     if (value := row.get(name)) is not None:
-                        found.append((metric if name == "estimate" else f"{metric}_{name}", number(value)))
+                        properties.append((metric if name == "estimate" else f"{metric}_{name}", number(value)))
                 if rank := row.get("rank"):
-                    found.append((f"{metric}_rank", number(rank["mean"], 1)))
-    return found
+                    properties.append((f"{metric}_rank", number(rank["mean"], 1)))
+    return properties
 
 
 class _Progress:

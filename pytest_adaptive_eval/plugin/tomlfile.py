@@ -34,9 +34,9 @@ def _ask(item: AskedItem, model: Any) -> None:
     item.score(item.grade(completion.text) if completion.score is None else completion.score)
 
 
-def _function(made: Callable[..., None]) -> types.FunctionType:
-    assert isinstance(made, types.FunctionType)
-    return made
+def _function(function: Callable[..., None]) -> types.FunctionType:
+    assert isinstance(function, types.FunctionType)
+    return function
 
 
 def _interview(model: str) -> types.FunctionType:

@@ -26,7 +26,7 @@ class Distribution:
 
     def __init__(self, state: AdaptiveEval) -> None:
         self.state = state
-        self._told: list[str] = []
+        self._lines: list[str] = []
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -42,9 +42,9 @@ class Distribution:
     def pytest_xdist_node_collection_finished(self) -> None:
         """Say what to expect of gates."""
         reporter = self.state.config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and not self._told:
-            self._told = self.state.exchange.told()
-            for line in self._told:
+        if reporter is not None and not self._lines:
+            self._lines = self.state.exchange.told()
+            for line in self._lines:
                 reporter.ensure_newline()
                 reporter.write_line(line)
 
