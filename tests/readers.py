@@ -309,5 +309,5 @@ READERS = {
         _command("correlate", "--from", "{}", "--reference", "{}/s.csv"),
     ),
 }
-if importlib.util.find_spec("openpyxl"):
+if importlib.util.find_spec("openpyxl") and importlib.util.find_spec("python_calamine"):
     READERS["xlsx"] = Reader("m_MMBench_judged.xlsx", _workbook, _responses("m_MMBench_judged.xlsx"))

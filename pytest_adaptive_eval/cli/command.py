@@ -208,14 +208,14 @@ def _low_quality_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def _responses_arguments(parser: argparse.ArgumentParser, text: str) -> None:
-    from pytest_adaptive_eval.banks.responses import FORMATS
+    from pytest_adaptive_eval.banks.responses import FORMATS, setting_help
 
     parser.add_argument("source", metavar="RESPONSES", type=Path, help=text)
     add = parser.add_argument_group("reading responses").add_argument
     add("--format", choices=list(FORMATS), help="format of the responses; recognised when omitted")
     add("--orientation", choices=("items-by-subjects", "subjects-by-items"), help="what a CSV's rows and columns are")
-    add("--metric", metavar="NAME", help="metric or scorer, where a log has several")
-    add("--filter", metavar="NAME", help="answer filter, data set or bank, where there are several")
+    add("--metric", metavar="NAME", help=f"choice where there are several; {setting_help('metric')}")
+    add("--filter", metavar="NAME", help=f"choice where there are several; {setting_help('filter')}")
     add("--families", metavar="CSV", type=Path, help="family or training run of each subject")
 
 

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval import tables
 from pytest_adaptive_eval.banks import write_bank
-from pytest_adaptive_eval.banks.responses import FORMATS, files, read_responses
+from pytest_adaptive_eval.banks.responses import FORMATS, read_responses
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.item import Item
 
@@ -170,7 +171,7 @@ def test_broken_archives(tmp_path):
 
 
 def test_what_unpacks_to_too_much_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "LIMIT", 1000)
+    monkeypatch.setattr(tables, "FILE_LIMIT", 1000)
     path = put(tmp_path / "r.csv.gz", "subject,q1\n" + "".join(f"s{i},1\n" for i in range(1000)))
     assert "more than" in refused(path)
 
@@ -309,7 +310,7 @@ def test_malformed_pyirt_lines(tmp_path, line, part):
         ("r.jsonl", '{"id": "q1", "score": 1}\n', "answers of one subject for replaying"),
         ("r.jsonl", '{"evaluation_id": "x", "model_id": "m"}\n', "Every Eval Ever"),
         ("r.jsonl", '{"a": 1, "b": 2}\n', "has objects with the keys a, b"),
-        ("r.jsonl", "3\n", "holds no objects"),
+        ("r.jsonl", "3\n", "line 1: found int, expected one JSON object a line"),
         ("r.jsonl", "", "holds no objects"),
         ("r.jsonl", "{\n", "line 1: not JSON"),
     ],
@@ -341,7 +342,7 @@ def test_folders_of_no_format(tmp_path):
 def test_folders_of_two_formats_need_one_named(tmp_path):
     put(tmp_path / "m" / "samples_t_2026-01-01T00-00-00.jsonl", '{"doc_id": 0, "acc": 1}\n')
     put(tmp_path / "logs" / "x.json", '{"version": 2, "status": "success"}')
-    assert "files of lm-eval and inspect; give format" in refused(tmp_path)
+    assert "files of inspect and lm-eval; give format" in refused(tmp_path)
     assert read_responses(tmp_path, format="lm-eval").items == ("t:0",)
 
 

@@ -9,7 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.banks.responses import files, inspectlog, read_responses, vlmevalkit
+from pytest_adaptive_eval.banks.responses import files, read_responses
+from pytest_adaptive_eval.banks.responses.readers import inspectlog, vlmevalkit
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 
@@ -296,8 +297,8 @@ def test_damaged_members_are_named(tmp_path):
 
 
 def test_members_that_claim_too_much_are_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(inspectlog, "LIMIT", 1000)
-    monkeypatch.setattr(files, "LIMIT", 1000)
+    monkeypatch.setattr(inspectlog, "FILE_LIMIT", 1000)
+    monkeypatch.setattr(files, "FILE_LIMIT", 1000)
     path = log(tmp_path / "a.eval", header("m"), [summary(i) for i in range(200)])
     assert "summaries.json claims" in refused(path)
     (tmp_path / "a.json").write_text(json.dumps({**header("m"), "samples": [summary(i) for i in range(200)]}))
@@ -330,7 +331,8 @@ def judged(path, *entries, columns=()):
     columns = [*COLUMNS, *columns]
     cells = [columns, *([entry.get(name) for name in columns] for entry in entries)]
     if path.suffix == ".xlsx":
-        openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl (extra xlsx)")
+        pytest.importorskip("python_calamine", reason="needs python-calamine (extra xlsx)")
+        openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl (group test)")
         book = openpyxl.Workbook()
         for line in cells:
             book.active.append(line)
@@ -386,7 +388,7 @@ def test_judged_tables_in_one_folder(tmp_path):
     ],
 )
 def test_the_shared_ending_is_the_data_set(stems, subjects):
-    assert {stem: model for stem, (model, _) in vlmevalkit._flat(stems).items()} == subjects
+    assert {stem: model for stem, (model, _) in vlmevalkit._split_shared_ending(stems).items()} == subjects
 
 
 def test_circular_questions_are_right_only_when_every_order_is(tmp_path):
@@ -456,13 +458,13 @@ def test_predictions_are_no_judged_table(tmp_path):
 def test_workbooks_that_cannot_be_read(tmp_path, monkeypatch):
     path = tmp_path / "a_X_result.xlsx"
     path.write_bytes(b"PK no workbook")
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    monkeypatch.setitem(sys.modules, "python_calamine", None)
     assert "pytest-adaptive-eval[xlsx]" in refused(path)
     monkeypatch.undo()
-    pytest.importorskip("openpyxl", reason="needs openpyxl (extra xlsx)")
+    pytest.importorskip("python_calamine", reason="needs python-calamine (extra xlsx)")
     assert "not a readable workbook" in refused(path)
     judged(path, *(row(i, 1) for i in range(50)))
-    monkeypatch.setattr(vlmevalkit, "LIMIT", 1000)
+    monkeypatch.setattr(vlmevalkit, "FILE_LIMIT", 1000)
     assert "bytes unpacked, at most 1000 are read" in refused(path)
 
 
@@ -568,7 +570,7 @@ def test_answers_to_an_earlier_text_are_left_out(tmp_path):
 
 def test_formats_of_an_item_do_not_mix(tmp_path):
     record(tmp_path, "1", interview([("q1", 1)], format="image+text"), interview([("q1", 0)], format="text"))
-    assert "item 'q1' was asked as 'text' and elsewhere as 'image+text'" in refused(tmp_path)
+    assert "item 'q1' was administered as 'text' and elsewhere as 'image+text'" in refused(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -598,5 +600,5 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
         path.write_text(json.dumps({**good, "interviews": [{**good["interviews"][0], **change}]}))
         assert part in refused(path)
     assert "no run record; expected" in refused(samples(tmp_path / "x.json", {"a": 1}), format="runs")
-    monkeypatch.setattr(files, "LIMIT", 10)
+    monkeypatch.setattr(files, "FILE_LIMIT", 10)
     assert "at most 10 are read" in refused(path)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
-import zlib
 from array import array
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -16,62 +14,25 @@ import numpy as np
 
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inputs import open_regular, open_text, read_regular
+from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.tables import FILE_LIMIT, read_lines
 
 __all__ = [
-    "LIMIT",
     "Collected",
     "choose",
     "files_of",
+    "first_keys",
     "head",
     "json_lines",
-    "lines",
     "load_file",
     "load_json",
     "named",
     "score",
 ]
 
-#: Upper limit of bytes or characters read from one file or archive member, decompressed.  A small archive can expand to
-#: fill the memory.
-LIMIT = 2**31
-
-#: Upper limit of characters in a line; a hundred thousand items take about 2 million.
-_LINE = 64_000_000
-
 #: Levels of folders searched below the path; the tools' own layouts have three.
 _DEPTH = 5
-
-
-def lines(path: Path) -> Iterator[str]:
-    """Yield lines of a text file, gzipped or not, with their ends and without a byte-order mark.
-
-    Raises
-    ------
-    ResponsesError
-        Not UTF-8, a broken archive, or larger than the limits.
-    """
-    number = size = 0
-    with open_text(path) as stream:
-        try:
-            while line := stream.readline(_LINE):
-                number += 1
-                size += len(line)
-                if len(line) == _LINE or size > LIMIT:
-                    raise ResponsesError(
-                        f"{path}, line {number}: more than {_LINE} characters in a line or {LIMIT} in all; split the "
-                        "file"
-                    )
-                yield line
-        except UnicodeDecodeError as error:
-            raise ResponsesError(
-                f"{path}, after line {number}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
-            ) from None
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ResponsesError(
-                f"{path}, after line {number}: the archive is broken ({error}); copy it anew"
-            ) from None
 
 
 def head(path: Path, size: int = 65_536) -> str:
@@ -90,14 +51,14 @@ def load_json(text: str | bytes, where: str) -> Any:
 
 def load_file(path: Path) -> Any:
     """Parse a JSON file of a bounded size."""
-    if (size := path.stat().st_size) > LIMIT:
-        raise ResponsesError(f"{path}: {size} bytes, at most {LIMIT} are read; split the file")
+    if (size := path.stat().st_size) > FILE_LIMIT:
+        raise ResponsesError(f"{path}: {size} bytes, at most {FILE_LIMIT} are read; split the file")
     return load_json(read_regular(path), str(path))
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield file and line for messages, and the object, for each line of a JSON lines file."""
-    for number, line in enumerate(lines(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
@@ -105,6 +66,18 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not isinstance(data, dict):
             raise ResponsesError(f"{where}: found {type(data).__name__}, expected one JSON object a line")
         yield where, data
+
+
+def first_keys(path: Path) -> frozenset[str]:
+    """Return the keys of the first object of a JSON lines file; none if the file has another suffix or content."""
+    if not path.name.removesuffix(".gz").lower().endswith(".jsonl"):
+        return frozenset()
+    try:
+        first = next((line for line in read_lines(path) if line.strip()), "null")
+        data = load_json(first, str(path))
+    except ResponsesError:  # the reader that is named in the settings gives the error
+        return frozenset()
+    return frozenset(data) if isinstance(data, dict) else frozenset()
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -152,13 +125,13 @@ def named(value: Any, field: str, where: str) -> str:
     raise ResponsesError(f"{where}: {field} is {value!r:.80}, expected a text or a whole number")
 
 
-def choose(flag: str, names_present: Collection[str], requested: str | None, where: str) -> str:
+def choose(setting: str, names_present: Collection[str], requested: str | None, where: str) -> str:
     """Choose one of several names.  An ambiguous choice is an error, never a guess.
 
     Parameters
     ----------
-    flag : str
-        Parameter that sets `requested`, for messages.
+    setting : str
+        Name of the setting that `requested` is from, for messages.
     names_present : collection of str
     requested : str or None
         One name, or several separated by commas.  The first of them in `names_present` is
@@ -179,11 +152,11 @@ def choose(flag: str, names_present: Collection[str], requested: str | None, whe
         for name in requested.split(","):
             if name.strip() in names_present:
                 return name.strip()
-        problem = f"and {flag} is {requested!r}"
+        problem = f"and {setting} is {requested!r}"
     names = sorted(names_present)
     raise ResponsesError(
-        f"{where}: found {', '.join(map(repr, names[:12]))}{', ..' if len(names) > 12 else ''} {problem}; give {flag} "
-        f"one of them, or several with commas, of which the first one present counts"
+        f"{where}: found {', '.join(map(repr, names[:12]))}{', ..' if len(names) > 12 else ''} {problem}; give "
+        f"{setting} one of them, or several with commas, of which the first one present counts"
     )
 
 

@@ -12,37 +12,38 @@ There are three kinds of source:
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
+from pytest_adaptive_eval.banks.responses.base import ReadSettings
+from pytest_adaptive_eval.banks.responses.families import with_families
 from pytest_adaptive_eval.banks.responses.files import Collected
-from pytest_adaptive_eval.banks.responses.matrix import (
-    ITEM_WORDS,
-    SUBJECT_WORDS,
-    Cells,
-    read_matrix,
-    rows_of,
-    with_families,
-)
-from pytest_adaptive_eval.banks.responses.runs import is_record, read_runs
+from pytest_adaptive_eval.banks.responses.readers.matrix import read_matrix
+from pytest_adaptive_eval.banks.responses.readers.runs import is_record, read_runs
 from pytest_adaptive_eval.errors import EstimationError, ResponsesError
 from pytest_adaptive_eval.irt.multimodal import Modalities
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 from pytest_adaptive_eval.records.run_record import Administration
+from pytest_adaptive_eval.tables import ITEM_WORDS, SUBJECT_WORDS, Cells, read_rows
 
 __all__ = ["in_formats", "named_in_formats", "read_format_responses"]
 
 #: Prefixes of the columns of a published matrix, and the format of each.
-PREFIXES = MappingProxyType(
-    {"<no_question>": "image", "<no_image>": "text", "<no_info>": "none", "<no_text>": "image", "": "image+text"}
+_PREFIXES = MappingProxyType(
+    {"<no_question>": "image", "<no_image>": "text", "<no_info>": "none", "<no_text>": "image"}
 )
-#: Suffixes of other matrix columns, after an at sign.  A column without one has image and text.
+#: Format of a column without prefix and suffix.
+_FULL = "image+text"
+#: Suffixes of other matrix columns, after an at sign.
 _SUFFIXES = ("image+text", "image", "text", "none")
 #: Separator of format and item in a joint name.  Names of neither contain a tabulator.
-_BETWEEN = "\t"
+_SEPARATOR = "\t"
 
 
 def in_formats(path: str | os.PathLike[str]) -> bool:
@@ -50,7 +51,7 @@ def in_formats(path: str | os.PathLike[str]) -> bool:
     where = Path(path)
     if not where.is_file() or not _is_csv(where):
         return False
-    _, names = next(rows_of(where), (0, []))
+    _, names = next(read_rows(where), (0, []))
     return _is_tidy(names) or _is_wide(names)
 
 
@@ -94,8 +95,10 @@ def read_format_responses(
         Unreadable or malformed responses; the message names file, line or item, and the fix.
     """
     sources = [Path(path) for path in paths]
+    settings = ReadSettings("subjects-by-items", filter=bank, note=note)
     try:
-        responses = _together([_read(path, bank, note) for path in sources], ", ".join(map(str, sources)), note)
+        parts = [_read(path, settings) for path in sources]
+        responses = _merge(parts, ", ".join(map(str, sources)), note)
         return responses if families is None else with_families(responses, Path(families))
     except OSError as error:
         raise ResponsesError(
@@ -103,112 +106,116 @@ def read_format_responses(
         ) from error
 
 
-def _together(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
+def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
     """Merge the responses of all sources, with items and formats as separate axes."""
-    subjects = list(dict.fromkeys(name for part in parts for name in part.subjects))
-    for part in parts:
-        if lacking := len(subjects) - len(part.subjects):
-            note(f"{part.source}: no answers of {lacking} of the {len(subjects)} subjects")
-    pairs = [[tuple(name.split(_BETWEEN, 1)) for name in part.items] for part in parts]
-    modalities = _modalities({form for part in pairs for form, _ in part}, source)
-    columns: dict[str, int] = {}
-    source_numbers: dict[str, int] = {}
-    for number, (part, named) in enumerate(zip(parts, pairs, strict=True)):
-        for _, item in named:
-            columns.setdefault(item, len(columns))
-            if source_numbers.setdefault(item, number) != number:
-                raise ResponsesError(
-                    f"{part.source}: the item {item!r} stands in {parts[source_numbers[item]].source} already; give "
-                    "the items of one of them other names"
-                )
-    scores = np.full((len(subjects), len(columns), len(modalities.formats)), np.nan)
-    row = {name: s for s, name in enumerate(subjects)}
-    for part, named in zip(parts, pairs, strict=True):
-        items = [columns[item] for _, item in named]
-        forms = [modalities.formats.index("+".join(_ordered(form, modalities.names))) for form, _ in named]
-        scores[np.array([row[name] for name in part.subjects])[:, None], items, forms] = part.scores
     families = {name: family for part in parts for name, family in zip(part.subjects, part.families, strict=True)}
-    return FormatResponses(
-        tuple(subjects), tuple(columns), modalities, scores, tuple(families[name] for name in subjects), source
-    )
+    subjects = tuple(families)
+    for part in parts:
+        if absent := len(subjects) - len(part.subjects):
+            note(f"{part.source}: no answers of {absent} of the {len(subjects)} subjects")
+    pairs = [[name.split(_SEPARATOR, 1) for name in part.items] for part in parts]
+    modalities = _modalities({form for form, _ in chain(*pairs)}, source)
+    items = list(dict.fromkeys(item for _, item in chain(*pairs)))
+    _check_distinct_items(parts, [{item for _, item in part_pairs} for part_pairs in pairs])
+    columns = {item: column for column, item in enumerate(items)}
+    rows = {name: row for row, name in enumerate(subjects)}
+    scores = np.full((len(subjects), len(items), len(modalities.formats)), np.nan)
+    for part, part_pairs in zip(parts, pairs, strict=True):
+        forms = [modalities.formats.index("+".join(_ordered(form, modalities.names))) for form, _ in part_pairs]
+        part_rows = np.array([rows[name] for name in part.subjects])
+        scores[part_rows[:, None], [columns[item] for _, item in part_pairs], forms] = part.scores
+    return FormatResponses(subjects, tuple(items), modalities, scores, tuple(families.values()), source)
 
 
-def _read(path: Path, bank: str | None, note: Callable[[str], object]) -> Responses:
+def _check_distinct_items(parts: Sequence[Responses], item_sets: Sequence[set[str]]) -> None:
+    """Refuse an item that stands in several sources."""
+    counts = Counter(chain(*item_sets))
+    for number, items in enumerate(item_sets):
+        if repeated := sorted(item for item in items if counts[item] > 1):
+            other = next(k for k in range(len(parts)) if k != number and repeated[0] in item_sets[k])
+            raise ResponsesError(
+                f"{parts[other].source}: the item {repeated[0]!r} stands in {parts[number].source} already; give the "
+                "items of one of them other names"
+            )
+
+
+def _read(path: Path, settings: ReadSettings) -> Responses:
     """Read one source, with columns named by format and item."""
     if not path.exists():
         raise ResponsesError(f"{path} does not exist; check the path")
     if path.is_dir() or is_record(path):
-        return read_runs(path, bank, note, by=_asked)
+        return read_runs(path, settings, column=_run_column)
     if not _is_csv(path):
         raise ResponsesError(
             f"{path}: responses in formats are a CSV with the columns subject, item, format and score, a matrix with "
             "columns such as <no_image>17, or run records"
         )
-    _, names = next(rows_of(path), (0, []))
+    _, names = next(read_rows(path), (0, []))
     if _is_tidy(names):
-        return _read_tidy(path, note)
+        return _read_tidy(path, settings)
     if _is_wide(names):
-        return _read_wide(path, note)
+        matrix = read_matrix(path, settings)
+        return replace(matrix, items=tuple(_split(name, path) for name in matrix.items))
     raise ResponsesError(
         f"{path}, line 1: neither the columns subject, item, format and score, nor columns such as <no_image>17 for "
         f"what was asked without an image; found {','.join(names)!r:.80}"
     )
 
 
-def _asked(asked: Administration) -> str:
+def _run_column(administration: Administration) -> str:
     """Return format and item of an administration.  Runs add ``@FORMAT`` to an item in other than its first format."""
-    return f"{asked.format}{_BETWEEN}{asked.item.removesuffix(f'@{asked.format}')}"
+    form = administration.format
+    return f"{form}{_SEPARATOR}{administration.item.removesuffix(f'@{form}')}"
 
 
 def _is_tidy(names: Sequence[str]) -> bool:
     return {"format", "score"} <= {name.strip().lower() for name in names}
 
 
-def _read_tidy(path: Path, note: Callable[[str], object]) -> Responses:
-    rows = rows_of(path)
+def _read_tidy(path: Path, settings: ReadSettings) -> Responses:
+    """Read a table with one row per response."""
+    rows = read_rows(path)
     _, header = next(rows)
+    columns = _tidy_columns(path, header)
+    if unused := [name for k, name in enumerate(header) if k not in columns.values()]:
+        settings.note(f"{path.name}: columns that are not read: {', '.join(unused):.200}")
+    cells, collected, first_lines = Cells(), Collected(str(path)), dict[tuple[str, ...], int]()
+    for number, row in rows:
+        where = f"{path}, line {number}"
+        if len(row) != len(header):
+            raise ResponsesError(f"{where}: {len(row)} cells, expected {len(header)} as in the header")
+        texts = {field: row[column].strip() for field, column in columns.items()}
+        key = subject, item, form = texts["subject"], texts["item"], texts["format"]
+        for field, text in zip(("subject", "item", "format"), key, strict=True):
+            if not text or _SEPARATOR in text:
+                raise ResponsesError(f"{where}: the {field} is {text!r:.80}, expected a name")
+        if first_lines.setdefault(key, number) != number:
+            raise ResponsesError(
+                f"{where}: {' '.join(key)!r:.120} stands in line {first_lines[key]} already; give the mean of repeated "
+                "answers, or keep one"
+            )
+        try:
+            collected.add(subject, f"{form}{_SEPARATOR}{item}", cells[texts["score"]])
+        except ValueError:
+            raise ResponsesError(
+                f"{where}: found {texts['score']!r:.80}, expected a score in [0, 1], or nothing where it is missing"
+            ) from None
+    return collected.responses()
+
+
+def _tidy_columns(path: Path, header: Sequence[str]) -> dict[str, int]:
+    """Return the position of each field's column."""
     names = [name.strip().lower() for name in header]
-    column_words = {"subject": SUBJECT_WORDS, "item": ITEM_WORDS, "format": ("format",), "score": ("score",)}
-    at = {}
-    for field, words in column_words.items():
-        matches = [k for k, name in enumerate(names) if name in words]
+    columns = {}
+    field_words = {"subject": SUBJECT_WORDS, "item": ITEM_WORDS, "format": ("format",), "score": ("score",)}
+    for field, words in field_words.items():
+        matches = [position for position, name in enumerate(names) if name in words]
         if len(matches) != 1:
             raise ResponsesError(
                 f"{path}, line 1: {len(matches)} columns for the {field}, expected one, named {' or '.join(words)}"
             )
-        at[field] = matches[0]
-    if more := [name for k, name in enumerate(header) if k not in at.values()]:
-        note(f"{path.name}: columns that are not read: {', '.join(more):.200}")
-    cells, collected, first_lines = Cells(), Collected(str(path)), dict[tuple[str, ...], int]()
-    for number, row in rows:
-        where = f"{path}, line {number}"
-        if len(row) != len(names):
-            raise ResponsesError(f"{where}: {len(row)} cells, expected {len(names)} as in the header")
-        cells_by_field = {field: row[k].strip() for field, k in at.items()}
-        for field in ("subject", "item", "format"):
-            if not cells_by_field[field] or _BETWEEN in cells_by_field[field]:
-                raise ResponsesError(f"{where}: the {field} is {cells_by_field[field]!r:.80}, expected a name")
-        asked = cells_by_field["subject"], cells_by_field["item"], cells_by_field["format"]
-        if first_lines.setdefault(asked, number) != number:
-            raise ResponsesError(
-                f"{where}: {' '.join(asked)!r:.120} stands in line {first_lines[asked]} already; give the mean of "
-                "repeated answers, or keep one"
-            )
-        try:
-            score = cells[cells_by_field["score"]]
-        except ValueError:
-            raise ResponsesError(
-                f"{where}: found {cells_by_field['score']!r:.80}, expected a score in [0, 1], or nothing where it is "
-                "missing"
-            ) from None
-        collected.add(cells_by_field["subject"], f"{cells_by_field['format']}{_BETWEEN}{cells_by_field['item']}", score)
-    return collected.responses()
-
-
-def _read_wide(path: Path, note: Callable[[str], object]) -> Responses:
-    matrix = read_matrix(path, "subjects-by-items", note)
-    items = tuple(_split(name, path) for name in matrix.items)
-    return Responses(matrix.subjects, items, matrix.scores, matrix.families, str(path))
+        columns[field] = matches[0]
+    return columns
 
 
 def _is_wide(names: Sequence[str]) -> bool:
@@ -220,14 +227,13 @@ def _is_wide(names: Sequence[str]) -> bool:
 def _split(name: str, path: Path) -> str:
     item, _, form = name.rpartition("@")
     if item and form in _SUFFIXES:
-        return f"{form}{_BETWEEN}{item}"
-    for prefix, form in PREFIXES.items():
-        if prefix and name.startswith(prefix):
-            return f"{form}{_BETWEEN}{name[len(prefix) :]}"
+        return f"{form}{_SEPARATOR}{item}"
+    for prefix, form in _PREFIXES.items():
+        if name.startswith(prefix):
+            return f"{form}{_SEPARATOR}{name[len(prefix) :]}"
     if name.startswith("<no_"):
-        prefixes = ", ".join(prefix for prefix in PREFIXES if prefix)
-        raise ResponsesError(f"{path}, line 1: column {name!r:.80}: known beginnings are {prefixes}")
-    return f"{PREFIXES['']}{_BETWEEN}{name}"
+        raise ResponsesError(f"{path}, line 1: column {name!r:.80}: known beginnings are {', '.join(_PREFIXES)}")
+    return f"{_FULL}{_SEPARATOR}{name}"
 
 
 def _ordered(form: str, names: Sequence[str]) -> list[str]:

@@ -1,40 +1,40 @@
-"""The one way in: which format it is, which settings it takes, and who reads it."""
+"""Read responses: choose the reader of a format, check the settings and add the families."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import groupby
 from pathlib import Path
-from types import MappingProxyType
 
 from pytest_adaptive_eval.banks.reader import is_bank
-from pytest_adaptive_eval.banks.responses.files import files_of, head, lines, load_json
-from pytest_adaptive_eval.banks.responses.inspectlog import is_log, read_inspect
-from pytest_adaptive_eval.banks.responses.lmeval import SAMPLES, read_lmeval
-from pytest_adaptive_eval.banks.responses.matrix import ORIENTATIONS, read_matrix, with_families
-from pytest_adaptive_eval.banks.responses.pyirt import read_pyirt
-from pytest_adaptive_eval.banks.responses.runs import is_record, read_runs
-from pytest_adaptive_eval.banks.responses.vlmevalkit import SUFFIXES, is_judged, read_vlmevalkit
+from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
+from pytest_adaptive_eval.banks.responses.families import with_families
+from pytest_adaptive_eval.banks.responses.files import files_of, head, json_lines
+from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.registry import registered
 
-__all__ = ["FORMATS", "read_responses"]
+__all__ = ["FORMATS", "read_responses", "setting_help"]
 
-#: Formats, and the settings that each takes.
-FORMATS: MappingProxyType[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "csv": ("orientation",),
-        "py-irt": (),
-        "lm-eval": ("metric", "filter"),
-        "inspect": ("metric",),
-        "vlmevalkit": ("filter",),
-        "runs": ("filter",),
-    }
+#: Readers by the name of their format.
+FORMATS: Mapping[str, ResponseReader] = registered(
+    "pytest_adaptive_eval.banks.responses.readers", "adaptive_eval.response_readers", ResponseReader
 )
 
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib"}
 _TABLES = {".parquet", ".feather", ".arrow", ".npy", ".npz", ".xls", ".ods"}
+
+#: Contents of JSON lines that no reader reads: keys of which one has to be present besides ``id``, and a description.
+_OTHER_LINES = (
+    ({"prompt", "messages", "grader"}, "looks like the items of a bank, which are questions without responses"),
+    (
+        {"text", "score", "status"},
+        "looks like the answers of one subject for replaying; a matrix in CSV holds several",
+    ),
+)
 
 
 def read_responses(
@@ -79,55 +79,65 @@ def read_responses(
     ResponsesError
         Unreadable or malformed responses; the message names file, line or item, and the fix.
     """
-    where = Path(path)
-    settings = {"orientation": orientation, "metric": metric, "filter": filter}
+    source = Path(path)
     if format is not None and format not in FORMATS:
         raise ResponsesError(f"format {format!r} is not known; use {', '.join(FORMATS)}")
     if orientation is not None and orientation not in ORIENTATIONS:
         raise ResponsesError(f"orientation {orientation!r} is not known; use {' or '.join(ORIENTATIONS)}")
     try:
-        if not where.exists():
-            raise ResponsesError(f"{where} does not exist; check the path")
-        kind = format or _recognise(where)
-        for name, value in settings.items():
-            if value is not None and name not in FORMATS[kind]:
-                takes = " and ".join(FORMATS[kind]) or "no such setting"
-                raise ResponsesError(f"{where} is read as {kind}, which takes {takes}; leave {name} {value!r} out")
-        if where.is_dir() and kind in ("csv", "py-irt"):
-            raise ResponsesError(f"{where} is a folder, and {kind} is read from one file; name the file")
-        responses = _read(kind, where, settings, note)
+        if not source.exists():
+            raise ResponsesError(f"{source} does not exist; check the path")
+        reader = FORMATS[format] if format else _recognise(source)
+        _check_settings(source, reader, {"orientation": orientation, "metric": metric, "filter": filter})
+        responses = reader.read(source, ReadSettings(orientation, metric, filter, note))
         return with_families(responses, Path(families)) if families is not None else responses
     except OSError as error:
         raise ResponsesError(
-            f"{error.filename or where}: cannot be read: {error.strerror or error}; check the path and the rights"
+            f"{error.filename or source}: cannot be read: {error.strerror or error}; check the path and the rights"
         ) from error
 
 
-def _read(kind: str, path: Path, settings: dict[str, str | None], note: Callable[[str], object]) -> Responses:
-    metric, chosen = settings["metric"], settings["filter"]
-    match kind:
-        case "csv":
-            return read_matrix(path, settings["orientation"], note)
-        case "py-irt":
-            return read_pyirt(path)
-        case "lm-eval":
-            return read_lmeval(path, metric, chosen, note)
-        case "inspect":
-            return read_inspect(path, metric, note)
-        case "vlmevalkit":
-            return read_vlmevalkit(path, chosen, note)
-        case _:
-            return read_runs(path, chosen, note)
+def setting_help(setting: str) -> str:
+    """Return what a setting of `read_responses` chooses in each format that uses it."""
+    uses = {reader.name: reader.settings[setting] for reader in FORMATS.values() if setting in reader.settings}
+    return "; ".join(f"{name}: {chosen}" for name, chosen in uses.items())
 
 
-def _recognise(path: Path) -> str:
-    """Return the format of a file or folder.
+def _check_settings(source: Path, reader: ResponseReader, settings: Mapping[str, str | None]) -> None:
+    """Refuse settings that the format does not use, and a folder for a format that is read from one file."""
+    for setting, value in settings.items():
+        if value is not None and setting not in reader.settings:
+            takes = " and ".join(reader.settings) or "no such setting"
+            raise ResponsesError(
+                f"{source} is read as {reader.name}, which takes {takes}; leave {setting} {value!r} out"
+            )
+    if source.is_dir() and not reader.folders:
+        raise ResponsesError(f"{source} is a folder, and {reader.name} is read from one file; name the file")
 
-    The error for an unsupported file names the format that it resembles.
-    """
+
+def _recognise(path: Path) -> ResponseReader:
+    """Return the least general reader that recognises a file, or any file in a folder."""
     if path.is_dir():
-        return _of_folder(path)
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+        if is_bank(path):
+            raise ResponsesError(f"{path} is a bank, which holds questions and parameters; give the responses to it")
+        files, readers = files_of(path), [reader for reader in FORMATS.values() if reader.folders]
+    else:
+        _refuse_binary(path)
+        files, readers = [path], list(FORMATS.values())
+    readers.sort(key=lambda reader: reader.generality)
+    for _, group in groupby(readers, key=lambda reader: reader.generality):
+        matching = [reader for reader in group if any(map(reader.recognises, files))]
+        if len(matching) > 1:
+            names = " and ".join(reader.name for reader in matching)
+            raise ResponsesError(f"{path} holds files of {names}; give format one of them, or a folder of one")
+        if matching:
+            return matching[0]
+    raise _unsupported_folder(path, files) if path.is_dir() else _unsupported_file(path)
+
+
+def _refuse_binary(path: Path) -> None:
+    """Refuse pickles and binary tables."""
+    suffix = _suffix(path)
     if suffix in _PICKLES:
         raise ResponsesError(
             f"{path} is a pickle, which can run any code when opened, so it is never opened. Give the table stored "
@@ -135,65 +145,46 @@ def _recognise(path: Path) -> str:
         )
     if suffix in _TABLES:
         raise ResponsesError(f"{path}: {suffix} is not read; write it as CSV with ids in the first row and column")
-    if suffix == ".eval" or is_log(path):
-        return "inspect"
-    if is_record(path):
-        return "runs"
-    if suffix == ".xlsx" or (suffix in SUFFIXES and path.suffix != ".gz" and is_judged(path)):
-        return "vlmevalkit"
-    if suffix == ".csv":
-        return "csv"
-    if suffix == ".jsonl":
-        return _of_lines(path)
-    if suffix == ".json" and '"results"' in head(path):
-        raise ResponsesError(
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def _unsupported_folder(path: Path, files: list[Path]) -> ResponsesError:
+    """Return the error for a folder without a file of any format."""
+    counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
+    contents = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
+    expected = ", or ".join(reader.content for reader in FORMATS.values() if reader.folders)
+    single = " or ".join(name for name, reader in FORMATS.items() if not reader.folders)
+    return ResponsesError(f"{path} holds {contents}; expected {expected}. A file of {single} is given by its own path")
+
+
+def _unsupported_file(path: Path) -> ResponsesError:
+    """Return the error for a file of no format, with what it resembles."""
+    if _suffix(path) == ".jsonl":
+        return ResponsesError(
+            f"{path} {_describe_lines(path)}; expected {', or '.join(reader.content for reader in FORMATS.values())}"
+        )
+    if _suffix(path) == ".json" and '"results"' in head(path):
+        return ResponsesError(
             f"{path} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
             "with --log_samples and give the folder of samples_*.jsonl"
         )
-    raise ResponsesError(f"{path}: neither its name nor its beginning says a format; give format: {', '.join(FORMATS)}")
-
-
-def _of_lines(path: Path) -> str:
-    """Return the format of a JSON lines file by the keys of its first line."""
-    first = next((line for line in lines(path) if line.strip()), "null")
-    data = load_json(first, f"{path}, line 1")
-    keys = set(data) if isinstance(data, dict) else set()
-    if {"subject_id", "responses"} <= keys:
-        return "py-irt"
-    if "doc_id" in keys or SAMPLES.fullmatch(path.name):
-        return "lm-eval"
-    looks = f"has objects with the keys {', '.join(sorted(keys)[:6])}" if keys else "holds no objects"
-    if "id" in keys and keys & {"prompt", "messages", "grader"}:
-        looks = "looks like the items of a bank, which are questions without responses"
-    elif "id" in keys and keys & {"text", "score", "status"}:
-        looks = "looks like the answers of one subject for replaying; a matrix in CSV holds several"
-    elif "evaluation_id" in keys:
-        looks = "looks like an Every Eval Ever export, which is not read"
-    raise ResponsesError(
-        f"{path} {looks}; expected py-irt lines with subject_id and responses, or samples of lm-evaluation-harness"
+    return ResponsesError(
+        f"{path}: neither its name nor its beginning says a format; give format: {', '.join(FORMATS)}"
     )
 
 
-def _of_folder(path: Path) -> str:
-    if is_bank(path):
-        raise ResponsesError(f"{path} is a bank, which holds questions and parameters; give the responses to it")
-    files = files_of(path)
-    kinds = {
-        "lm-eval": any(SAMPLES.fullmatch(file.name) for file in files),
-        "inspect": any(map(is_log, files)),
-        "runs": any(map(is_record, files)),
-    }
-    if not any(kinds.values()):
-        kinds["vlmevalkit"] = any(map(is_judged, files))
-    matching = [kind for kind, there in kinds.items() if there]
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
-        raise ResponsesError(
-            f"{path} holds files of {' and '.join(matching)}; give format one of them, or a folder of one"
-        )
-    counts = Counter(file.suffix or "no suffix" for file in files).most_common(5)
-    raise ResponsesError(
-        f"{path} holds {', '.join(f'{n} {suffix}' for suffix, n in counts) or 'nothing'}, and no samples_*.jsonl, "
-        ".eval log, judged table or run record; a CSV or py-irt file is given by its own path"
-    )
+def _describe_lines(path: Path) -> str:
+    """Return what JSON lines of no format hold, by the keys of the first line."""
+    try:
+        keys = set(next(json_lines(path))[1])
+    except StopIteration:
+        return "holds no objects"
+    for other_keys, description in _OTHER_LINES:
+        if "id" in keys and keys & other_keys:
+            return description
+    if "evaluation_id" in keys:
+        return "looks like an Every Eval Ever export, which is not read"
+    return f"has objects with the keys {', '.join(sorted(keys)[:6])}"

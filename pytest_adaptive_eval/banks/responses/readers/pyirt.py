@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_adaptive_eval.banks.responses.files import Collected, json_lines, named, score
+from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
+from pytest_adaptive_eval.banks.responses.files import Collected, first_keys, json_lines, named, score
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["read_pyirt"]
+__all__ = ["REGISTERED", "read_pyirt"]
 
 
-def read_pyirt(path: Path) -> Responses:
-    """Read lines ``{"subject_id": ..., "responses": {item: 0 or 1}}``; null is missing.
-
-    Raises
-    ------
-    ResponsesError
-        Malformed line; the message names the line and the item.
-    """
+def read_pyirt(path: Path, settings: ReadSettings) -> Responses:  # noqa: ARG001
+    """Read lines ``{"subject_id": ..., "responses": {item: 0 or 1}}``; null is missing."""
     collected = Collected(str(path))
     first_lines: dict[str, str] = {}
     for where, data in json_lines(path):
@@ -37,3 +32,14 @@ def read_pyirt(path: Path) -> Responses:
         if not answers:
             raise ResponsesError(f"{where}: the subject {subject!r} has no responses; drop the line")
     return collected.responses()
+
+
+REGISTERED = (
+    ResponseReader(
+        "py-irt",
+        "JSON lines of py-irt, one per subject",
+        lambda path: {"subject_id", "responses"} <= first_keys(path),
+        read_pyirt,
+        folders=False,
+    ),
+)

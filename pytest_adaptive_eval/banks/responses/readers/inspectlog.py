@@ -8,14 +8,14 @@ import math
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import (
-    LIMIT,
     Collected,
     choose,
     files_of,
@@ -28,8 +28,9 @@ from pytest_adaptive_eval.banks.responses.files import (
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.tables import FILE_LIMIT
 
-__all__ = ["is_log", "read_inspect"]
+__all__ = ["REGISTERED", "read_inspect"]
 
 #: Scores of the letter grades of Inspect's own metrics.
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -42,8 +43,8 @@ _PIECE = 4096
 _BEGINNING = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"(?:status|eval)"\s*:')
 
 
-def is_log(path: Path) -> bool:
-    """Return whether a file's name and beginning are those of a log."""
+def _is_log(path: Path) -> bool:
+    """Return whether the name and the first bytes of a file are those of a log."""
     return path.suffix == ".eval" or (path.suffix == ".json" and _BEGINNING.match(head(path)) is not None)
 
 
@@ -78,8 +79,10 @@ def _need_zstandard(path: Path) -> None:
 
 def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
     info = archive.getinfo(name)
-    if info.file_size > LIMIT:
-        raise ResponsesError(f"{path}: {name} claims {info.file_size} bytes, at most {LIMIT} are read; split the log")
+    if info.file_size > FILE_LIMIT:
+        raise ResponsesError(
+            f"{path}: {name} claims {info.file_size} bytes, at most {FILE_LIMIT} are read; split the log"
+        )
     if info.compress_type == _ZSTANDARD:
         _need_zstandard(path)
     content = bytearray()
@@ -93,13 +96,14 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
 
 
 def _read(path: Path) -> _Log:
+    """Read one log."""
     if path.suffix == ".json":
         header = load_file(path)
         samples = header.get("samples") if isinstance(header, dict) else None
     else:
         header, samples = _unpack(path)
     about = header.get("eval") if isinstance(header, dict) else None
-    if not isinstance(about, dict) or "model" not in about or "task" not in about:
+    if not isinstance(about, dict) or not {"model", "task"} <= about.keys():
         raise ResponsesError(f"{path}: no eval.model and eval.task; expected a log of Inspect")
     if not isinstance(samples, list) or not samples:
         raise ResponsesError(f"{path}: no samples, only a header; give the log with its samples")
@@ -156,10 +160,6 @@ def _sample(where: str, sample: object) -> tuple[str, str, Mapping[str, Any]]:
     return where, item, dict.fromkeys(values) if sample.get("error") else values
 
 
-def _value(value: Any, where: str) -> float:
-    return _GRADES[value] if isinstance(value, str) and value in _GRADES else score(value, where)
-
-
 def _subjects(logs: Sequence[_Log]) -> list[str]:
     """Return the subject's name of each log: the model, with the arguments in which logs of that model differ.
 
@@ -167,11 +167,14 @@ def _subjects(logs: Sequence[_Log]) -> list[str]:
     """
     names = []
     for log in logs:
-        others = [other.arguments for other in logs if other.model == log.model]
-        keys = sorted({key for arguments in others for key in arguments})
-        differ = [key for key in keys if any(other.get(key) != log.arguments.get(key) for other in others)]
-        about = ",".join(f"{key}={_plain(log.arguments[key])}" for key in differ if key in log.arguments)
-        names.append(f"{log.model}({about})" if differ else log.model)
+        same_model = [other.arguments for other in logs if other.model == log.model]
+        differing = [
+            key
+            for key in sorted(set().union(*same_model))
+            if any(arguments.get(key) != log.arguments.get(key) for arguments in same_model)
+        ]
+        arguments_text = ",".join(f"{key}={_plain(log.arguments[key])}" for key in differing if key in log.arguments)
+        names.append(f"{log.model}({arguments_text})" if differing else log.model)
     return names
 
 
@@ -179,51 +182,37 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
 
 
-def read_inspect(path: Path, metric: str | None, note: Callable[[str], object]) -> Responses:
+def read_inspect(path: Path, settings: ReadSettings) -> Responses:
     """Read a folder of logs, or one log.
 
     An item's id is ``TASK:ID``.  Its score is the mean over the epochs with a score.
     With several logs of one subject and task, each item's score is from the newest log
     that has one.  A sample with an error is missing.  A sample stopped by a limit keeps
-    its score.
-
-    Parameters
-    ----------
-    path : Path
-    metric : str or None
-        The scorer, ``SCORER/PART`` for one with several values.  Needed for a task
-        with several; several names separated by commas are tried in order.
-    note : callable
-        Called with a sentence about each omission.
-
-    Raises
-    ------
-    ResponsesError
-        Malformed log; the message names the log and the sample.
+    its score.  The metric is the scorer, ``SCORER/PART`` for one with several values.
     """
-    log_paths = [file for file in files_of(path) if is_log(file)] if path.is_dir() else [path]
+    log_paths = [file for file in files_of(path) if _is_log(file)] if path.is_dir() else [path]
     logs = [_read(file) for file in log_paths]
     if not logs:
         raise ResponsesError(f"{path}: no log; expected .eval archives or JSON logs of Inspect")
+    by_task: dict[str, dict[str, list[_Log]]] = {}
+    for subject, log in sorted(zip(_subjects(logs), logs, strict=True), key=lambda pair: (pair[0], -pair[1].created)):
+        by_task.setdefault(log.task, {}).setdefault(subject, []).append(log)
     collected = Collected(str(path))
-    subjects = _subjects(logs)
-    for task in sorted({log.task for log in logs}):
-        by_subject: dict[str, list[_Log]] = {}
-        for subject, log in sorted(zip(subjects, logs, strict=True), key=lambda pair: (pair[0], -pair[1].created)):
-            if log.task == task:
-                by_subject.setdefault(subject, []).append(log)
-        scorers = {name for logs_of in by_subject.values() for log in logs_of for name in _scorers(log)}
+    for task, by_subject in sorted(by_task.items()):
         where = f"{path}: task {task!r}"
+        scorers = set().union(*(_scorers(log) for newest_first in by_subject.values() for log in newest_first))
         if not scorers:
             raise ResponsesError(f"{where}: no sample has a score; score the logs first: inspect score")
-        scorer = choose("metric", scorers, metric, f"{where}, scorers")
+        scorer = choose("metric", scorers, settings.metric, f"{where}, scorers")
         for subject, newest_first in by_subject.items():
             if not any(scorer in _scorers(log) for log in newest_first):
                 raise ResponsesError(
                     f"{newest_first[0].path}: scorer {scorer!r} is missing; score the log: inspect score"
                 )
             if (count := len(newest_first)) > 1:
-                note(f"{path.name}: {count} logs of {subject} on {task!r}; for each item the newest score counts")
+                settings.note(
+                    f"{path.name}: {count} logs of {subject} on {task!r}; for each item the newest score counts"
+                )
             _collect(collected, subject, task, scorer, newest_first)
     return collected.responses()
 
@@ -233,14 +222,22 @@ def _scorers(log: _Log) -> set[str]:
     return {name for _, _, values in log.samples for name in values}
 
 
-def _collect(collected: Collected, subject: str, task: str, scorer: str, newest_first: Iterable[_Log]) -> None:
-    done: set[str] = set()
+def _collect(collected: Collected, subject: str, task: str, scorer: str, newest_first: Sequence[_Log]) -> None:
+    """Collect the scores of one subject on one task."""
+    scored_before: set[str] = set()
     for log in newest_first:
         scored: set[str] = set()
         for where, item, values in log.samples:
-            value = _value(values.get(scorer), f"{where}, scorer {scorer!r}")
-            if item not in done:
-                collected.add(subject, f"{task}:{item}", value)
-                if not math.isnan(value):
+            value = values.get(scorer)
+            grade = _GRADES.get(value) if isinstance(value, str) else None
+            number = score(value, f"{where}, scorer {scorer!r}") if grade is None else grade
+            if item not in scored_before:
+                collected.add(subject, f"{task}:{item}", number)
+                if not math.isnan(number):
                     scored.add(item)
-        done |= scored
+        scored_before |= scored
+
+
+REGISTERED = (
+    ResponseReader("inspect", ".eval or JSON logs of Inspect", _is_log, read_inspect, {"metric": "the scorer"}),
+)

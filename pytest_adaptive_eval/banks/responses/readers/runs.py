@@ -9,15 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_adaptive_eval.banks.responses.files import (
-    Collected,
-    choose,
-    files_of,
-    head,
-    load_file,
-    named,
-    score,
-)
+from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
+from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, head, load_file, named, score
 from pytest_adaptive_eval.errors import ResponsesError, UsageError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.items.responses import Responses
@@ -25,13 +18,13 @@ from pytest_adaptive_eval.records.derived import sources_of
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.text import counted
 
-__all__ = ["is_record", "read_runs"]
+__all__ = ["REGISTERED", "is_record", "read_runs"]
 
 _BEGINNING = re.compile(r'\s*\{\s*"run"\s*:')
 
 
 def is_record(path: Path) -> bool:
-    """Return whether a file's name and beginning are those of a run record."""
+    """Return whether the name and the first bytes of a file are those of a run record."""
     return path.suffix == ".json" and _BEGINNING.match(head(path, 256)) is not None
 
 
@@ -71,11 +64,7 @@ def _names(interviews: list[tuple[str, InterviewRecord]]) -> dict[tuple[str, str
 
 
 def read_runs(
-    path: Path,
-    bank: str | None,
-    note: Callable[[str], object],
-    *,
-    by: Callable[[Administration], str] | None = None,
+    path: Path, settings: ReadSettings, *, column: Callable[[Administration], str] | None = None
 ) -> Responses:
     """Read a run record or a folder of them, such as ``.adaptive-eval`` or artifacts of several runs.
 
@@ -87,12 +76,10 @@ def read_runs(
     Parameters
     ----------
     path : Path
-    bank : str or None
-        Name of the bank; needed when the runs used several.
-    note : callable
-        Called with a sentence about each omission.
-    by : callable, optional
-        Returns the column of an administration, such as its item in a format.  The default is the item, which then
+    settings : ReadSettings
+        ``filter`` is the name of the bank; needed when the runs used several.
+    column : callable, optional
+        Return the column of an administration, such as its item in a format.  The default is the item, which then
         must have one format only.
 
     Raises
@@ -100,60 +87,76 @@ def read_runs(
     ResponsesError
         Damaged record or ambiguous bank; the message names the record, or the banks to choose from.
     """
-    interviews = _scored_interviews(path, note)
-    banks = [named(i.bank.get("name") if isinstance(i.bank, dict) else None, "the bank", w) for w, i in interviews]
-    bank_name = choose("filter", set(banks), bank, f"{path}: banks")
-    interviews = [pair for pair, name in zip(interviews, banks, strict=True) if name == bank_name]
-    latest = _latest_texts(interviews, one_format=by is None)
+    interviews = _interviews_of_bank(path, settings)
+    latest = _latest_texts(interviews, one_format=column is None)
     collected = Collected(str(path))
     names, edited = _names(interviews), 0
     for where, interview in interviews:
         subject = names[_identity(interview.subject, where)]
-        for asked in interview.administrations:
-            if asked.item_hash != latest[asked.item].item_hash:
+        for administration in interview.administrations:
+            item = administration.item
+            if administration.item_hash != latest[item].item_hash:
                 edited += 1
                 continue
-            value = asked.score if asked.status == Status.OK.value else math.nan
-            name = asked.item if by is None else by(asked)
-            collected.add(subject, name, score(value, f"{where}, item {asked.item!r}"))
+            value = administration.score if administration.status == Status.OK.value else math.nan
+            name = item if column is None else column(administration)
+            collected.add(subject, name, score(value, f"{where}, item {item!r}"))
     if edited:
-        note(f"{path.name}: {edited} answers to earlier texts of items that were edited since are left out")
+        settings.note(f"{path.name}: {edited} answers to earlier texts of items that were edited since are left out")
     return collected.responses()
 
 
-def _scored_interviews(path: Path, note: Callable[[str], object]) -> list[tuple[str, InterviewRecord]]:
-    """Return file and name for messages, and the record, of each interview with a score, by start of the run."""
+def _interviews_of_bank(path: Path, settings: ReadSettings) -> list[tuple[str, InterviewRecord]]:
+    """Return file and name for messages, and the record, of each interview with a score on the chosen bank."""
+    records = _independent_records(path, settings)
+    interviews = [
+        (f"{file}: interview {interview.name!r}", interview)
+        for record, file in records
+        for interview in record.interviews
+        if any(administration.score is not None for administration in interview.administrations)
+    ]
+    if not interviews:
+        raise ResponsesError(f"{path}: no run record with answers; expected what a run writes to .adaptive-eval/runs")
+    if void := sum(len(record.interviews) for record, _ in records) - len(interviews):
+        settings.note(f"{path.name}: {counted(void, 'interview')} without an answer that has a score left out")
+    banks = [
+        named(interview.bank.get("name") if isinstance(interview.bank, dict) else None, "the bank", where)
+        for where, interview in interviews
+    ]
+    bank_name = choose("filter", set(banks), settings.filter, f"{path}: banks")
+    return [interview for interview, name in zip(interviews, banks, strict=True) if name == bank_name]
+
+
+def _independent_records(path: Path, settings: ReadSettings) -> list[tuple[RunRecord, Path]]:
+    """Return one record per run with its file, by start of the run, without records derived from others of them."""
     paths = [file for file in files_of(path) if is_record(file)] if path.is_dir() else [path]
     records = sorted(((_read(file), file) for file in paths), key=lambda pair: (str(pair[0].started), str(pair[1])))
     runs: dict[str, tuple[RunRecord, Path]] = {}
     for record, file in records:  # --adaptive-eval-record writes the same run a second time
         runs.setdefault(str(record.run) or str(file), (record, file))
-    for run in [run for run, (record, _) in runs.items() if (of := sources_of(record)) and runs.keys() >= set(of)]:
-        note(f"{runs.pop(run)[1].name}: a copy, rescored or merged, of runs that are read themselves, is left out")
-    interviews = [
-        (f"{file}: interview {interview.name!r}", interview)
-        for record, file in runs.values()
-        for interview in record.interviews
-        if any(asked.score is not None for asked in interview.administrations)
+    derived = [
+        run for run, (record, _) in runs.items() if (sources := sources_of(record)) and runs.keys() >= set(sources)
     ]
-    if not interviews:
-        raise ResponsesError(f"{path}: no run record with answers; expected what a run writes to .adaptive-eval/runs")
-    if void := sum(len(record.interviews) for record, _ in runs.values()) - len(interviews):
-        note(f"{path.name}: {counted(void, 'interview')} without an answer that has a score left out")
-    return interviews
+    for run in derived:
+        _, file = runs.pop(run)
+        settings.note(f"{file.name}: a copy, rescored or merged, of runs that are read themselves, is left out")
+    return list(runs.values())
 
 
 def _latest_texts(interviews: list[tuple[str, InterviewRecord]], *, one_format: bool) -> dict[str, Administration]:
     """Return the last administration of each item; refuse several formats of one text where `one_format`."""
     latest: dict[str, Administration] = {}
     for where, interview in interviews:
-        for asked in interview.administrations:
-            asked.item = named(asked.item, "item", where)
-            before = latest.setdefault(asked.item, asked)
-            if one_format and before.item_hash == asked.item_hash and before.format != asked.format:
+        for administration in interview.administrations:
+            administration.item = named(administration.item, "item", where)
+            before = latest.setdefault(administration.item, administration)
+            if one_format and before.item_hash == administration.item_hash and before.format != administration.format:
                 raise ResponsesError(
-                    f"{where}: item {asked.item!r} was asked as {asked.format!r} and elsewhere as {before.format!r}, "
-                    "which differ in difficulty; give the runs of one format"
+                    f"{where}: item {administration.item!r} was administered as {administration.format!r} and "
+                    f"elsewhere as {before.format!r}, which differ in difficulty; give the runs of one format"
                 )
-            latest[asked.item] = asked
+            latest[administration.item] = administration
     return latest
+
+
+REGISTERED = (ResponseReader("runs", "run records of this package", is_record, read_runs, {"filter": "the bank"}),)

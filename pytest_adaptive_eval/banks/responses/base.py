@@ -1,0 +1,64 @@
+"""Declaration of a response reader, and the settings that a reader receives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_adaptive_eval.items.responses import Responses
+
+__all__ = ["ReadSettings", "ResponseReader"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """Choices of the user, for what a file leaves open.
+
+    Parameters
+    ----------
+    orientation : str, optional
+        Content of the rows and columns of a matrix.
+    metric, filter : str, optional
+        One name, or several separated by commas, of which the first one present counts.
+    note : callable
+        Called with a sentence about each omission.
+    """
+
+    orientation: str | None = None
+    metric: str | None = None
+    filter: str | None = None
+    note: Callable[[str], object] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseReader:
+    """One format of recorded responses.
+
+    Parameters
+    ----------
+    name : str
+        Value of ``format`` and ``--format``.
+    content : str
+        Files of the format, for help and errors.
+    recognises : callable
+        Return whether a file is of the format, by its name and its first bytes.
+    read : callable
+        Read a file or folder.  Raises `ResponsesError` with the file, line or item, the
+        value found, the value expected and the fix.
+    settings : mapping of str to str
+        Settings of `ReadSettings` that the format uses, and what each chooses.
+    folders : bool
+        Whether a folder can be read.
+    generality : int
+        0 if no other program writes such files; higher if others do.  The least general
+        reader that recognises a file reads it.
+    """
+
+    name: str
+    content: str
+    recognises: Callable[[Path], bool]
+    read: Callable[[Path, ReadSettings], Responses]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    folders: bool = True
+    generality: int = 0

@@ -1,0 +1,1 @@
+"""Readers of recorded responses, one format per module; each module registers its reader."""

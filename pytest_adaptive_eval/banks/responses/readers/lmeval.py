@@ -1,0 +1,149 @@
+"""Samples that lm-evaluation-harness logs: ``MODEL/samples_TASK_TIME.jsonl``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
+from pytest_adaptive_eval.banks.responses.files import (
+    Collected,
+    choose,
+    files_of,
+    first_keys,
+    json_lines,
+    named,
+    score,
+)
+from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.responses import Responses
+
+__all__ = ["REGISTERED", "read_lmeval"]
+
+_SAMPLES = re.compile(r"samples_(?P<task>.+?)(?:_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl(?:\.gz)?")
+
+#: Top-level numbers of older files that are not metrics.
+_NO_METRICS = frozenset({"doc_id", "target", "sample_len"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Fields of one line that are needed; documents and answers may be large and are dropped."""
+
+    where: str
+    document: str
+    hash: str
+    filter: str
+    values: Mapping[str, Any]
+
+
+def _line(where: str, data: dict[str, Any]) -> _Line:
+    """Return the fields of one logged sample, with the numbers among its metrics."""
+    if "doc_id" not in data and not data.get("doc_hash"):
+        raise ResponsesError(
+            f"{where}: an object with the keys {', '.join(sorted(data)[:6])}, expected a logged sample of "
+            "lm-evaluation-harness with doc_id; log them with --log_samples"
+        )
+    names = data.get("metrics")
+    if not isinstance(names, list):
+        names = [name for name, value in data.items() if type(value) in (int, float, bool)]
+    metrics = {name: data.get(name) for name in names if isinstance(name, str) and name not in _NO_METRICS}
+    return _Line(
+        where,
+        named(data.get("doc_id", data.get("doc_hash")), "doc_id", where),
+        str(data.get("doc_hash") or ""),
+        str(data.get("filter") or "none"),
+        {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)},
+    )
+
+
+def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Path]]:
+    """Return the newest file by task and subject, both sorted."""
+    root, paths = (path, files_of(path)) if path.is_dir() else (path.parent, [path])
+    samples = [(match, file) for file in paths if (match := _SAMPLES.fullmatch(file.name))]
+    newest: dict[tuple[str, str], Path] = {}
+    for match, file in sorted(samples, key=lambda sample: (sample[0]["time"] or "", sample[1])):
+        # Different folders can have the same name; their paths below `path` differ.
+        folder = file.parent.relative_to(root).as_posix()
+        newest[match["task"], root.resolve().name if folder == "." else folder] = file
+    if older := len(samples) - len(newest):
+        settings.note(f"{path.name}: {older} older sample files of tasks that were run again are left out")
+    if not newest:
+        raise ResponsesError(
+            f"{path}: no samples_TASK_TIME.jsonl; expected what lm-evaluation-harness writes with --log_samples"
+        )
+    by_task: dict[str, dict[str, Path]] = {}
+    for task, subject in sorted(newest):
+        by_task.setdefault(task, {})[subject] = newest[task, subject]
+    return by_task
+
+
+def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
+    """Read a folder with a folder for each model, one model's folder, or one file.
+
+    An item's id is ``TASK:doc_hash``.  It is ``TASK:doc_id`` when any line of the task
+    has no hash, since ids of the two kinds would not match.  Equal documents are one
+    item, with the mean of their scores.
+    """
+    collected = Collected(str(path))
+    for task, files in _newest_files(path, settings).items():
+        _collect_task(collected, path, task, files, settings)
+    return collected.responses()
+
+
+def _collect_task(
+    collected: Collected, path: Path, task: str, files: Mapping[str, Path], settings: ReadSettings
+) -> None:
+    """Collect the scores of all subjects on one task, by one filter and one metric."""
+    logged = {subject: [_line(*line) for line in json_lines(file)] for subject, file in files.items()}
+    if empty := [files[subject] for subject, lines in logged.items() if not lines]:
+        raise ResponsesError(f"{empty[0]}: empty; remove it or run the task again")
+    where = f"{path}: task {task!r}"
+    filters = Counter(line.filter for lines in logged.values() for line in lines)
+    filter_name = choose("filter", filters, settings.filter, f"{where}, filters")
+    logged = {subject: [line for line in lines if line.filter == filter_name] for subject, lines in logged.items()}
+    used_lines = [line for lines in logged.values() for line in lines]
+    numeric = {name for line in used_lines for name, value in line.values.items() if value is not None}
+    if not numeric:
+        raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
+    metric = choose("metric", numeric, settings.metric, f"{where}, metrics")
+    hashed = all(line.hash for line in used_lines)
+    if not hashed:
+        settings.note(f"{path.name}: task {task!r} has lines without doc_hash; items are identified by doc_id")
+    for subject, lines in logged.items():
+        if not any(metric in line.values for line in lines):
+            raise ResponsesError(
+                f"{files[subject]}: no line with filter {filter_name!r} and metric {metric!r}, which the other files "
+                f"of task {task!r} have; run the task again or remove the file"
+            )
+        _check_documents(lines)
+        for line in lines:
+            value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
+            collected.add(subject, f"{task}:{line.hash if hashed else line.document}", value)
+
+
+def _check_documents(lines: Sequence[_Line]) -> None:
+    """Refuse a file with two lines for one document."""
+    first_lines: dict[str, _Line] = {}
+    for line in lines:
+        if (first := first_lines.setdefault(line.document, line)) is not line:
+            raise ResponsesError(
+                f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
+                f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
+            )
+
+
+REGISTERED = (
+    ResponseReader(
+        "lm-eval",
+        "samples_*.jsonl of lm-evaluation-harness",
+        lambda path: _SAMPLES.fullmatch(path.name) is not None or "doc_id" in first_keys(path),
+        read_lmeval,
+        {"metric": "the metric", "filter": "the answer filter"},
+    ),
+)

@@ -1,0 +1,226 @@
+"""Tables of scores in CSV, gzipped or not, read row by row in bounded memory.
+
+A matrix has ids in its first row and column.  Calibration reads all of its rows, and
+the replay of recorded answers reads one.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.inputs import open_text
+
+__all__ = ["FILE_LIMIT", "ITEM_WORDS", "SUBJECT_WORDS", "Cells", "MatrixRow", "MatrixTable", "read_lines", "read_rows"]
+
+#: Upper limit of bytes or characters read from one file or archive member, decompressed.  A small archive can expand to
+#: fill the memory.
+FILE_LIMIT = 2**31
+
+#: Upper limit of characters in a line; a hundred thousand items take about 2 million.
+_LINE_LIMIT = 64_000_000
+
+#: First header cells that name the content of the rows.
+ITEM_WORDS = ("item", "items", "item_id", "question", "question_id")
+SUBJECT_WORDS = ("subject", "subjects", "subject_id", "model", "models")
+
+#: Columns allowed between ``subject`` and the items.  The run is the family.
+_ABOUT = ("run", "step")
+
+#: Cells that are no numbers, in lower case; "nan" is a number to Python.
+_WORDS = {**dict.fromkeys(("", "na", "n/a", "none", "null"), math.nan), "true": 1.0, "false": 0.0}
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield lines of a text file, gzipped or not, with their ends and without a byte-order mark.
+
+    Raises
+    ------
+    ResponsesError
+        Not UTF-8, a broken archive, or larger than the limits.
+    """
+    number = size = 0
+    with open_text(path) as stream:
+        try:
+            while line := stream.readline(_LINE_LIMIT):
+                number += 1
+                size += len(line)
+                if len(line) == _LINE_LIMIT or size > FILE_LIMIT:
+                    raise ResponsesError(
+                        f"{path}, line {number}: more than {_LINE_LIMIT} characters in a line or {FILE_LIMIT} in all; "
+                        "split the file"
+                    )
+                yield line
+        except UnicodeDecodeError as error:
+            raise ResponsesError(
+                f"{path}, after line {number}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8"
+            ) from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ResponsesError(
+                f"{path}, after line {number}: the archive is broken ({error}); copy it anew"
+            ) from None
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the cells of each row that is not empty."""
+    rows = csv.reader(read_lines(path), strict=True)
+    try:
+        for row in rows:
+            if any(row):
+                yield rows.line_num, row
+    except csv.Error as error:
+        raise ResponsesError(f"{path}, line {rows.line_num}: {error}; expected comma-separated values") from None
+
+
+class Cells(dict[str, float]):
+    """Cache from the text of a cell to its score.  Tables have few different cells, so most need only a look-up."""
+
+    def __missing__(self, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = _WORDS.get(text.strip().lower(), -1.0)
+        if not (0.0 <= value <= 1.0 or math.isnan(value)) or "_" in text:  # Python reads "1_0" as ten
+            raise ValueError(text)
+        if len(self) < 10_000:
+            self[text] = value
+        return value
+
+
+class MatrixRow(NamedTuple):
+    """One row of a matrix.
+
+    Parameters
+    ----------
+    line : int
+    identity : str
+        Id in the first column, without surrounding spaces.
+    family : str
+        Value of the column ``run``; the id if there is none.
+    cells : list of str
+        One per column of the matrix.
+    """
+
+    line: int
+    identity: str
+    family: str
+    cells: list[str]
+
+
+class MatrixTable:
+    """Table of scores with ids in its first row and column; iteration yields a `MatrixRow` per row.
+
+    Parameters
+    ----------
+    path : Path
+        ``.csv`` or ``.csv.gz``; a byte-order mark is allowed.
+
+    Attributes
+    ----------
+    corner : str
+        First cell of the header.
+    columns : tuple of str
+        Ids in the header.
+    unnamed : int
+        Number of columns that have neither an id nor a value.
+
+    Raises
+    ------
+    ResponsesError
+        Malformed table; the message names the line and the column.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._rows = read_rows(path)
+        _, header = next(self._rows, (0, []))
+        self._names = _checked_header(path, [name.strip() for name in header])
+        self.corner = self._names[0]
+        about: tuple[str, ...] = ()
+        if self.corner.lower() in SUBJECT_WORDS:
+            about = tuple(takewhile(_ABOUT.__contains__, map(str.lower, self._names[1:])))
+        self._run_column = 1 + about.index("run") if "run" in about else 0
+        columns = range(1 + len(about), len(self._names))
+        self._score_columns = [j for j in columns if self._names[j]]
+        self._unnamed = [j for j in columns if not self._names[j]]
+        self.columns = tuple(self._names[j] for j in self._score_columns)
+        self.unnamed = len(self._unnamed)
+        if not self.columns:
+            raise ResponsesError(f"{path}, line 1: no column of scores after {self.corner!r}; expected at least one id")
+
+    def __iter__(self) -> Iterator[MatrixRow]:
+        first_lines: dict[str, int] = {}
+        for line, row in self._rows:
+            identity = self._checked_id(f"{self.path}, line {line}", row)
+            if first_lines.setdefault(identity, line) != line:
+                raise ResponsesError(
+                    f"{self.path}, line {line}: {identity!r} stands in line {first_lines[identity]} already; rename or "
+                    "drop one"
+                )
+            cells = [row[j] for j in self._score_columns] if self._unnamed else row[self._score_columns[0] :]
+            yield MatrixRow(line, identity, row[self._run_column].strip() or identity, cells)
+        if not first_lines:
+            raise ResponsesError(f"{self.path}: a header and no rows; expected a row for each item or subject")
+
+    def bad_cell(self, row: MatrixRow, cells: Cells) -> ResponsesError:
+        """Return the error for the first cell of a row that is no score."""
+        # Searched only after a failure: rows without a fault are converted as a whole.
+        name = text = ""
+        for column, cell in zip(self.columns, row.cells, strict=True):
+            try:
+                cells[cell]
+            except ValueError:
+                name, text = column, cell
+                break
+        return ResponsesError(
+            f"{self.path}, line {row.line}, column {name!r}: found {text!r:.80}, expected a score in [0, 1], or for a "
+            "missing one an empty cell, NA, nan, None or null"
+        )
+
+    def _checked_id(self, where: str, row: list[str]) -> str:
+        """Return the id of a row after checking its length and its cells in columns without a name."""
+        if len(row) == len(self._names) + 1 and not row[-1].strip():
+            row.pop()  # rows that end with a comma
+        identity = row[0].strip()
+        if len(row) != len(self._names):
+            raise ResponsesError(
+                f"{where} ({identity!r}): {len(row)} cells, expected {len(self._names)} as in the header"
+            )
+        if not identity:
+            raise ResponsesError(f"{where}: the first cell is empty, expected an id")
+        for j in self._unnamed:
+            if row[j].strip():
+                raise ResponsesError(f"{where}, column {j + 1}: {row[j]!r} under an empty header; name the column")
+        return identity
+
+
+def _checked_header(path: Path, names: Sequence[str]) -> Sequence[str]:
+    """Return the names of the columns; refuse a header that is not one of a matrix, and duplicate names."""
+    if not names:
+        raise ResponsesError(f"{path}: empty; expected a header with ids and a row for each item or subject")
+    if len(names) == 1:
+        separator = next((mark for mark in ("\t", ";", "|") if mark in names[0]), None)
+        raise ResponsesError(
+            f"{path}, line 1: one column, {names[0]!r:.80}; expected ids in the first and scores in more, separated by "
+            f"commas{f', not by {separator!r}: write the file with commas' if separator else ''}"
+        )
+    words = {name.lower() for name in names}
+    if "score" in words and words & set(SUBJECT_WORDS) and words & set(ITEM_WORDS):
+        fix = "pivot the table to one row per subject and one column per item"
+        if "format" in words:
+            fix = "these are responses in formats: calibrate with --formats m2 or m3, or give a matrix of one format"
+        raise ResponsesError(f"{path}, line 1: {','.join(names)!r:.80} heads one row per answer, not a matrix; {fix}")
+    first: dict[str, int] = {}
+    for position, name in enumerate(names[1:], 2):
+        if name and first.setdefault(name, position) != position:
+            raise ResponsesError(
+                f"{path}, line 1: {name!r} heads columns {first[name]} and {position}; give each a name of its own"
+            )
+    return names
