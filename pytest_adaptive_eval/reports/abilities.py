@@ -1,8 +1,8 @@
-"""What a page says of abilities in parts: all subjects beside the one interviewed, and the items that tell them."""
+"""The page's section on ability components: all calibration subjects and the tested one, and the items of each end."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.pictures import Thumbnail, thumbnail
 from pytest_adaptive_eval.reports.plots import mirrored_bars, stacked_bars
-from pytest_adaptive_eval.reports.typed import as_number, as_numbers
+from pytest_adaptive_eval.reports.values import as_mapping, as_number, as_numbers
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Extreme", "Parts", "parted"]
 
-#: Subjects in the picture, spread over the ranking where there are more, and items at either end.
+#: Most subjects in the picture, and items at either end.
 _SUBJECTS, _ITEMS = 30, 4
 _TEXT, _NAME = 400, 60
 
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """An item that needs all its modalities much, or little; `facts` tells its gain and its difficulty by part."""
+    """Item with a very high or low gain; `facts` holds its gain and its difficulty by component."""
 
     name: str
     text: str
@@ -38,7 +38,7 @@ class Extreme:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The section of one interview.
+    """Section of one interview.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ class Parts:
         The abilities of all subjects, stacked.
     legend : list of (Markup, str)
     highest, lowest : list of Extreme
-        Items by what all modalities together add to the best smaller format.
+        Items by the gain of all modalities over the best smaller format.
     separations : list of dict
-        How items known to be of low quality differ from the others, each with a picture of both distributions where
-        the bank has them.
+        Differences of items known to be of low quality from the others, each with a picture of both distributions
+        where the bank has them.
     """
 
     picture: Markup
@@ -60,7 +60,7 @@ class Parts:
 
 
 def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts | None:
-    """The section, where the interview was held in formats and its bank is at hand unchanged."""
+    """Return the section, None for an interview without formats, or without its unchanged bank."""
     parts = words.in_parts(interview)
     if not parts or bank is None or bank.in_formats is None or not interview.theta:
         return None
@@ -68,77 +68,65 @@ def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts
         return None
     scale = bank.in_formats
     names = [*bank.subjects, str(interview.subject.get("name") or "this subject")]
+    tested = len(names) - 1
     theta: list[list[float]] = scale.abilities([*scale.standings.tolist(), interview.theta]).tolist()
     order = sorted(range(len(names)), key=lambda n: -sum(theta[n]))
-    shown = _spread(order, len(names) - 1)
-    rows = [(clean_html(names[n], _NAME), theta[n], n == len(names) - 1) for n in shown]
-    legend = [(tag("svg", tag("rect", class_=f"part p{k}", width=12, height=12), viewBox="0 0 12 12"), part)
-              for k, part in enumerate(parts)]  # fmt: skip
+    rows = [(clean_html(names[n], _NAME), theta[n], n == tested) for n in _spread(order, tested)]
+    samples = [tag("rect", class_=f"part p{k}", width=12, height=12) for k in range(len(parts))]
     gains: list[float] = scale.gains.tolist()
-    needy = sorted(range(len(gains)), key=lambda n: -gains[n])
-    places = _places(bank)
+    by_gain = sorted(range(len(gains)), key=lambda n: -gains[n])
     return Parts(
         stacked_bars(f"{key}-parts", rows, parts),
-        legend,
-        [_extreme(bank, scale, places, n, gains[n]) for n in needy[:_ITEMS]],
-        [_extreme(bank, scale, places, n, gains[n]) for n in needy[::-1][:_ITEMS]],
-        [_separation(given) for given in scale.report.get("separations", [])],
+        [(tag("svg", sample, viewBox="0 0 12 12"), part) for sample, part in zip(samples, parts, strict=True)],
+        [_extreme(bank, scale, n, gains[n]) for n in by_gain[:_ITEMS]],
+        [_extreme(bank, scale, n, gains[n]) for n in by_gain[::-1][:_ITEMS]],
+        [_separation(as_mapping(separation)) for separation in scale.report.get("separations", [])],
     )
 
 
-def _spread(order: list[int], own: int) -> list[int]:
-    """Places of the best and the worst, some between, and always one's own."""
+def _spread(order: list[int], tested: int) -> list[int]:
+    """Return the best and the worst subject, evenly spaced ones between them, and always the tested one."""
     if len(order) <= _SUBJECTS:
         return order
     step = (len(order) - 1) / (_SUBJECTS - 2)
-    at = {round(n * step) for n in range(_SUBJECTS - 1)} | {order.index(own)}
-    return [order[n] for n in sorted(at)]
+    ranks = {round(n * step) for n in range(_SUBJECTS - 1)} | {order.index(tested)}
+    return [order[rank] for rank in sorted(ranks)]
 
 
-def _places(bank: ItemBank) -> list[int]:
-    """The first pair of each item: pairs of one item follow one another, its default format first."""
-    return [n for n, name in enumerate(bank.ids) if "@" not in name or name.rpartition("@")[2] != bank.categories[n]]
-
-
-def _extreme(bank: ItemBank, scale: FormatScale, places: Sequence[int], item: int, gain: float) -> Extreme:
-    difficulty = f"gain {number(gain, 2)}; difficulty: " + ", ".join(
+def _extreme(bank: ItemBank, scale: FormatScale, item: int, gain: float) -> Extreme:
+    facts = f"gain {number(gain, 2)}; difficulty: " + ", ".join(
         f"{part} {number(float(value), 2)}"
         for part, value in zip(scale.items.modalities.parts, scale.items.difficulty[item], strict=True)
     )
+    # pairs of one item follow one another, and the first one has its default format
+    first_pairs = [
+        n for n, name in enumerate(bank.ids) if "@" not in name or name.rpartition("@")[2] != bank.categories[n]
+    ]
     try:
-        asked = bank.items[places[item]]
+        content = bank.items[first_pairs[item]]
     except (AdaptiveEvalError, IndexError):
-        return Extreme("", "The bank's texts are not to be had.", [], difficulty)
-    text = asked.prompt or " ".join(str(message.get("content")) for message in asked.messages)
-    pictures = [thumbnail(name, asked.root) for name in asked.images[:1]]
-    return Extreme(clean_html(asked.id, _NAME), clean_html(text, _TEXT), pictures, difficulty)
+        return Extreme("", "The bank's texts are not available.", [], facts)
+    text = content.prompt or " ".join(str(message.get("content")) for message in content.messages)
+    pictures = [thumbnail(name, content.root) for name in content.images[:1]]
+    return Extreme(clean_html(content.id, _NAME), clean_html(text, _TEXT), pictures, facts)
 
 
-def _separation(given: Any) -> dict[str, str | Markup]:
-    told = given if isinstance(given, dict) else {}
-    return {
-        "name": clean_html(told.get("name"), _NAME),
-        "picture": _distributions(told),
-        **{
-            name: _shown(as_number(told.get(name)), 1e-3 if name == "p" else None)
-            for name in ("original", "low", "p", "wasserstein", "auc")
-        },
-    }
+def _separation(separation: Mapping[str, Any]) -> dict[str, str | Markup]:
+    numbers = {name: as_number(separation.get(name)) for name in ("original", "low", "p", "wasserstein", "auc")}
+    cells = {name: words.number_or_dash(value) for name, value in numbers.items()}
+    if (p := numbers["p"]) is not None and p < 1e-3:
+        cells["p"] = f"<{number(1e-3)}"
+    return {"name": clean_html(separation.get("name"), _NAME), "picture": _distributions(separation), **cells}
 
 
-def _shown(value: float | None, least: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"<{number(least, 3)}" if least is not None and value < least else number(value, 3)
-
-
-def _distributions(told: dict[str, Any]) -> Markup | str:
-    counts = told.get("counts")
-    lists = [told.get("edges"), *counts] if isinstance(counts, list | tuple) else []
-    known = [[x for x in as_numbers(some) or [] if x is not None] for some in lists]
-    if len(known) != 3:
+def _distributions(separation: Mapping[str, Any]) -> Markup | str:
+    """Return the drawing of both distributions; an empty text for a damaged report."""
+    counts = separation.get("counts")
+    lists = [separation.get("edges"), *counts] if isinstance(counts, list | tuple) else []
+    numbers = [[x for x in as_numbers(values) or [] if x is not None] for values in lists]
+    if len(numbers) != 3:
         return ""
-    edges, others, low = known
+    edges, others, low = numbers
     if not len(others) == len(low) == len(edges) - 1 > 0 or min(*others, *low) < 0:
         return ""
-    return mirrored_bars(edges, others, low, f"distributions of {clean_html(told.get('name'), _NAME)}")
+    return mirrored_bars(edges, others, low, f"distributions of {clean_html(separation.get('name'), _NAME)}")

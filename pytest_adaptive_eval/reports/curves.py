@@ -1,7 +1,7 @@
 """The numbers behind the figures of a page, from the record of one interview.
 
-A record may be damaged or forged: what is no finite number counts as absent, and
-a figure whose numbers are absent is None.
+A record may be damaged or forged: values that are no finite numbers count as absent, and a figure without its numbers
+is None.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +20,7 @@ from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
@@ -36,20 +37,19 @@ __all__ = [
     "difficulty_bins",
     "kind_of",
     "level_steps",
-    "real",
     "thresholds",
 ]
 
-#: Points of a curve; more cannot be told apart on a page.
+#: Points of a curve; a page cannot separate more.
 _POINTS = 120
-#: An ability estimated anew must be that of the record, in logits, or the band would be of something else.
-_SAME = 0.01
-#: Bins of a response curve, and answers in each at least.
-_BINS, _IN_BIN = 8, 6
+#: Largest difference of a recomputed ability from the recorded one, in logits, at which its standard error is used.
+_TOLERANCE = 0.01
+#: Bins of a response curve, and fewest answers in each.
+_BINS, _PER_BIN = 8, 6
 
 
 class Kind(enum.StrEnum):
-    """What became of a question, as a page tells it apart."""
+    """Result of a question, as a page distinguishes them."""
 
     RIGHT = "right"
     PARTLY = "partly"
@@ -64,9 +64,9 @@ class Trace:
     Parameters
     ----------
     before : list of float, length n + 1
-        Ability as known when each question was chosen, then at the end; in logits.
+        Ability when each question was chosen, then at the end; in logits.
     error : list of float, length n + 1, or None
-        Its standard error, where the bank was at hand to tell.
+        Its standard error; None without the bank.
     half : float or None
         Half of the two-sided interval at the end.
     z : float
@@ -82,10 +82,16 @@ class Trace:
     difficulty: list[float | None]
     kinds: list[Kind]
 
+    def bound(self, side: int) -> list[float]:
+        """Return the lower (-1) or upper (1) edge of the band; the ability itself without standard errors."""
+        if not self.error:
+            return self.before
+        return [ability + side * self.z * error for ability, error in zip(self.before, self.error, strict=False)]
+
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """Accuracy by the draws so far, after some of the questions: estimates and bounds of equal length."""
+    """Accuracy by the draws so far at several numbers of questions: estimates and bounds of equal length."""
 
     asked: list[int]
     estimate: list[float]
@@ -95,14 +101,14 @@ class Funnel:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """An accuracy that a gate asks for, and the gate's own words."""
+    """Accuracy that a gate requires, with the gate's label."""
 
     value: float
     label: str
 
 
 class Step(NamedTuple):
-    """A level of a climb: questions asked, share right, and its interval."""
+    """Level of a ladder: questions asked, share right, and its interval."""
 
     level: int
     asked: int
@@ -113,7 +119,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Questions of like difficulty: how many, their range, share right with its interval, and predicted share."""
+    """Questions of similar difficulty: number, range, share right with its interval, and predicted share."""
 
     count: int
     easiest: float
@@ -124,81 +130,75 @@ class Bin:
     predicted: float
 
 
-def real(value: Any) -> float | None:
-    """A finite number of sensible size as a float, anything else as None."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e12 < value < 1e12:
-        return None
-    return float(value)
-
-
 def kind_of(asked: Administration) -> Kind:
-    """Right, partly right, wrong, or without a score."""
-    score = real(asked.score)
+    """Return the result of one administration."""
+    score = plottable(asked.score)
     if score is None:
         return Kind.NONE
     return Kind.RIGHT if score >= 1.0 else Kind.WRONG if score <= 0.0 else Kind.PARTLY
 
 
 def ability_trace(interview: InterviewRecord, bank: ItemBank | None) -> Trace | None:
-    """The ability along the interview; None where there is none, or more than one dimension."""
+    """Return the ability along the interview, None without exactly one dimension."""
     asked = interview.by_item()
-    end = _single(interview.theta)
-    before = [_single(a.theta_before) for a in asked]
-    known = [value for value in (*before, end) if value is not None]
-    if not asked or len(known) != len(asked) + 1:
+    abilities = [_single(value) for value in (*(a.theta_before for a in asked), interview.theta)]
+    before = [value for value in abilities if value is not None]
+    if not asked or len(before) != len(abilities):
         return None
     z = student_quantile(math.inf, words.confidence(interview))
     last = _single(interview.standard_error)
-    error = _errors(interview, known[:-1], bank) if bank is not None and last is not None else None
+    error = None
+    if bank is not None and last is not None and (errors := _standard_errors(interview, before[:-1], bank)):
+        error = [*errors, last]
     return Trace(
-        before=known,
-        error=None if error is None or last is None else [*error, last],
+        before=before,
+        error=error,
         half=None if last is None else z * last,
         z=z,
-        difficulty=[real(a.difficulty) for a in asked],
+        difficulty=[plottable(a.difficulty) for a in asked],
         kinds=[kind_of(a) for a in asked],
     )
 
 
 def _single(values: Any) -> float | None:
-    return real(values[0]) if isinstance(values, list) and len(values) == 1 else None
+    return plottable(values[0]) if isinstance(values, list) and len(values) == 1 else None
 
 
-def _errors(interview: InterviewRecord, before: list[float], bank: ItemBank) -> list[float] | None:
-    """Standard errors before each question, estimated anew; None where that gives other abilities."""
+def _standard_errors(interview: InterviewRecord, before: list[float], bank: ItemBank) -> list[float] | None:
+    """Return recomputed standard errors before each question, None if the recomputed abilities differ."""
     import numpy as np
 
     asked = interview.by_item()
-    make = ESTIMATORS.get(str(interview.policy.get("estimator")))
-    place = {name: n for n, name in enumerate(bank.ids)}
-    items = [place.get(a.item, -1) for a in asked]
-    if make is None or bank.dimensions != 1 or bank.scale != interview.bank.get("scale") or min(items) < 0:
+    index = {name: n for n, name in enumerate(bank.ids)}
+    items = [index.get(a.item, -1) for a in asked]
+    make_estimator = ESTIMATORS.get(str(interview.policy.get("estimator")))
+    same_scale = bank.dimensions == 1 and bank.scale == interview.bank.get("scale")
+    if make_estimator is None or not same_scale or min(items) < 0:
         return None
-    scores = np.array([[np.nan if (score := real(a.score)) is None else score for a in asked]])
+    scores = np.array([[np.nan if (score := plottable(a.score)) is None else score for a in asked]])
     A, d = bank.discrimination[items][None], bank.intercept[items][None]
     c = None if bank.asymptote is None else bank.asymptote[items][None]
     starts = [n for n in range(1, len(before)) if before[n] != before[n - 1]]
-    some = sorted({starts[round(n)] for n in np.linspace(0, len(starts) - 1, _POINTS)}) if starts else []
-    estimator = make()
+    sampled = sorted({starts[round(n)] for n in np.linspace(0, len(starts) - 1, _POINTS)}) if starts else []
+    estimator = make_estimator()
     estimate = estimator.prior(1, 1)
-    places, found = [0], [float(estimate.standard_error[0, 0])]
+    errors = [float(estimate.standard_error[0, 0])]
     try:
-        for n in some:
+        for n in sampled:
             estimate = estimator.estimate(scores[:, :n], A[:, :n], d[:, :n], None if c is None else c[:, :n], estimate)
-            if abs(float(estimate.theta[0, 0]) - before[n]) > _SAME:
+            if abs(float(estimate.theta[0, 0]) - before[n]) > _TOLERANCE:
                 return None
-            places.append(n)
-            found.append(float(estimate.standard_error[0, 0]))
+            errors.append(float(estimate.standard_error[0, 0]))
     except (ValueError, ArithmeticError):
         return None
-    begins = np.zeros(len(before), dtype=int)
-    begins[starts] = starts
-    batch = np.maximum.accumulate(begins)  # where the batch of each question began
-    return [float(v) for v in np.interp(batch, places, found)] if np.isfinite(found).all() else None
+    batch_starts = np.zeros(len(before), dtype=int)
+    batch_starts[starts] = starts
+    batch = np.maximum.accumulate(batch_starts)  # first question of each question's batch
+    return [float(v) for v in np.interp(batch, [0, *sampled], errors)] if np.isfinite(errors).all() else None
 
 
 def accuracy_funnel(interview: InterviewRecord) -> Funnel | None:
-    """Estimate and interval by the draws so far; None where the questions were not drawn at random."""
+    """Return estimate and interval by the draws so far, None if the questions were not drawn at random."""
     import numpy as np
 
     confidence = words.confidence(interview)
@@ -207,74 +207,70 @@ def accuracy_funnel(interview: InterviewRecord) -> Funnel | None:
         log = interview.draws()
         with np.errstate(all="ignore"):
             for n in sorted({round(n) for n in np.linspace(1, len(log), _POINTS)} - {0}):
-                found = hull(*with_missing_bounded(log[:n], confidence))
-                rows.append((n, found.estimate, found.low, found.high))
+                interval = hull(*with_missing_bounded(log[:n], confidence))
+                rows.append((n, interval.estimate, interval.low, interval.high))
     except (AdaptiveEvalError, ValueError, TypeError, ArithmeticError):
         return None
     if not rows or not np.isfinite(rows).all():
         return None
-    asked, estimate, low, high = zip(*rows, strict=True)
-    return Funnel(list(asked), *([min(max(v, 0.0), 1.0) for v in column] for column in (estimate, low, high)))
+    asked, *columns = zip(*rows, strict=True)
+    return Funnel(list(asked), *([min(max(value, 0.0), 1.0) for value in column] for column in columns))
 
 
 def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Threshold]:
-    """Accuracies that gates ask for; that of an ability only where the bank is at hand to tell it."""
-    found = []
-    known = {f.name for f in fields(Condition)}
+    """Return the accuracies that gates require; those of abilities need the bank."""
+    parameters = {parameter.name for parameter in fields(Condition)}
+    required: dict[Threshold, None] = {}
     for gate in gates:
-        given = gate.verdict.get("condition")
-        if not isinstance(given, dict) or given.get("kind") != "at_least":
+        settings = as_mapping(gate.verdict.get("condition"))
+        if settings.get("kind") != "at_least":
             continue
         try:
-            condition = Condition(**{name: value for name, value in given.items() if name in known})
+            condition = Condition(**{name: value for name, value in settings.items() if name in parameters})
             if condition.metric == "accuracy":
-                found.append(Threshold(condition.value, condition.requirement))
+                required[Threshold(condition.value, condition.requirement)] = None
             elif condition.metric == "ability" and bank is not None:
-                found.append(Threshold(condition.target(bank), f"{condition.metric} {condition.requirement}"))
+                label = f"{condition.metric} {condition.requirement}"
+                required[Threshold(condition.target(bank), label)] = None
         except (AdaptiveEvalError, TypeError, ValueError):
             continue
-    return list(dict.fromkeys(found))
+    return list(required)
 
 
 def difficulty_bins(interview: InterviewRecord) -> list[Bin] | None:
-    """Share right by difficulty, in bins of as many answers each; None with too few answers."""
-    rows = []
-    for asked in interview.by_item():
-        values = [real(value) for value in (asked.difficulty, asked.score, asked.predicted)]
-        if None not in values:
-            rows.append(tuple(value for value in values if value is not None))
-    count = min(_BINS, len(rows) // _IN_BIN)
+    """Return the share right by difficulty, in bins of equally many answers; None with too few answers."""
+    measured = [
+        [plottable(value) for value in (asked.difficulty, asked.score, asked.predicted)]
+        for asked in interview.by_item()
+    ]
+    rows = sorted([value for value in row if value is not None] for row in measured if None not in row)
+    count = min(_BINS, len(rows) // _PER_BIN)
     if count < 2:
         return None
-    rows.sort()
     z = student_quantile(math.inf, words.confidence(interview))
-    edges = [round(n * len(rows) / count) for n in range(count + 1)]
     bins = []
-    for start, stop in itertools.pairwise(edges):
-        n, part = stop - start, rows[start:stop]
-        right, predicted = (sum(row[k] for row in part) / n for k in (1, 2))
-        low, high = _wilson(right, n, z)
-        bins.append(Bin(n, part[0][0], part[-1][0], right, low, high, predicted))
+    for start, stop in itertools.pairwise(round(n * len(rows) / count) for n in range(count + 1)):
+        n, members = stop - start, rows[start:stop]
+        right, predicted = (sum(row[k] for row in members) / n for k in (1, 2))
+        bins.append(Bin(n, members[0][0], members[-1][0], right, *_wilson(right, n, z), predicted))
     return bins
 
 
 def level_steps(interview: InterviewRecord) -> list[Step]:
-    """Accuracy by level of a climb, each with its own interval; empty for anything else."""
-    found = interview.levels if isinstance(interview.levels, Mapping) else {}
-    accuracies, counts = found.get("accuracy"), found.get("asked")
-    if not isinstance(accuracies, list) or not isinstance(counts, list):
-        return []
+    """Return the accuracy by level of a ladder, each with its own interval; an empty list without levels."""
+    levels = as_mapping(interview.levels)
     z = student_quantile(math.inf, words.confidence(interview))
     steps = []
-    for level, (given, count) in enumerate(zip(accuracies, counts, strict=False), 1):
-        right, asked = real(given), real(count)
+    counts = zip(as_list(levels.get("accuracy")), as_list(levels.get("asked")), strict=False)
+    for level, (accuracy, count) in enumerate(counts, 1):
+        right, asked = plottable(accuracy), plottable(count)
         if right is not None and asked is not None and asked >= 1 and 0.0 <= right <= 1.0:
             steps.append(Step(level, int(asked), right, *_wilson(right, int(asked), z)))
     return steps
 
 
 def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
-    """Interval of a share among `n` (Wilson 1927)."""
+    """Return the interval of a share of `n` (Wilson 1927)."""
     share = min(max(share, 0.0), 1.0)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))

@@ -19,7 +19,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.study_rows import member, study_rows
-from pytest_adaptive_eval.reports.typed import as_count, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
 
 __all__ = ["aggregate", "location", "samples", "study_aggregates"]
 

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import evaleval, words
 from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, member, study_rows
-from pytest_adaptive_eval.reports.typed import as_count, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
 
 __all__ = [

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import curves, plots, words
-from pytest_adaptive_eval.reports.curves import Kind, real
+from pytest_adaptive_eval.reports.axes import span_of
+from pytest_adaptive_eval.reports.curves import Kind
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
+from pytest_adaptive_eval.reports.values import as_mapping, plottable
 from pytest_adaptive_eval.text import counted
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
-__all__ = ["KINDS", "PANELS", "Figure", "Panel", "history_legend", "history_panels", "interview_figures", "sure"]
+__all__ = ["KIND_WORDS", "PANELS", "Figure", "Panel", "history_legend", "history_panels", "interview_figures"]
 
-#: Panels of a history; a page with more would show none of them well.
+#: Most panels of a history; more would be unreadable.
 PANELS = 24
-#: What became of a question, in words.
-KINDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
-#: Height of a history's axis at least, by metric.
-_LEAST = {"accuracy": 0.2, "ability": 1.0}
+#: Results of a question, in words.
+KIND_WORDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
+#: Least height of a history's axis, by metric.
+_LEAST_HEIGHT = {"accuracy": 0.2, "ability": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture with its title, what must be said of it, and what its signs mean."""
+    """Picture with its title, caption and legend."""
 
     title: str
     caption: str
@@ -48,15 +50,10 @@ class Panel:
     alarms: list[str]
 
 
-def sure(interview: InterviewRecord) -> str:
-    """Of a two-sided interval: ``90 %``, which does not break."""
-    return f"{200 * words.confidence(interview) - 100:.4g}\u00a0%"
-
-
 def interview_figures(
     key: str, interview: InterviewRecord, gates: Sequence[GateRecord], bank: ItemBank | None
 ) -> tuple[list[Figure], list[str]]:
-    """The figures that can be drawn, and a sentence for each that cannot.
+    """Return the figures that can be drawn, and a sentence for each that cannot.
 
     Parameters
     ----------
@@ -64,9 +61,9 @@ def interview_figures(
         Prefix of the pictures' ids.
     interview : InterviewRecord
     gates : sequence of GateRecord
-        That judge it.
+        Gates on this interview.
     bank : ItemBank or None
-        Where at hand.
+        The interview's bank, if available.
     """
     figures, absent = [], []
     if not interview.administrations:
@@ -74,7 +71,7 @@ def interview_figures(
     if steps := curves.level_steps(interview):
         figures.append(_levels_figure(steps, interview, f"{key}l"))
     if trace := curves.ability_trace(interview, bank):
-        figures.append(_trace_figure(trace, sure(interview), f"{key}a"))
+        figures.append(_trace_figure(trace, words.percent(interview), f"{key}a"))
     elif interview.bank.get("calibrated") is False:
         absent.append("The bank is not calibrated: there is no ability to follow.")
     else:
@@ -85,20 +82,20 @@ def interview_figures(
         absent.append("The questions were not drawn at random, so accuracy has no interval by the draws to follow.")
     if bins := curves.difficulty_bins(interview):
         counts = sorted({b.count for b in bins})
-        several = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+        count_range = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
         caption = (
-            f"Answers in bins of rising difficulty, {several} in each. Predicted is what was expected of each "
-            f"question before it was asked. Each interval is two-sided at {sure(interview)}, for its own bin."
+            f"Answers in bins of rising difficulty, {count_range} in each. Predicted is the mean predicted score "
+            f"before each question. Each interval is two-sided at {words.percent(interview)}, for its own bin."
         )
-        legend = ((_key("point"), "share right"), (_key("forecast"), "predicted"))
+        legend = ((_sample("point"), "share right"), (_sample("forecast"), "predicted"))
         figures.append(Figure("Response by difficulty", caption, plots.response_plot(bins, f"{key}c"), legend))
     else:
         absent.append("There are too few answers with a known difficulty for a curve of responses.")
     return figures, absent
 
 
-def _key(name: str) -> Markup:
-    """A legend's sample of what figures draw with lines and dots."""
+def _sample(name: str) -> Markup:
+    """Return a legend's sample of a line or dot."""
     shapes = {
         "point": tag("circle", class_="point", cx=6, cy=6, r=4),
         "forecast": tag("rect", class_="forecast", x=2, y=2, width=8, height=8),
@@ -111,84 +108,84 @@ def _key(name: str) -> Markup:
 
 
 def history_legend() -> list[tuple[Markup, str]]:
-    """What the signs in a history mean."""
+    """Return the legend of a history."""
     names = {"point": "a run", "now": "this run", "alarm": "raised an alarm"}
-    return [(_key(name), told) for name, told in names.items()]
+    return [(_sample(name), meaning) for name, meaning in names.items()]
 
 
 def _levels_figure(steps: Sequence[curves.Step], interview: InterviewRecord, key: str) -> Figure:
-    crossing = interview.levels.get("half") if isinstance(interview.levels, Mapping) else None
-    half = real(crossing.get("estimate")) if isinstance(crossing, Mapping) else None
-    caption = f"Accuracy at each level asked; each interval is two-sided at {sure(interview)}, for its own level."
-    caption += " The area under it is the number of levels mastered."
-    legend = [(_key("point"), "share right")]
+    half = plottable(as_mapping(as_mapping(interview.levels).get("half")).get("estimate"))
+    caption = (
+        f"Accuracy at each level asked; each interval is two-sided at {words.percent(interview)}, for its own level. "
+        "The area under it is the number of levels mastered."
+    )
+    legend = [(_sample("point"), "share right")]
     if half is not None:
-        legend.append((_key("required"), "crosses one half"))
+        legend.append((_sample("required"), "crosses one half"))
     return Figure("Accuracy by level", caption, plots.levels_plot(steps, half, key), tuple(legend))
 
 
-def _trace_figure(trace: curves.Trace, sure: str, key: str) -> Figure:
-    picture, far = plots.trace_plot(trace, key)
-    caption = f"Ability as known when each question was chosen, with its two-sided {sure} interval"
+def _trace_figure(trace: curves.Trace, percent: str, key: str) -> Figure:
+    picture, beyond = plots.trace_plot(trace, key)
+    caption = f"Ability estimate when each question was chosen, with its two-sided {percent} interval"
     caption += ". " if trace.error else " at the end. "
     if any(value is not None for value in trace.difficulty):
         caption += "Marks are the questions, at their difficulty: at that ability half the answers are right."
-    if far:
-        caption += f" {far} lie beyond the picture and are drawn at its edge."
-    legend = [(_key("line"), "ability")]
-    legend += [(plots.mark(kind), f"{KINDS[kind]} {n}") for kind in Kind if (n := trace.kinds.count(kind))]
+    if beyond:
+        caption += f" {beyond} lie beyond the picture and are drawn at its edge."
+    legend = [(_sample("line"), "ability")]
+    legend += [(plots.mark(kind), f"{KIND_WORDS[kind]} {n}") for kind in Kind if (n := trace.kinds.count(kind))]
     return Figure("Ability along the interview", caption, picture, tuple(legend))
 
 
 def _funnel_figure(
     funnel: curves.Funnel, interview: InterviewRecord, required: list[curves.Threshold], key: str
 ) -> Figure:
-    interval = interview.accuracy if isinstance(interview.accuracy, Mapping) else {}
-    numbers = [value for name in ("estimate", "low", "high") if (value := real(interval.get(name))) is not None]
+    interval = as_mapping(interview.accuracy)
+    numbers = [value for name in ("estimate", "low", "high") if (value := plottable(interval.get(name))) is not None]
     decided = (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
     caption = (
-        f"Accuracy over the whole bank by the draws so far; each interval is two-sided at {sure(interview)} for its "
-        "own number of questions (pointwise)."
+        f"Accuracy over the whole bank by the draws so far; each interval is two-sided at {words.percent(interview)} "
+        "for its own number of questions (pointwise)."
     )
     if interval.get("method") == "anytime-valid":
         caption += " Gates decide by an anytime-valid test; its interval stands at the right edge."
     elif decided:
         caption += " Gates look once, at the end, at the interval at the right edge."
-    legend = [(_key("line"), "estimate"), *([(_key("required"), "asked for by a gate")] if required else [])]
+    legend = [(_sample("line"), "estimate"), *([(_sample("required"), "asked for by a gate")] if required else [])]
     if decided:
-        legend.append((_key("point"), "interval of the gates"))
+        legend.append((_sample("point"), "interval of the gates"))
     picture = plots.funnel_plot(funnel, required, decided, key)
     return Figure("Accuracy as questions are asked", caption, picture, tuple(legend))
 
 
 def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) -> list[Panel]:
-    """A panel a series, whole banks before their categories; panels of one metric share their axis.
+    """Return a panel per series, whole banks before their categories; panels of one metric share their axis.
 
     Parameters
     ----------
     run : str
-        The run to mark.
+        Id of the run to mark.
     series : sequence of Series
     alarms : sequence of Alarm
-        On these series.
+        Alarms of these series.
     """
     z = student_quantile(math.inf, 0.95)
-    kept = sorted((one for one in series if _drawable(one)), key=lambda one: bool(one.category))[:PANELS]
+    drawn = sorted(filter(_drawable, series), key=lambda entry: bool(entry.category))[:PANELS]
     ends: dict[str, list[float]] = {}
-    for one in kept:
-        ends.setdefault(one.metric, []).extend(
-            point.value + side * z * point.standard_error for point in one.points for side in (-1, 1)
-        )
-    spans = {metric: plots.span_of(values, _LEAST.get(metric, 1.0)) for metric, values in ends.items()}
+    for entry in drawn:
+        bounds = [point.value + side * z * point.standard_error for point in entry.points for side in (-1, 1)]
+        ends.setdefault(entry.metric, []).extend(bounds)
+    spans = {metric: span_of(values, _LEAST_HEIGHT.get(metric, 1.0)) for metric, values in ends.items()}
     panels = []
-    for n, one in enumerate(kept, 1):
-        whole = "area by levels" if one.metric == "auc" else "whole bank"
-        raised = [alarm for alarm in alarms if alarm.series == one]
+    for n, entry in enumerate(drawn, 1):
+        whole = "area by levels" if entry.metric == "auc" else "whole bank"
+        raised = [alarm for alarm in alarms if alarm.series == entry]
         panels.append(
             Panel(
-                title=clean_html(f"{one.evaluation}: {one.category or whole}", 120),
-                about=clean_html(f"{one.metric}, {counted(len(one.points), 'run')} on {one.bank}", 120),
-                picture=plots.history_plot(one, raised, run, spans[one.metric], z, f"h{n}"),
+                title=clean_html(f"{entry.evaluation}: {entry.category or whole}", 120),
+                about=clean_html(f"{entry.metric}, {counted(len(entry.points), 'run')} on {entry.bank}", 120),
+                picture=plots.history_plot(entry, raised, run, spans[entry.metric], z, f"h{n}"),
                 alarms=[clean_html(alarm.sentence, 600) for alarm in raised],
             )
         )
@@ -196,5 +193,5 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
 
 
 def _drawable(series: Series) -> bool:
-    numbers = [real(value) for point in series.points for value in (point.value, point.standard_error)]
+    numbers = [plottable(value) for point in series.points for value in (point.value, point.standard_error)]
     return bool(numbers) and None not in numbers

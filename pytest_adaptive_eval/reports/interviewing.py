@@ -1,4 +1,4 @@
-"""What a page says of the interviewer: who led, at what cost, what went otherwise than planned, what was remembered."""
+"""The page's section on the interviewer: who chose the questions, the cost, the fallbacks and the memory."""
 
 from __future__ import annotations
 
@@ -7,103 +7,97 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_adaptive_eval.records.run_record import InterviewRecord
-from pytest_adaptive_eval.reports.curves import real
+from pytest_adaptive_eval.reports.axes import minus
 from pytest_adaptive_eval.reports.markup import clean_html
-from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
+from pytest_adaptive_eval.reports.words import number_or_dash
+from pytest_adaptive_eval.text import counted
 
-__all__ = ["Led", "led"]
+__all__ = ["InterviewerSection", "interviewer_section"]
 
 #: Rows of the memory table, the most asked first.
 _ROWS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class InterviewerSection:
     """Facts, and the memory table: category, questions, difficulties, share right."""
 
     facts: list[tuple[str, str]]
     memory: list[tuple[str, str, str, str]]
 
 
-def led(interview: InterviewRecord) -> Led | None:
-    """What the record says of the interviewer; None where a formula chose."""
-    given = _mapping(interview.interviewer)
-    if not given:
+def interviewer_section(interview: InterviewRecord) -> InterviewerSection | None:
+    """Return the section on the interviewer, None if a formula chose the questions."""
+    account = as_mapping(interview.interviewer)
+    if not account:
         return None
-    who = _mapping(given.get("interviewer"))
+    interviewer = as_mapping(account.get("interviewer"))
     facts = {
-        "interviewer": _who(who),
-        "embeddings": given.get("embeddings"),
-        "window of chances": given.get("window"),
-        "chose": _chose(given, interview),
-        "fallbacks": _fallbacks(given, who),
-        "cost": _cost(_mapping(interview.costs)),
+        "interviewer": _name(interviewer),
+        "embeddings": account.get("embeddings"),
+        "window of chances": account.get("window"),
+        "chose": _choices(account, interview),
+        "fallbacks": _fallbacks(account, interviewer),
+        "cost": _cost(as_mapping(interview.costs)),
     }
-    tables = given.get("memory")
-    rows = tables[0] if isinstance(tables, list) and tables and isinstance(tables[0], list) else []
-    known = [_mapping(row) for row in rows]
-    known.sort(key=lambda row: -(real(row.get("count")) or 0.0))
-    return Led(
+    tables = as_list(account.get("memory")) or [[]]
+    memory = sorted(map(as_mapping, as_list(tables[0])), key=lambda row: -(plottable(row.get("count")) or 0.0))
+    return InterviewerSection(
         [(name, clean_html(value, 300)) for name, value in facts.items() if value],
-        [_row(row) for row in known[:_ROWS] if row],
+        [_row(row) for row in memory[:_ROWS] if row],
     )
 
 
 def _cost(costs: Mapping[str, Any]) -> str:
-    """``subject 96 calls, 3100 tokens; interviewer 40 calls, 12000 tokens; 1.2e+12 FLOPs, ...``."""
+    """Return ``subject 96 calls, 3100 tokens; interviewer 40 calls, 12000 tokens; 1.2e+12 FLOPs, ...``."""
     parts = []
-    for who in ("subject", "interviewer"):
-        one = _mapping(costs.get(who))
-        calls = real(one.get("calls"))
-        if calls:
-            tokens = sum(real(one.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
-            flops = real(one.get("flops"))
-            parts.append(
-                f"{who} {counted(int(calls), 'call')}, {tokens:.0f} tokens" + (f", {flops:.2g} FLOPs" if flops else "")
-            )
-    relative = real(costs.get("relative"))
+    for role in ("subject", "interviewer"):
+        usage = as_mapping(costs.get(role))
+        if calls := plottable(usage.get("calls")):
+            tokens = sum(plottable(usage.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
+            text = f"{role} {counted(int(calls), 'call')}, {tokens:.0f} tokens"
+            parts.append(text + (f", {flops:.2g} FLOPs" if (flops := plottable(usage.get("flops"))) else ""))
+    relative = plottable(costs.get("relative"))
     if relative is not None:
         parts.append(f"{100 * relative:.1f} % of the FLOPs of asking the whole bank")
     return "; ".join(parts)
 
 
-def _who(who: Mapping[str, Any]) -> str:
-    if not who:
+def _name(interviewer: Mapping[str, Any]) -> str:
+    if not interviewer:
         return "none: drawn in the window"
-    return "by code" if who.get("name") == "deterministic" else str(who.get("name") or "unnamed")
+    name = interviewer.get("name")
+    return "by code" if name == "deterministic" else str(name or "unnamed")
 
 
-def _chose(given: Mapping[str, Any], interview: InterviewRecord) -> str:
-    chosen, widened = real(given.get("chosen")), real(given.get("widened"))
+def _choices(account: Mapping[str, Any], interview: InterviewRecord) -> str:
+    chosen, widened = plottable(account.get("chosen")), plottable(account.get("widened"))
     if chosen is None:
         return ""
     text = f"{int(chosen)} times, in {counted(interview.asked, 'question')}"
     return text + (f"; the window was empty and widened {int(widened)} times" if widened else "")
 
 
-def _fallbacks(given: Mapping[str, Any], who: Mapping[str, Any]) -> str:
-    total = real(given.get("fallbacks"))
-    if total is None or not who:
+def _fallbacks(account: Mapping[str, Any], interviewer: Mapping[str, Any]) -> str:
+    total = plottable(account.get("fallbacks"))
+    if total is None or not interviewer:
         return ""
-    kinds = ", ".join(f"{name} {n}" for name, n in _mapping(who.get("fallbacks")).items())
-    again = real(who.get("asked_again"))
+    kinds = ", ".join(f"{name} {n}" for name, n in as_mapping(interviewer.get("fallbacks")).items())
+    again = plottable(interviewer.get("asked_again"))
     text = f"{int(total)}" + (f" ({kinds})" if kinds else "")
     return text + (f"; asked again {int(again)} times" if again else "")
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    low, mean, high = (real(row.get(name)) for name in ("lowest", "mean", "highest"))
+    low, mean, high = (plottable(row.get(name)) for name in ("lowest", "mean", "highest"))
     difficulty = "-"
     if low is not None and mean is not None and high is not None:
-        difficulty = f"{mean:.1f} ({low:.1f} to {high:.1f})".replace("-", "−")
-    accuracy, count = real(row.get("accuracy")), real(row.get("count"))
+        difficulty = minus(f"{mean:.1f} ({low:.1f} to {high:.1f})")
+    count = plottable(row.get("count"))
     return (
         clean_html(row.get("name") or "none", 100),
         "-" if count is None else f"{count:.0f}",
         difficulty,
-        "-" if accuracy is None else number(accuracy, 2),
+        number_or_dash(plottable(row.get("accuracy")), 2),
     )
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

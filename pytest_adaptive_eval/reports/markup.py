@@ -1,4 +1,4 @@
-r"""Foreign text for HTML, and elements that cannot be broken by what they hold."""
+r"""Foreign text for HTML, and elements whose content cannot end them."""
 
 from __future__ import annotations
 
@@ -9,55 +9,54 @@ from typing import Self
 
 from pytest_adaptive_eval.text import clean_xml
 
-__all__ = ["Markup", "clean_html", "tag"]
+__all__ = ["Markup", "clean_html", "svg", "tag"]
 
-#: Not printable, and shown all the same: line ends, tabs, and the joiners that scripts and emoji need.
-_KEPT = "\n\t\u200c\u200d"
+#: Shown although Python calls them not printable: line ends, tabs, and the joiners that scripts and emoji need.
+_ALLOWED = "\n\t\u200c\u200d"
 
 
 class Markup(str):
-    """Finished markup, which `tag` and jinja2 take as it is; any other text they escape."""
+    """Finished markup, which `tag` and jinja2 insert as it is; they escape any other text."""
 
     __slots__ = ()
 
     def __html__(self) -> Self:
-        """What jinja2 asks for."""
+        """Return the markup itself, by jinja2's protocol."""
         return self
 
 
 def clean_html(text: object, limit: int | None = None) -> str:
-    r"""Text in which everything can be seen, not yet escaped.
+    r"""Return text in which every character is visible, not yet escaped.
 
-    Controls, lone surrogates and invisible characters, those that turn the
-    direction of writing among them, are shown as their escape, such as
-    ``\u202e``.
+    Controls, lone surrogates and invisible characters, such as those that turn the
+    direction of writing, are shown as their escape, such as ``\u202e``.
 
     Parameters
     ----------
     text : object
     limit : int, optional
-        Characters kept; a longer text ends by saying how many were left out.
+        Characters kept; a longer text ends with the number of characters left out.
     """
-    given = str(text)
-    cut = 0 if limit is None else max(len(given) - limit, 0)
-    shown = clean_xml(given[:limit])
-    if not shown.isprintable():
-        shown = "".join(c if _visible(c) else c.encode("unicode_escape").decode("ascii") for c in shown)
-    return f"{shown}… ({cut:,} more characters)" if cut else shown
+    whole = str(text)
+    cut = 0 if limit is None else max(len(whole) - limit, 0)
+    visible = clean_xml(whole[:limit])
+    if not visible.isprintable():
+        visible = "".join(c if _visible(c) else c.encode("unicode_escape").decode("ascii") for c in visible)
+    return f"{visible}… ({cut:,} more characters)" if cut else visible
 
 
 def _visible(character: str) -> bool:
-    return character.isprintable() or character in _KEPT or unicodedata.category(character) == "Zs"
+    return character.isprintable() or character in _ALLOWED or unicodedata.category(character) == "Zs"
 
 
 def tag(name: str, *children: str, **attributes: object) -> Markup:
-    """An element.
+    """Return an element.
 
     Parameters
     ----------
     name : str
     children : str
-        `Markup` is taken as it is, any other text cleaned and escaped.
+        `Markup` is inserted as it is, any other text cleaned and escaped.
     attributes : object
         ``stroke_width`` becomes ``stroke-width``, ``class_`` becomes
         ``class``; numbers are rounded to a tenth, and None leaves the
@@ -70,6 +69,34 @@ def tag(name: str, *children: str, **attributes: object) -> Markup:
     )
     inner = "".join(child if isinstance(child, Markup) else escape(clean_html(child)) for child in children)
     return Markup(f"<{name}{pairs}>{inner}</{name}>" if inner else f"<{name}{pairs}/>")
+
+
+def svg(
+    key: str, title: str, description: str, size: tuple[float, float], *parts: Markup, **attributes: object
+) -> Markup:
+    """Return a drawing with a title and a description for readers who cannot see it.
+
+    Parameters
+    ----------
+    key : str
+        Prefix of its ids, of letters and digits.
+    title, description : str
+    size : tuple of float
+        Width and height in units of the drawing.
+    parts : Markup
+    attributes : object
+        Further ones, see `tag`.
+    """
+    return tag(
+        "svg",
+        tag("title", title, id=f"{key}-t"),
+        tag("desc", description, id=f"{key}-d"),
+        *parts,
+        role="img",
+        aria_labelledby=f"{key}-t {key}-d",
+        viewBox=f"0 0 {size[0]:g} {size[1]:g}",
+        **attributes,
+    )
 
 
 def _value(value: object) -> str:

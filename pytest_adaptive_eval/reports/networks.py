@@ -1,97 +1,175 @@
-"""A network drawn: who is interviewed, the nodes with what they found, and the edges between them."""
+"""The report section of a network: its drawing, and the results of each node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
-from pytest_adaptive_eval.text import clean_terminal
+from pytest_adaptive_eval.records.run_record import StudyRecord
+from pytest_adaptive_eval.reports.figures import Figure
+from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
+from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
+from pytest_adaptive_eval.text import number
 
-__all__ = ["network_lines", "network_picture"]
+__all__ = ["SECTION", "network_picture"]
 
-#: Of a box, and between boxes.
-WIDTH, HEIGHT, ACROSS, DOWN = 190, 78, 60, 18
-#: Characters of a name that fit into a box.
-NAME = 26
+#: Size of a box, and the distances between boxes.
+_WIDTH, _HEIGHT, _ACROSS, _DOWN = 190, 78, 60, 18
+#: Characters of a line that fit into a box.
+_LINE = 31
+#: Counts of questions that models wrote, with their heads.
+_COUNTS = {
+    "attempts": "asked",
+    "format": "format",
+    "level": "level",
+    "repeat": "repeated",
+    "silent": "silent",
+    "directives": "directives",
+    "fallbacks": "by code",
+    "wrong_claims": "untrue",
+    "faults": "faults",
+}
+
+Node = Mapping[str, Any]
 
 
-def _columns(nodes: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Nodes by the length of the longest way to them."""
+def _tables(study: StudyRecord) -> list[Table]:
+    """Return the results of each node, and the faults of models that wrote questions."""
+    nodes = [node for node in as_list(as_mapping(study.account).get("nodes")) if isinstance(node, Mapping)][:ROWS]
+    results = [
+        (
+            short(node.get("name")),
+            short(node.get("task")),
+            short(node.get("interviewer") or "code"),
+            _area(as_mapping(node.get("area"))) if node.get("opened") else "closed",
+            f"{_cell(node.get('last'), 0)} of {_cell(node.get('levels'), 0)}",
+            _cell(node.get("weight"), 2),
+        )
+        for node in nodes
+    ]
+    counts = [
+        (short(node.get("name")), *(_cell(as_mapping(node.get("counts")).get(name, 0), 0) for name in _COUNTS))
+        for node in nodes
+        if node.get("interviewer") or as_mapping(node.get("counts")).get("faults")
+    ]
+    return [
+        Table(
+            "Nodes",
+            ("node", "task", "asked by", "area under the accuracies", "last level", "weight"),
+            results,
+            "Areas in levels, with their bounds. A node stays closed where those before it did not surely reach what "
+            "it asks for.",
+        ),
+        Table(
+            "Questions that models wrote",
+            ("node", *_COUNTS.values()),
+            counts,
+            "A model's own answers never count: the truth is the code's.",
+        ),
+    ]
+
+
+def _area(area: Mapping[str, Any]) -> str:
+    estimate, low, high = (_cell(area.get(name), 2) for name in ("estimate", "low", "high"))
+    return f"{estimate} [{low}, {high}]"
+
+
+def _cell(value: Any, digits: int) -> str:
+    numeric = plottable(value)
+    return "-" if numeric is None else number(numeric, digits) if digits else f"{numeric:.0f}"
+
+
+def _figures(key: str, study: StudyRecord) -> list[Figure]:
+    """Return the drawing of the network; an empty list for a damaged record."""
+    try:
+        picture = network_picture(as_mapping(study.account), f"{key}n")
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return []
+    caption = (
+        "From the interviewee to the last nodes; dashed ones stayed closed. Numbers at the ways are their weights."
+    )
+    return [Figure("The network", caption, picture)]
+
+
+#: See `StudySection`.
+SECTION = StudySection(_tables, _figures, ranks_subjects=False)
+
+
+def _columns(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Return the nodes by the length of the longest route to them."""
     depth: dict[str, int] = {}
-    for _ in nodes:  # a way has no more edges than there are nodes
+    for _ in nodes:  # a route has no more edges than there are nodes
         for node in nodes:
             depth[node["name"]] = 1 + max((depth.get(name, 0) for name in node["after"]), default=0)
-    columns: list[list[Mapping[str, Any]]] = [[] for _ in range(max(depth.values(), default=0))]
+    columns: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0))]
     for node in nodes:
         columns[depth[node["name"]] - 1].append(node)
     return columns
 
 
-def _found(node: Mapping[str, Any]) -> str:
-    """What a node found, as MACEval tells it, with bounds: ``2.1/3 of 5 (1.4 to 3.8)``."""
-    area = node["area"]
-    if area is None:
-        return "closed"
-    told = f"{area['estimate']:.3f}".rstrip("0").rstrip(".")
-    return f"{told}/{node['last']} of {node['levels']} ({area['low']:.1f} to {area['high']:.1f})"
-
-
-def _asks(node: Mapping[str, Any]) -> str:
-    return f"{node['questions']} by {node['interviewer']}" if node["interviewer"] else "questions by code"
-
-
-def network_picture(data: Mapping[str, Any]) -> Markup:
-    """An SVG of a network: ways go from left to right, from the interviewee to the last nodes.
+def network_picture(data: Mapping[str, Any], key: str) -> Markup:
+    """Return the drawing of a network, from the interviewee at the left to the last nodes at the right.
 
     Parameters
     ----------
     data : mapping
         As `studies.network.result.NetworkResult.to_json` gives it.  All names are cleaned and escaped.
+    key : str
+        Prefix of the picture's ids, of letters and digits.
     """
-    columns = [[], *_columns(data["nodes"])]
-    rows = max(1, *(len(column) for column in columns))
-    height = rows * (HEIGHT + DOWN) + DOWN
-    places: dict[str, tuple[int, float]] = {}
-    for n, column in enumerate(columns):
+    columns = _columns(data["nodes"])
+    height = max([1, *map(len, columns)]) * (_HEIGHT + _DOWN) + _DOWN
+    corners: dict[str, tuple[int, float]] = {}
+    for n, column in enumerate(columns, 1):
         for k, node in enumerate(column):
-            places[node["name"]] = (n * (WIDTH + ACROSS) + 10, (k + 0.5) * height / len(column) - HEIGHT / 2)
-    start = (10, height / 2 - HEIGHT / 2)
+            corners[node["name"]] = (n * (_WIDTH + _ACROSS) + 10, (k + 0.5) * height / len(column) - _HEIGHT / 2)
+    start = (10, height / 2 - _HEIGHT / 2)
+    nodes = [node for column in columns for node in column]
+    edges = [
+        _edge(corners[name] if name is not None else start, corners[node["name"]], node)
+        for node in nodes
+        for name in node["after"] or [None]
+    ]
     energy = data["energy"]
-    parts = []
-    for column in columns:
-        for node in column:
-            for name in node["after"] or [None]:
-                parts.append(_edge(places[name] if name is not None else start, places[node["name"]], node))
-    told = f"energy {energy['estimate']:.3f} ({energy['low']:.3f} to {energy['high']:.3f})"
-    parts.append(_box(start, [data["interviewee"], told, _supervised(data)], "interviewee", True))
-    for column in columns:
-        for node in column:
-            others = ", ".join(member["name"] for member in node["panel"][1:-1])
-            lines = [node["name"], _found(node), _asks(node), f"with {others}" if others else f"task {node['task']}"]
-            parts.append(_box(places[node["name"]], lines, "node", node["opened"]))
-    width = len(columns) * (WIDTH + ACROSS) - ACROSS + 20
-    summary = f"{data['topology']} network of {len(data['nodes'])} nodes; {told}"
-    return tag(
-        "svg",
-        tag("title", summary),
-        *parts,
+    result = f"energy {energy['estimate']:.3f} ({energy['low']:.3f} to {energy['high']:.3f})"
+    supervisor = f"supervised by {data['supervisor']}" if data["supervisor"] else "no supervisor"
+    boxes = [_box(start, [data["interviewee"], result, supervisor], "interviewee", opened=True)]
+    boxes += [_box(corners[node["name"]], _node_lines(node), "node", opened=node["opened"]) for node in nodes]
+    width = (len(columns) + 1) * (_WIDTH + _ACROSS) - _ACROSS + 20
+    return svg(
+        key,
+        f"{data['topology']} network of {len(nodes)} nodes; {result}",
+        "; ".join(f"{node['name']}: {_node_result(node)}" for node in nodes),
+        (width, round(height)),
+        *edges,
+        *boxes,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width} {height:.0f}",
         width=width,
         height=round(height),
-        role="img",
         class_="network",
         font_family="sans-serif",
     )
 
 
-def _supervised(data: Mapping[str, Any]) -> str:
-    return f"supervised by {data['supervisor']}" if data["supervisor"] else "no supervisor"
+def _node_lines(node: Node) -> list[str]:
+    """Return the lines of a node's box."""
+    others = ", ".join(member["name"] for member in node["panel"][1:-1])
+    questions = f"{node['questions']} by {node['interviewer']}" if node["interviewer"] else "questions by code"
+    return [node["name"], _node_result(node), questions, f"with {others}" if others else f"task {node['task']}"]
 
 
-def _edge(one: tuple[int, float], other: tuple[int, float], node: Mapping[str, Any]) -> Markup:
-    x1, y1, x2, y2 = one[0] + WIDTH, one[1] + HEIGHT / 2, other[0], other[1] + HEIGHT / 2
+def _node_result(node: Node) -> str:
+    """Return a node's area and last level with bounds, as MACEval writes them: ``2.1/3 of 5 (1.4 to 3.8)``."""
+    area = node["area"]
+    if area is None:
+        return "closed"
+    estimate = f"{area['estimate']:.3f}".rstrip("0").rstrip(".")
+    return f"{estimate}/{node['last']} of {node['levels']} ({area['low']:.1f} to {area['high']:.1f})"
+
+
+def _edge(source: tuple[int, float], target: tuple[int, float], node: Node) -> Markup:
+    x1, y1, x2, y2 = source[0] + _WIDTH, source[1] + _HEIGHT / 2, target[0], target[1] + _HEIGHT / 2
     line = tag(
         "path",
         d=f"M{x1:.0f} {y1:.0f}C{x1 + 30:.0f} {y1:.0f} {x2 - 30:.0f} {y2:.0f} {x2:.0f} {y2:.0f}",
@@ -99,25 +177,23 @@ def _edge(one: tuple[int, float], other: tuple[int, float], node: Mapping[str, A
         stroke="currentColor",
         stroke_dasharray=None if node["opened"] else "4 3",
     )
-    share = tag(
-        "text", f"{node['weight']:.2f}", x=float(x2 - 4), y=y2 - 5, font_size=10, text_anchor="end", fill="currentColor"
-    )
-    return tag("g", line, share, class_="edge")
+    style = {"font_size": 10, "text_anchor": "end", "fill": "currentColor"}
+    return tag("g", line, tag("text", f"{node['weight']:.2f}", x=float(x2 - 4), y=y2 - 5, **style), class_="edge")
 
 
-def _box(place: tuple[int, float], lines: Sequence[str], kind: str, open_: bool) -> Markup:
-    x, y = place
+def _box(corner: tuple[int, float], lines: Sequence[str], class_: str, *, opened: bool) -> Markup:
+    x, y = corner
     frame = tag(
         "rect",
         x=float(x),
         y=y,
-        width=WIDTH,
-        height=HEIGHT,
+        width=_WIDTH,
+        height=_HEIGHT,
         rx=6,
         fill="none",
         stroke="currentColor",
-        stroke_width=2 if kind == "interviewee" else 1,
-        stroke_dasharray=None if open_ else "4 3",
+        stroke_width=2 if class_ == "interviewee" else 1,
+        stroke_dasharray=None if opened else "4 3",
     )
     texts = [
         tag(
@@ -132,25 +208,9 @@ def _box(place: tuple[int, float], lines: Sequence[str], kind: str, open_: bool)
         )
         for n, line in enumerate(lines)
     ]
-    return tag("g", frame, *texts, class_=kind)
+    return tag("g", frame, *texts, class_=class_)
 
 
 def _cut(text: str) -> str:
-    shown = " ".join(clean_html(text).split())
-    return shown if len(shown) <= NAME + 6 else f"{shown[: NAME + 5]}…"
-
-
-def network_lines(data: Mapping[str, Any], width: int = 100) -> list[str]:
-    """The same for a terminal: one line a node, indented by the length of the way to it."""
-    energy = data["energy"]
-    head = (
-        f"{data['interviewee']}: energy {energy['estimate']:.3f} ({energy['low']:.3f} to {energy['high']:.3f}), "
-        f"{data['topology']} of {len(data['nodes'])}"
-    )
-    lines = [clean_terminal(head, width)]
-    for depth, column in enumerate(_columns(data["nodes"])):
-        for node in column:
-            after = f" after {', '.join(node['after'])}" if node["after"] else ""
-            told = f"{node['name']}: {_found(node)}, weight {node['weight']:.2f}, {_asks(node)}{after}"
-            lines.append("  " * (depth + 1) + clean_terminal(told, width - 2 * (depth + 1)))
-    return lines
+    clean = " ".join(clean_html(text).split())
+    return clean if len(clean) <= _LINE + 1 else f"{clean[:_LINE]}…"

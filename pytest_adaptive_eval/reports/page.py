@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML page: nothing in it runs, loads or sends but what it was made with.
+"""The report as one self-contained HTML page that loads, runs and sends nothing but its own content.
 
 Every text that the template inserts is cleaned and escaped, and a policy in the page's head lets a browser run and
 style by the two blocks of this package alone.
@@ -21,12 +21,14 @@ from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.abilities import parted
-from pytest_adaptive_eval.reports.curves import Kind, real
-from pytest_adaptive_eval.reports.figures import KINDS, PANELS, history_legend, history_panels, interview_figures, sure
-from pytest_adaptive_eval.reports.interviewing import led
+from pytest_adaptive_eval.reports.axes import minus, span_of
+from pytest_adaptive_eval.reports.curves import Kind
+from pytest_adaptive_eval.reports.figures import KIND_WORDS, PANELS, history_legend, history_panels, interview_figures
+from pytest_adaptive_eval.reports.interviewing import interviewer_section
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
 from pytest_adaptive_eval.reports.questions import question_lists
-from pytest_adaptive_eval.reports.studies import study_view
+from pytest_adaptive_eval.reports.studies import interval_of, study_view
+from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 from pytest_adaptive_eval.text import clean_terminal, number
 
 if TYPE_CHECKING:
@@ -50,15 +52,15 @@ def write_page(
     series: Sequence[Series] = (),
     alarms: Sequence[Alarm] = (),
 ) -> None:
-    """Write the page, replacing what is there in one step; see `html_page`.
+    """Write the page, replacing an earlier one in one step; see `html_page`.
 
     Raises
     ------
     UsageError
         The file cannot be written, or jinja2 is missing.
     """
-    data = html_page(record, banks=banks, series=series, alarms=alarms).encode("utf-8")
-    write_whole(path, [data], "the page")
+    page = html_page(record, banks=banks, series=series, alarms=alarms)
+    write_whole(path, [page.encode("utf-8")], "the page")
 
 
 def html_page(
@@ -68,18 +70,18 @@ def html_page(
     series: Sequence[Series] = (),
     alarms: Sequence[Alarm] = (),
 ) -> str:
-    """The report of a run as one HTML page that needs no network.
+    """Return the report of a run as one HTML page that needs no network.
 
     Parameters
     ----------
     record : RunRecord
     banks : mapping of str to ItemBank, optional
-        By the interview's name, where at hand.  Without one, questions are
+        Available banks by the interview's name.  Without one, questions are
         shown by their ids, and the ability's interval at its end only.
     series : sequence of Series
-        Of the run's history, this run included.
+        Series of the run's history, this run included.
     alarms : sequence of Alarm
-        On these series.
+        Alarms of these series.
 
     Returns
     -------
@@ -93,31 +95,31 @@ def html_page(
     """
     template = _template()
     banks = {} if banks is None else banks
-    groups, alone = words.gates_by_interview(record)
+    groups, _ = words.gates_by_interview(record)
     style, script = Markup(_asset("page.css")), Markup(_asset("page.js"))
-    pairs = list(zip(record.interviews, groups, strict=True))
     interviews = [
         _interview(f"i{n}", record, interview, gates, banks.get(interview.name))
-        for n, (interview, gates) in enumerate(pairs, 1)
+        for n, (interview, gates) in enumerate(zip(record.interviews, groups, strict=True), 1)
     ]
     titles = [(view["title"], interview) for view, interview in zip(interviews, record.interviews, strict=True)]
     lists = question_lists(titles, banks)
-    asked = [question for one in lists for question in one.questions]
-    categories = sorted({question.broad for question in asked if question.broad})[:_CATEGORIES]
+    questions = [question for entry in lists for question in entry.questions]
+    categories = sorted({question.broad for question in questions if question.broad})[:_CATEGORIES]
+    kinds = [question.kind for question in questions]
     page: str = template.render(
         style=style,
         script=script,
         policy=_policy(style, script),
         record=record,
         verdict=_verdict(record),
-        gates=[_gate(gate) for group in (*groups, *words.gates_by_study(record), alone) for gate in group],
+        gates=[_gate(gate) for group in words.gate_groups(record) for gate in group],
         interviews=interviews,
         studies=[study_view(f"s{n}", study) for n, study in enumerate(record.studies, 1)],
         panels=history_panels(record.run, series, alarms),
         panels_left=max(len(series) - PANELS, 0),
         lists=lists,
-        asked=len(asked),
-        kinds=[(kind, KINDS[kind], n) for kind in Kind if (n := sum(q.kind is kind for q in asked))],
+        asked=len(questions),
+        kinds=[(kind, KIND_WORDS[kind], n) for kind in Kind if (n := kinds.count(kind))],
         categories=categories,
         places={name: n for n, name in enumerate(categories, 1)},
         history_legend=history_legend(),
@@ -127,7 +129,7 @@ def html_page(
 
 
 def need_jinja2() -> None:
-    """Refuse to go on where no page can be written.
+    """Raise if no page can be written.
 
     Raises
     ------
@@ -156,136 +158,111 @@ def _asset(name: str) -> str:
 
 
 def _cleaned(value: Any) -> Any:
-    """What jinja2 does with a value before escaping it: no text gets around this."""
+    """Return a value as jinja2 escapes it; every text of the template passes here."""
     return value if hasattr(value, "__html__") or not isinstance(value, str) else clean_html(value, _TEXT)
 
 
 def _policy(style: str, script: str) -> str:
-    """The content security policy: nothing is loaded, and only these two blocks style and run."""
-
-    def hashed(block: str) -> str:
-        return f"'sha256-{base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()}'"
-
+    """Return the content security policy: nothing is loaded, and only these two blocks style and run."""
+    hashes = [base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in (style, script)]
     return (
-        f"default-src 'none'; img-src data:; style-src {hashed(style)}; script-src {hashed(script)}; "
+        f"default-src 'none'; img-src data:; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
 def _verdict(record: RunRecord) -> dict[str, Any]:
-    """Whether the checkpoint may be promoted, and why."""
-    found = [words.outcome(gate) for gate in record.gates]
+    """Return the promotion decision with its reasons."""
+    outcomes = [words.outcome(gate) for gate in record.gates]
     names = [str(interview.subject.get("name") or "unnamed subject") for interview in record.interviews]
     names += [study.candidate for study in record.studies]
     subjects = [clean_terminal(name, _NAME, keep_end=True) for name in dict.fromkeys(names)]
+    failed = {Outcome.FAIL, Outcome.ERROR} & set(outcomes)
     return {
-        "class": "pass" if words.promoted(record) else "fail" if {Outcome.FAIL, Outcome.ERROR} & set(found) else "open",
+        "class": "pass" if words.promoted(record) else "fail" if failed else "open",
         "title": words.promotion(record),
         "why": words.why(record),
         "subjects": ", ".join(subjects[:5]) + (f" and {len(subjects) - 5} more" if len(subjects) > 5 else ""),
-        "counts": [(outcome.value, found.count(outcome)) for outcome in Outcome],
+        "counts": [(outcome.value, outcomes.count(outcome)) for outcome in Outcome],
     }
 
 
 def _gate(gate: GateRecord) -> dict[str, Any]:
-    outcome, verdict = words.outcome(gate), gate.verdict
-    given = verdict.get("notes")
-    notes = [str(note) for note in given] if isinstance(given, list | tuple) else []
-    sentence = str(verdict.get("sentence") or "the record holds no verdict for this gate")
-    sentence = sentence.removeprefix(f"{outcome.value} ")
-    for note in notes:
-        sentence = sentence.replace(f"; {' '.join(note.split())}", "")
+    outcome = words.outcome(gate)
+    notes = [str(note) for note in as_list(gate.verdict.get("notes"))]
     return {
         "outcome": outcome.value,
         "glyph": _GLYPHS[outcome],
         "name": clean_html(gate.name, 200),
-        "sentence": clean_html(sentence, _SENTENCE),
+        "sentence": clean_html(words.sentence_without(gate, notes), _SENTENCE),
         "notes": [clean_html(note, _SENTENCE) for note in notes],
         "where": clean_html(f"{gate.file}:{gate.line}" if gate.file else gate.nodeid, 300),
-        "bar": _gate_bar(verdict),
+        "bar": _gate_bar(gate.verdict),
     }
 
 
 def _gate_bar(verdict: Mapping[str, Any]) -> Markup | None:
-    """The interval that was found against what was required."""
-    interval, condition = _mapping(verdict.get("interval")), _mapping(verdict.get("condition"))
-    low, estimate, high = (real(interval.get(name)) for name in ("low", "estimate", "high"))
-    value = real(condition.get("value", 0.0))  # a record leaves out what is at its default
-    if low is None or estimate is None or high is None or value is None:
-        return None
-    if condition.get("kind") not in ("at_least", "not_worse_than"):
+    """Return the drawing of the interval and the threshold."""
+    interval, condition = interval_of(as_mapping(verdict.get("interval"))), as_mapping(verdict.get("condition"))
+    threshold = plottable(condition.get("value", 0.0))  # a record leaves out default values
+    if interval is None or threshold is None or condition.get("kind") not in ("at_least", "not_worse_than"):
         return None
     if condition.get("kind") == "not_worse_than":
-        value = -value
+        threshold = -threshold
     elif condition.get("metric") == "accuracy":
-        return plots.interval_bar(low, estimate, high, target=value)
-    span = plots.span_of([low, estimate, high, value, *([0.0] if value < 0 else [])], 0.02)
-    return plots.interval_bar(low, estimate, high, span, value)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+        return plots.interval_bar(*interval, target=threshold)
+    span = span_of([*interval, threshold, *([0.0] if threshold < 0 else [])], 0.02)
+    return plots.interval_bar(*interval, span, threshold)
 
 
 def _interview(
     key: str, record: RunRecord, interview: InterviewRecord, gates: list[GateRecord], bank: ItemBank | None
 ) -> dict[str, Any]:
-    """One interview: who, on what, the numbers, the figures."""
+    """Return one interview as the template takes it."""
     subject = clean_terminal(interview.subject.get("name") or "unnamed subject", _NAME, keep_end=True)
     name = clean_terminal(words.bank_name(interview) or "unnamed bank", _NAME)
     figures, absent = interview_figures(key, interview, gates, bank)
+    notes = words.standing_notes(replace(record, interviews=[interview], gates=gates))
     return {
         "key": key,
         "title": f"{subject} on {name}",
         "short": clean_terminal(interview.name or name, 24),
         "void": clean_html(words.void(interview), _SENTENCE),
         "facts": _facts(interview),
-        "notes": [
-            clean_html(note, _SENTENCE)
-            for note in words.standing_notes(replace(record, interviews=[interview], gates=gates))
-        ],
-        "made": _made(interview),
-        "led": led(interview),
+        "notes": [clean_html(note, _SENTENCE) for note in notes],
+        "made": _setup(interview),
+        "led": interviewer_section(interview),
         "parted": parted(key, interview, bank),
         "figures": figures,
         "absent": absent,
         "categories": _categories(interview),
-        "sure": sure(interview),
+        "sure": words.percent(interview),
     }
 
 
 def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
-    """Name, value, and what must be known of it."""
-    shown = _mapping(interview.accuracy or interview.accuracy_conformal or interview.accuracy_model)
-    what = "Accuracy over the whole bank"
+    """Return name, value and remark of each fact."""
+    percent = words.percent(interview)
+    title = "Accuracy over the whole bank"
+    interval = as_mapping(interview.accuracy or interview.accuracy_conformal or interview.accuracy_model)
     if interview.levels:
-        what, shown = "Area under the accuracy by level", _mapping(_mapping(interview.levels).get("auc"))
-    missing, seconds = words.missing(interview), real(interview.seconds)
-    facts = [
-        (
-            what,
-            words.accuracy(interview),
-            f"{shown.get('method')}, two-sided {sure(interview)}" if shown else "",
-        )
-    ]
+        title, interval = "Area under the accuracy by level", as_mapping(interview.levels.get("auc"))
+    missing, seconds = words.missing(interview), plottable(interview.seconds)
+    facts = []
     if interview.theta:
-        facts.insert(
-            0,
-            (
-                "Ability",
-                words.ability(interview).replace("-", "−"),
-                f"{words.ability_unit([interview])}, two-sided {sure(interview)}",
-            ),
-        )
-    if told := words.noise(interview):
-        facts.append(("Decoding noise", told, "standard error that it gives the accuracy; the interval allows for it"))
+        unit = words.ability_unit([interview])
+        facts.append(("Ability", minus(words.ability(interview)), f"{unit}, two-sided {percent}"))
+    remark = f"{interval.get('method')}, two-sided {percent}" if interval else ""
+    facts.append((title, words.accuracy(interview), remark))
+    if noise := words.noise(interview):
+        facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
     facts.append(("Asked", words.share(interview), f"no score: {missing}" if missing else "each has a score"))
     facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
     return [(name, clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts]
 
 
-def _made(interview: InterviewRecord) -> list[tuple[str, str]]:
-    """What the interview was held with."""
+def _setup(interview: InterviewRecord) -> list[tuple[str, str]]:
+    """Return name and value of each setting."""
     subject, bank = interview.subject, interview.bank
     facts = {
         "evaluation": interview.name,
@@ -300,22 +277,20 @@ def _made(interview: InterviewRecord) -> list[tuple[str, str]]:
 
 
 def _flat(value: Any) -> str:
-    return ", ".join(f"{name} {one}" for name, one in _mapping(value).items() if one not in (None, ""))
+    return ", ".join(f"{name} {entry}" for name, entry in as_mapping(value).items() if entry not in (None, ""))
 
 
 def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:
-    if interview.levels:  # a figure of their own
-        return []
+    """Return the rows of the table of categories; levels have a figure instead."""
     rows = []
-    for given in interview.categories:
-        row = _mapping(given)
-        interval = _mapping(row.get("accuracy"))
-        low, estimate, high = (real(interval.get(name)) for name in ("low", "estimate", "high"))
-        shown, bar = "-", None
-        if low is not None and estimate is not None and high is not None:
-            shown = f"{number(estimate)} [{number(low)},\u00a0{number(high)}]"
-            bar = plots.interval_bar(low, estimate, high)
-        asked = f"{row.get('asked')}/{row.get('size')}"
+    for row in map(as_mapping, [] if interview.levels else interview.categories):
+        interval = interval_of(as_mapping(row.get("accuracy")))
+        text = "-"
+        if interval:
+            low, estimate, high = map(number, interval)
+            text = f"{estimate} [{low},\u00a0{high}]"
+        asked = clean_html(f"{row.get('asked')}/{row.get('size')}", 40)
+        bar = plots.interval_bar(*interval) if interval else None
         name = clean_html(row.get("category") or "none", 100)
-        rows.append({"name": name, "asked": clean_html(asked, 40), "accuracy": shown, "bar": bar})
+        rows.append({"name": name, "asked": asked, "accuracy": text, "bar": bar})
     return rows

@@ -1,4 +1,4 @@
-"""What a page says of a peer assessment: scores by topic, who judged whom how, judges, convergence, coded truth."""
+"""The report section of a peer assessment: scores by topic, judgments, judges, convergence, coded truth."""
 
 from __future__ import annotations
 
@@ -6,142 +6,93 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.records.run_record import StudyRecord
-from pytest_adaptive_eval.reports import plots
-from pytest_adaptive_eval.reports.curves import real
 from pytest_adaptive_eval.reports.figures import Figure
-from pytest_adaptive_eval.reports.markup import Markup, tag
-from pytest_adaptive_eval.reports.tables import ROWS, Table, mapping, short
+from pytest_adaptive_eval.reports.plots import heatmap, series_plot
+from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, short
+from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
+from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
-__all__ = ["panel_figures", "panel_tables"]
+__all__ = ["SECTION"]
 
-#: Columns of the table by topic, and models of a heatmap; more would not be read.
+#: Columns of the table by topic, and models of a heatmap; more would be unreadable.
 _COLUMNS, _MOST = 8, 33
-#: Width of a drawing.
-_WIDTH = 560.0
 
 
-def panel_tables(study: StudyRecord) -> list[Table]:
-    """Scores by topic, the judges, and how both agree with coded truth."""
-    account = mapping(study.account)
+def _tables(study: StudyRecord) -> list[Table]:
+    """Return scores by topic, the judges, and the agreement of both with coded truth."""
+    account = as_mapping(study.account)
     names = _names(account)
     order = _order(account, names)
     return [_topics(account, names, order, study.candidate), _judges(account, names, order), *_truth(account, names)]
 
 
-def panel_figures(key: str, study: StudyRecord) -> list[Figure]:
-    """Mean judgments, and convergence."""
-    account = mapping(study.account)
-    names = _names(account)
-    order = _order(account, names)
+def _figures(key: str, study: StudyRecord) -> list[Figure]:
+    """Return the figures of mean judgments and of convergence."""
+    account = as_mapping(study.account)
     figures = []
-    means = [_numbers(row) for row in _list(mapping(account.get("judgments")).get("mean"))]
+    names = _names(account)
+    means = [_numbers(row) for row in as_list(as_mapping(account.get("judgments")).get("mean"))]
     square = len(means) == len(names) and all(len(row) == len(names) for row in means)
     if 0 < len(names) <= _MOST and square and any(value is not None for row in means for value in row):
+        order = _order(account, names)
         cells = [[means[i][j] for j in order] for i in order]
-        figures.append(
-            Figure(
-                "Who judged whom",
-                "Mean judgment from 1 to 5: a row is a judge, a column the contestant of that number, both by their "
-                "rank. What a model gave itself does not count in mode reliability.",
-                _heatmap([f"{n} {short(names[i], 16)}" for n, i in enumerate(order, 1)], cells, f"{key}h"),
-            )
+        caption = (
+            "Mean judgment from 1 to 5: a row is a judge, a column the contestant of that number, both by their "
+            "rank. What a model gave itself does not count in mode reliability."
         )
+        labels = [f"{rank} {short(names[i], 16)}" for rank, i in enumerate(order, 1)]
+        figures.append(Figure("Who judged whom", caption, heatmap(labels, cells, f"{key}h")))
     changes = [value for value in _numbers(account.get("changes")) if value is not None]
     if len(changes) > 1:
-        figures.append(
-            Figure(
-                "Convergence",
-                "How much the weights of the judges changed in each round, as the sum over all of them. A round "
-                "without a task changes nothing, and the first rounds weigh all alike.",
-                plots.series_plot(changes, "change of the weights", "round", f"{key}v"),
-            )
+        caption = (
+            "How much the weights of the judges changed in each round, as the sum over all of them. A round "
+            "without a task changes nothing, and the first rounds weigh all alike."
         )
+        picture = series_plot(changes, "change of the weights", "round", f"{key}v")
+        figures.append(Figure("Convergence", caption, picture))
     return figures
 
 
-def _heatmap(names: Sequence[str], cells: Sequence[Sequence[float | None]], key: str) -> Markup:
-    """A square of judgments from 1 to 5, whose columns are called by the rows' numbers.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the rows.
-    cells : sequence of sequences of (float or None)
-    key : str
-        Prefix of the picture's ids.
-    """
-    n, left, top = len(names), 150.0, 24.0
-    side = min((_WIDTH - left) / n, 44.0)
-    parts = []
-    for i, (name, row) in enumerate(zip(names, cells, strict=True)):
-        y = top + i * side
-        parts.append(tag("text", name, class_="end", x=left - 8, y=y + side / 2 + 4))
-        parts.append(tag("text", str(i + 1), class_="mid", x=left + (i + 0.5) * side, y=top - 8))
-        for j, value in enumerate(row):
-            x = left + j * side
-            shade = 0.06 + 0.84 * min(max((value - 1.0) / 4.0, 0.0), 1.0) if value is not None else 0.0
-            inside = {"x": x + 1, "y": y + 1, "width": side - 2, "height": side - 2}
-            parts.append(tag("rect", class_="heat", fill_opacity=f"{shade:.2f}", **inside))
-            if side >= 26:
-                shown = "–" if value is None else number(value, 1)
-                class_ = "mid on" if shade > 0.75 else "mid over"
-                parts.append(tag("text", shown, class_=class_, x=x + side / 2, y=y + side / 2 + 4))
-    rows = [[value for value in row if value is not None] for row in cells]
-    told = "; ".join(
-        f"{name} gives {number(sum(row) / len(row), 1)} on average"
-        for name, row in zip(names, rows, strict=True)
-        if row
-    )
-    return tag(
-        "svg",
-        tag("title", "Mean judgment by judge and contestant", id=f"{key}-t"),
-        tag("desc", told, id=f"{key}-d"),
-        *parts,
-        role="img",
-        aria_labelledby=f"{key}-t {key}-d",
-        viewBox=f"0 0 {_WIDTH:g} {top + n * side + 4:g}",
-    )
+#: See `StudySection`.
+SECTION = StudySection(_tables, _figures)
 
 
 def _names(account: Mapping[str, Any]) -> list[str]:
-    return [str(mapping(one).get("name") or "unnamed") for one in _list(account.get("models"))]
+    return [str(as_mapping(model).get("name") or "unnamed") for model in as_list(account.get("models"))]
 
 
 def _order(account: Mapping[str, Any], names: Sequence[str]) -> list[int]:
-    """Places of the models, the highest score first."""
+    """Return the indices of the models, the highest score first."""
     scores = _numbers(account.get("scores"))
-    known = [scores[i] if i < len(scores) else None for i in range(len(names))]
-    return sorted(range(len(names)), key=lambda i: (known[i] is None, -(known[i] or 0.0)))
+    by_model = [_at(scores, i) for i in range(len(names))]
+    return sorted(range(len(names)), key=lambda i: (by_model[i] is None, -(by_model[i] or 0.0)))
 
 
 def _topics(account: Mapping[str, Any], names: Sequence[str], order: Sequence[int], candidate: str) -> Table:
-    shown = [i for i in order if names[i] == candidate] + [i for i in order if names[i] != candidate]
-    shown = shown[:_COLUMNS]
+    columns = sorted(order, key=lambda i: names[i] != candidate)[:_COLUMNS]
     rows = []
-    for topic, one in list(mapping(account.get("topics")).items())[:ROWS]:
-        given = mapping(one)
-        scores, errors = _numbers(given.get("scores")), _numbers(given.get("errors"))
-        cells = []
-        for i in shown:
-            score = scores[i] if i < len(scores) else None
-            error = errors[i] if i < len(errors) else None
-            cells.append(_told(score) + (f" ± {number(error, 2)}" if error is not None else ""))
-        rows.append((short(topic, 60), str(given.get("tasks")), *cells))
-    left = len(names) - len(shown)
-    note = "With standard errors, where the mode has them." + (
-        f" {left} more models are in the record." if left else ""
-    )
-    return Table("Score by topic", ("topic", "tasks", *(short(names[i], 20) for i in shown)), rows, note)
+    for topic, entry in list(as_mapping(account.get("topics")).items())[:ROWS]:
+        result = as_mapping(entry)
+        scores, errors = _numbers(result.get("scores")), _numbers(result.get("errors"))
+        cells = [
+            number_or_dash(_at(scores, i), 2) + ("" if (error := _at(errors, i)) is None else f" ± {number(error, 2)}")
+            for i in columns
+        ]
+        rows.append((short(topic, 60), str(result.get("tasks")), *cells))
+    omitted = len(names) - len(columns)
+    note = "With standard errors, where the mode has them."
+    note += f" {omitted} more models are in the record." if omitted else ""
+    return Table("Score by topic", ("topic", "tasks", *(short(names[i], 20) for i in columns)), rows, note)
 
 
 def _judges(account: Mapping[str, Any], names: Sequence[str], order: Sequence[int]) -> Table:
-    given = [mapping(one) for one in _list(account.get("judges"))]
+    judges = [as_mapping(judge) for judge in as_list(account.get("judges"))]
     rows = []
-    for i in (i for i in order[:ROWS] if i < len(given)):
-        judge = given[i]
-        numbers = [_told(real(judge.get(name))) for name in ("weight", "scale", "bias", "noise", "self_excess")]
-        flags = ", ".join(str(flag) for flag in _list(judge.get("flags"))) or "-"
+    for i in (i for i in order[:ROWS] if i < len(judges)):
+        keys = ("weight", "scale", "bias", "noise", "self_excess")
+        numbers = [number_or_dash(plottable(judges[i].get(key)), 2) for key in keys]
+        flags = ", ".join(str(flag) for flag in as_list(judges[i].get("flags"))) or "-"
         rows.append((short(names[i]), *numbers, short(flags)))
     heads = ("judge", "weight", "scale", "bias", "noise", "more to itself", "flags")
     note = (
@@ -152,16 +103,15 @@ def _judges(account: Mapping[str, Any], names: Sequence[str], order: Sequence[in
 
 
 def _truth(account: Mapping[str, Any], names: Sequence[str]) -> list[Table]:
-    """Rank correlations with accuracies that code found."""
+    """Return tables of rank correlations with accuracies by code."""
     tables = []
-    for one in map(mapping, _list(account.get("truth"))):
-        accuracies, judges = mapping(one.get("accuracies")), _list(one.get("judges"))
-        rows = [("the panel", *_agreement(one.get("scores")), "")]
+    for truth in map(as_mapping, as_list(account.get("truth"))):
+        accuracies, judges = as_mapping(truth.get("accuracies")), as_list(truth.get("judges"))
+        rows = [("the panel", *_agreement(truth.get("scores")), "")]
         for i, name in enumerate(names):
-            accuracy = real(accuracies.get(name))
-            own = _told(accuracy, 3) if accuracy is not None else "-"
-            rows.append((short(name), *_agreement(judges[i] if i < len(judges) else None), own))
-        title = f"Agreement with coded truth: {short(one.get('evaluation'), 60)}"
+            accuracy = number_or_dash(plottable(accuracies.get(name)))
+            rows.append((short(name), *_agreement(judges[i] if i < len(judges) else None), accuracy))
+        title = f"Agreement with coded truth: {short(truth.get('evaluation'), 60)}"
         note = (
             f"Rank correlations of the scores, and of each judge's judgments of the others, with the accuracies of "
             f"{len(accuracies)} models. So few say little."
@@ -171,17 +121,13 @@ def _truth(account: Mapping[str, Any], names: Sequence[str]) -> list[Table]:
 
 
 def _agreement(value: Any) -> tuple[str, str]:
-    given = mapping(value)
-    return _told(real(given.get("spearman"))), _told(real(given.get("kendall")))
-
-
-def _told(value: float | None, digits: int = 2) -> str:
-    return "-" if value is None else number(value, digits)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    spearman, kendall = (number_or_dash(plottable(as_mapping(value).get(key)), 2) for key in ("spearman", "kendall"))
+    return spearman, kendall
 
 
 def _numbers(value: Any) -> list[float | None]:
-    return [real(one) for one in _list(value)]
+    return [plottable(entry) for entry in as_list(value)]
+
+
+def _at(values: Sequence[float | None], index: int) -> float | None:
+    return values[index] if index < len(values) else None

@@ -1,4 +1,4 @@
-"""Small copies of a bank's images for a page, as data that needs no network."""
+"""Small copies of a bank's images for a page, as data URLs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """An image as a data URL with its size in pixels, or why there is none."""
+    """Image as a data URL with its size in pixels, or the reason why there is none."""
 
     source: str = ""
     width: int = 0
@@ -43,21 +43,21 @@ _TOO_LARGE = Thumbnail(sentence=f"it has more than {MAX_PIXELS // 10**6} megapix
 
 
 def thumbnail(name: str, root: str, limit: int = THUMBNAIL) -> Thumbnail:
-    """An image of a bank in at most `limit` bytes; never an exception.
+    """Return an image of a bank in at most `limit` bytes, without raising.
 
     Parameters
     ----------
     name : str
         The image file, relative to `root`.
     root : str
-        The bank's folder; nothing outside of it is opened, and no symbolic link followed.
+        The bank's folder; files outside of it and symbolic links are not opened.
     limit : int
     """
     try:
         return _thumbnail(name, root, limit)
     except FileNotFoundError:
         return Thumbnail(sentence="its file is missing")
-    except Exception as error:  # decoders raise what they like, and a picture is no reason to lose a report
+    except Exception as error:  # decoders raise any class, and a report does not depend on a picture
         return Thumbnail(sentence=f"it cannot be read ({type(error).__name__})")
 
 
@@ -73,7 +73,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
     try:
         from PIL import Image
     except ImportError:
-        return _as_it_is(data, limit)
+        return _undecoded(data, limit)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is below Pillow's
@@ -84,7 +84,7 @@ def _thumbnail(name: str, root: str, limit: int) -> Thumbnail:
 
 
 def _smaller(image: ImageFile, limit: int) -> Thumbnail:
-    """Decoded and encoded anew, so that nothing but pixels is passed on."""
+    """Return a smaller copy that is decoded and encoded again, so that it holds only pixels."""
     from PIL import Image, ImageOps
 
     image.draft("RGB", (2 * _SIDES[0], 2 * _SIDES[0]))  # a JPEG is decoded at a fraction of its size
@@ -97,26 +97,26 @@ def _smaller(image: ImageFile, limit: int) -> Thumbnail:
         out = io.BytesIO()
         whole.save(out, "PNG", optimize=True)
         if out.tell() <= limit:
-            return _found(out.getvalue(), "png", *whole.size)
+            return _encoded(out.getvalue(), "png", *whole.size)
     for side in _SIDES:
         whole.thumbnail((side, side))
         for quality in _QUALITIES:
             out = io.BytesIO()
             whole.save(out, "JPEG", quality=quality, optimize=True)
             if out.tell() <= limit:
-                return _found(out.getvalue(), "jpeg", *whole.size)
+                return _encoded(out.getvalue(), "jpeg", *whole.size)
     return Thumbnail(sentence="it does not fit into a thumbnail")
 
 
-def _as_it_is(data: bytes, limit: int) -> Thumbnail:
-    """A small PNG without decoding it; its header tells how large a browser would make it."""
+def _undecoded(data: bytes, limit: int) -> Thumbnail:
+    """Return a small PNG as it is, with the size in its header."""
     if not data.startswith(_PNG) or data[12:16] != b"IHDR" or len(data) > limit:
         return Thumbnail(sentence="a smaller copy of it needs Pillow")
     width, height = struct.unpack(">II", data[16:24])
     if width * height > MAX_PIXELS:
         return _TOO_LARGE
-    return _found(data, "png", width, height)
+    return _encoded(data, "png", width, height)
 
 
-def _found(data: bytes, form: str, width: int, height: int) -> Thumbnail:
+def _encoded(data: bytes, form: str, width: int, height: int) -> Thumbnail:
     return Thumbnail(f"data:image/{form};base64,{base64.b64encode(data).decode()}", width, height)

@@ -1,4 +1,4 @@
-"""The questions of a run as a page shows them, with their texts where the bank is at hand."""
+"""The questions of a run for a page, with their texts if the bank is available."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
-from pytest_adaptive_eval.reports.curves import Kind, kind_of, real
+from pytest_adaptive_eval.reports.curves import Kind, kind_of
 from pytest_adaptive_eval.reports.markup import clean_html
 from pytest_adaptive_eval.reports.pictures import THUMBNAIL, Thumbnail, thumbnail
+from pytest_adaptive_eval.reports.values import plottable
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
@@ -20,24 +21,23 @@ if TYPE_CHECKING:
 
 __all__ = ["AskedItems", "Picture", "Question", "QuestionList", "asked_text", "expected_answer", "question_lists"]
 
-#: What all texts and thumbnails of a page may take, in bytes, so that 2 000 questions stay below 3 MB.
+#: Bytes of all texts and of all thumbnails of a page, so that 2 000 questions stay below 3 MB.
 _TEXTS, _IMAGES = 2_800_000, 1_100_000
 #: Bytes of a question besides its texts.
-_AROUND = 500
+_OVERHEAD = 500
 #: Shortest and longest cut of a text, in characters.
 _SHORT, _LONG = 120, 1_500
-#: Thumbnails do not shrink below this, in bytes.
+#: Smallest limit of a thumbnail, in bytes.
 _LEAST = 1_500
 #: Images narrower than this are shown twice as large.
 _TINY = 96
 #: Answer and expected answer that share a line, in characters together.
 _BRIEF = 60
-_WORDS = {Kind.RIGHT: "right", Kind.WRONG: "wrong", Kind.PARTLY: "partly"}
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A thumbnail with its name, and the size it is shown in."""
+    """Thumbnail with its name and its size on the page."""
 
     name: str
     thumbnail: Thumbnail
@@ -48,7 +48,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One administration; `text` is None where the question cannot be shown, and `sentence` says why."""
+    """One administration; `text` is None where the question cannot be shown, and `sentence` gives the reason."""
 
     position: object
     kind: Kind
@@ -68,7 +68,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionList:
-    """The questions of one interview, and what must be said of all of them."""
+    """Questions of one interview, with a remark on all of them."""
 
     title: str
     sentence: str
@@ -78,45 +78,45 @@ class QuestionList:
 def question_lists(
     interviews: Sequence[tuple[str, InterviewRecord]], banks: Mapping[str, ItemBank]
 ) -> list[QuestionList]:
-    """The questions of each interview.
+    """Return the questions of each interview.
 
     Parameters
     ----------
     interviews : sequence of (title, interview)
     banks : mapping of str to ItemBank
-        By the interview's name, where at hand.
+        Available banks by the interview's name.
     """
-    found = [
+    sources = [
         (title, interview, AskedItems(interview, banks.get(interview.name)))
         for title, interview in interviews
         if interview.administrations
     ]
-    asked = [(items, *items.find(a), a) for _, interview, items in found for a in interview.administrations]
+    asked = [(items, *items.find(a), a) for _, interview, items in sources for a in interview.administrations]
     names = [(item.root, name) for _, item, _, _ in asked if item is not None for name in item.images]
     limit = max(_LEAST, min(THUMBNAIL, _IMAGES * 3 // 4 // max(len(names), 1)))
     pictures = {(root, name): _picture(name, root, limit) for root, name in dict.fromkeys(names)}
-    bytes_left = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
-    # a question and its answer share what is left
-    cut = max(_SHORT, min(_LONG, (bytes_left // max(len(asked), 1) - _AROUND) // 2))
-    lists = {id(items): QuestionList(title, items.sentence) for title, _, items in found}
+    text_bytes = _TEXTS - sum(len(pictures[name].thumbnail.source) for name in names)
+    # a question and its answer share the remaining bytes
+    cut = max(_SHORT, min(_LONG, (text_bytes // max(len(asked), 1) - _OVERHEAD) // 2))
+    lists = {id(items): QuestionList(title, items.sentence) for title, _, items in sources}
     for items, item, sentence, a in asked:
         lists[id(items)].questions.append(_question(a, item, sentence, pictures, cut))
     return list(lists.values())
 
 
 class AskedItems:
-    """The bank's items as they were when asked.
+    """Items of a bank as they were administered.
 
     Parameters
     ----------
     interview : InterviewRecord
     bank : ItemBank or None
-        Where at hand.
+        The interview's bank, if available.
     """
 
     def __init__(self, interview: InterviewRecord, bank: ItemBank | None) -> None:
         self._bank = bank
-        self._place = {} if bank is None else {name: n for n, name in enumerate(bank.ids)}
+        self._index = {} if bank is None else {name: n for n, name in enumerate(bank.ids)}
         self.sentence = ""
         if bank is None:
             self.sentence = "The bank was not at hand: questions are shown by their ids."
@@ -124,14 +124,14 @@ class AskedItems:
             self.sentence = "The bank has changed since the run: only questions that are still the same are shown."
 
     def find(self, asked: Administration) -> tuple[Item | None, str]:
-        """The item in the format asked, or why it cannot be shown."""
+        """Return the item in the format asked, or None and the reason why it cannot be shown."""
         if self._bank is None:
             return None, ""
-        place = self._place.get(str(asked.item))
-        if place is None:
+        index = self._index.get(str(asked.item))
+        if index is None:
             return None, "The bank at hand has no such item."
         try:
-            item = self._bank.items[place]
+            item = self._bank.items[index]
             if item.content_hash == asked.item_hash:
                 return (item.in_format(asked.format) if asked.format in item.formats else item), ""
         except AdaptiveEvalError:
@@ -140,53 +140,57 @@ class AskedItems:
 
 
 def _picture(name: str, root: str, limit: int) -> Picture:
-    made = thumbnail(name, root, limit)
-    tiny = 0 < made.width <= _TINY and made.height <= _TINY
+    image = thumbnail(name, root, limit)
+    tiny = 0 < image.width <= _TINY and image.height <= _TINY
     scale = 2 if tiny else 1
-    return Picture(name.rsplit("/", 1)[-1], made, scale * made.width, scale * made.height, tiny)
+    return Picture(name.rsplit("/", 1)[-1], image, scale * image.width, scale * image.height, tiny)
 
 
 def _question(
     asked: Administration, item: Item | None, sentence: str, pictures: Mapping[tuple[str, str], Picture], cut: int
 ) -> Question:
     kind = kind_of(asked)
-    word = _WORDS.get(kind) or (str(asked.status) if asked.status != "ok" else "no score")
-    if kind is Kind.PARTLY:
-        word = f"{word} {_shown(asked.score, 2)}"
     categories = asked.category if isinstance(asked.category, list) else [asked.category]
-    answer, expected = (
-        clean_html(asked.text, cut),
-        "" if item is None else clean_html(expected_answer(item), min(cut, 600)),
-    )
+    answer = clean_html(asked.text, cut)
+    text, expected, pictures_of_item = None, "", []
+    if item is not None:
+        text = clean_html(asked_text(item), cut)
+        expected = clean_html(expected_answer(item), min(cut, 600))
+        pictures_of_item = [pictures[item.root, name] for name in item.images]
+    one_line = len(answer) + len(expected) < _BRIEF and "\n" not in answer + expected
     return Question(
         position=asked.position,
         kind=kind,
-        word=clean_html(word, 40),
+        word=clean_html(_word(kind, asked), 40),
         item=clean_html(asked.item, 130),
         category=clean_html(" / ".join(map(str, categories)), 120),
         broad=clean_html(categories[0], 60) if categories else "",
-        text=None if item is None else clean_html(asked_text(item), cut),
+        text=text,
         sentence=sentence,
-        pictures=[] if item is None else [pictures[item.root, name] for name in item.images],
+        pictures=pictures_of_item,
         answer=answer,
         detail=clean_html(asked.detail, min(cut, 600)),
         expected=expected,
         facts=clean_html(_facts(asked), 400),
-        brief=bool(expected)
-        and not asked.detail
-        and len(answer) + len(expected) < _BRIEF
-        and "\n" not in answer + expected,
+        brief=bool(expected) and not asked.detail and one_line,
     )
 
 
+def _word(kind: Kind, asked: Administration) -> str:
+    """Return the result in a word."""
+    if kind is Kind.NONE:
+        return str(asked.status) if asked.status != "ok" else "no score"
+    return f"partly {number(asked.score or 0.0, 2)}" if kind is Kind.PARTLY else kind.value
+
+
 def asked_text(item: Item) -> str:
-    """What was asked, as one text."""
+    """Return the question as one text, with its choices."""
     parts = [item.prompt] if item.prompt else [f"{m.get('role')}: {_content(m.get('content'))}" for m in item.messages]
     return "\n".join([*parts, *(f"{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices))])
 
 
 def _content(content: Any) -> str:
-    """The text of a message; its other parts as JSON."""
+    """Return the text of a message, with other parts as JSON."""
     if isinstance(content, list):
         return "\n".join(_content(part) for part in content)
     if isinstance(content, Mapping):
@@ -195,27 +199,27 @@ def _content(content: Any) -> str:
 
 
 def expected_answer(item: Item) -> str:
-    """The expected answer; the choice that its letter stands for goes with it."""
+    """Return the expected answer; a letter is followed by its choice."""
     letter = item.answer.strip().upper()
-    place = ord(letter) - 65 if len(letter) == 1 else -1
-    if item.grader == "choice" and 0 <= place < len(item.choices):
-        return f"{letter}. {item.choices[place]}"
+    index = ord(letter) - 65 if len(letter) == 1 else -1
+    if item.grader == "choice" and 0 <= index < len(item.choices):
+        return f"{letter}. {item.choices[index]}"
     return item.answer
 
 
-def _shown(value: Any, digits: int) -> str | None:
-    known = real(value)
-    return None if known is None else number(known, digits)
+def _rounded(value: Any) -> str | None:
+    numeric = plottable(value)
+    return None if numeric is None else number(numeric, 2)
 
 
 def _facts(asked: Administration) -> str:
-    """Numbers and reasons in one line."""
-    chance = real(asked.propensity)
+    """Return numbers and reasons in one line."""
+    chance = plottable(asked.propensity)
     before = asked.theta_before
     facts = {
-        "difficulty": _shown(asked.difficulty, 2),
-        "ability before": _shown(before[0], 2) if isinstance(before, list) and len(before) == 1 else None,
-        "predicted": _shown(asked.predicted, 2),
+        "difficulty": _rounded(asked.difficulty),
+        "ability before": _rounded(before[0]) if isinstance(before, list) and len(before) == 1 else None,
+        "predicted": _rounded(asked.predicted),
         "chance": None if chance is None else f"{chance:.2g}".removeprefix("0"),
         "sample": asked.sample + 1 if isinstance(asked.sample, int) and asked.sample else None,
         "format": asked.format if asked.format != "text" else None,

@@ -1,4 +1,4 @@
-"""What studies found as flat rows for other tools: one a subject and quantity, typed whatever the record holds."""
+"""Results of studies as flat rows for other tools, one per subject and quantity, with fixed types."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.typed import as_count, as_number, as_text
+from pytest_adaptive_eval.reports.study_sections import section_of
+from pytest_adaptive_eval.reports.values import as_count, as_list, as_mapping, as_number, as_text
 
 __all__ = ["STUDIES_VERSION", "STUDY_COLUMNS", "member", "study_rows"]
 
-#: Version of the columns; a new one leaves it, a changed or removed one raises it.
+#: Version of the columns; a changed or removed column raises it, a new one does not.
 STUDIES_VERSION = 1
 #: The columns, in order.
 STUDY_COLUMNS = (
@@ -42,22 +43,22 @@ STUDY_COLUMNS = (
 
 
 def study_rows(record: RunRecord, study: StudyRecord) -> Iterator[dict[str, Any]]:
-    """A mapping of `STUDY_COLUMNS` for each subject of each quantity.
+    """Yield a mapping of `STUDY_COLUMNS` for each subject of each quantity.
 
-    In a network all quantities are the interviewee's: ``subject`` is the
-    interviewee and ``node`` says where, empty for the whole network.
+    In a network all quantities are the interviewee's: ``subject`` is the interviewee, and ``node`` is the node, empty
+    for the whole network.
     """
-    about = (STUDIES_VERSION, *map(as_text, (record.run, record.started, study.name, study.kind, study.candidate)))
-    held = (as_count(study.asked), as_count(study.size), as_text(study.unit), as_text(study.error))
+    head = (STUDIES_VERSION, *map(as_text, (record.run, record.started, study.name, study.kind, study.candidate)))
+    tail = (as_count(study.asked), as_count(study.size), as_text(study.unit), as_text(study.error))
+    by_node = not section_of(study.kind).ranks_subjects
     for metric, rows in words.quantities(study).items():
         for row in rows:
             subject, node = row.get("subject"), ""
-            if study.kind == "network":
+            if by_node:
                 subject, node = study.candidate, "" if subject == study.candidate else as_text(subject)
-            rank = row.get("rank")
-            rank = rank if isinstance(rank, Mapping) else {}
+            rank = as_mapping(row.get("rank"))
             values = (
-                *about,
+                *head,
                 as_text(metric),
                 as_text(subject),
                 node,
@@ -68,13 +69,12 @@ def study_rows(record: RunRecord, study: StudyRecord) -> Iterator[dict[str, Any]
                 as_number(rank.get("mean")),
                 as_count(rank.get("best")),
                 as_count(rank.get("worst")),
-                *held,
+                *tail,
             )
             yield dict(zip(STUDY_COLUMNS, values, strict=True))
 
 
 def member(study: StudyRecord, name: Any) -> Mapping[str, Any]:
-    """Who a subject of a study is, as its record says; at least the name."""
-    members = study.members if isinstance(study.members, list) else []
-    known = (one for one in members if isinstance(one, Mapping) and one.get("name") == name)
-    return next(known, {"name": name})
+    """Return the recorded identity of a subject of a study; its name alone if there is none."""
+    identities = (identity for identity in map(as_mapping, as_list(study.members)) if identity.get("name") == name)
+    return next(identities, {"name": name})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
@@ -25,18 +25,16 @@ _MARKUP: Mapping[Outcome, Markup] = {
     Outcome.ERROR: {"red": True, "bold": True},
 }
 _HEADS = ("subject", "bank", "ability", "accuracy", "asked")
-#: Head of the last column, which gives way to a second line where the terminal is narrow.
+#: Head of the last column, which moves to a second line in a narrow terminal.
 _END = "ended because"
-#: Columns whose cells end at the same place.
+#: Columns that are aligned to the right.
 _RIGHT = ("ability", "asked")
-#: Names are not shown longer than this; what is cut is in the record.
-_NAME = 60
-#: An error or a note ends after this many columns; the record has all of it.
-_SENTENCE = 600
+#: Columns of a name, and of an error or a note; the record has all of it.
+_NAME, _SENTENCE = 60, 600
 
 
 def write_lines(lines: Iterable[Line], write: Callable[..., object]) -> None:
-    """Write lines; whether colours show is the writer's choice.
+    """Write lines; the writer decides whether colours show.
 
     Parameters
     ----------
@@ -53,7 +51,7 @@ def write_lines(lines: Iterable[Line], write: Callable[..., object]) -> None:
 def summary_lines(
     record: RunRecord, width: int, *, written: Mapping[str, str | Path] | None = None, ascii_only: bool = False
 ) -> list[Line]:
-    """What a run found: interviews, gates, notes, and where it was written.
+    """Return the summary of a run: interviews, studies, gates, notes, and written files.
 
     Parameters
     ----------
@@ -61,111 +59,107 @@ def summary_lines(
     width : int
         Columns of the terminal.
     written : mapping, optional
-        Files written, by what they are, such as ``{"JUnit report": path}``.
+        Files written, by their content, such as ``{"JUnit report": path}``.
     ascii_only : bool
         For a terminal that cannot show other characters.
 
     Returns
     -------
     list of Line
-        For `write_lines`; empty when there is nothing to tell.
+        For `write_lines`; empty for an empty run.
     """
     width = max(width, 40)
-    lines: list[Line] = []
-    if record.interviews:
-        lines += _interviews(record.interviews, width)
-    if record.studies:
-        lines += [*([()] if lines else []), *_studies(record.studies, width)]
-    if record.gates:
-        lines += [*([()] if lines else []), *verdict_lines(record, width, brief=True)]
-    for warning in _warnings(record, width):
-        lines += [*([()] if lines else []), *warning]
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
     files = [wrap(clean_terminal(str(path)), width, "  ", f"{name}: ") for name, path in (written or {}).items()]
-    for block in (notes, files):
-        if block:
-            lines += [*([()] if lines else []), *(((text, _PLAIN),) for group in block for text in group)]
-    return [_as_ascii(line) for line in lines] if ascii_only else lines
+    blocks: list[list[Line]] = [
+        _interviews(record.interviews, width) if record.interviews else [],
+        _studies(record.studies, width),
+        verdict_lines(record, width, brief=True),
+        *_warnings(record, width),
+        _styled(line for note in notes for line in note),
+        _styled(line for file in files for line in file),
+    ]
+    lines: list[Line] = []
+    for block in filter(None, blocks):
+        lines += [*([()] if lines else []), *block]
+    return [[(_ascii(text), markup) for text, markup in line] for line in lines] if ascii_only else lines
+
+
+def _styled(texts: Iterable[str], markup: Markup = _PLAIN) -> list[Line]:
+    return [((text, markup),) for text in texts]
 
 
 def verdict_lines(record: RunRecord, width: int, *, brief: bool = False) -> list[Line]:
-    """One verdict a gate, for the summary, or for ``-q`` with the warnings.
+    """Return one verdict per gate, for the summary, or for ``-q`` with the warnings.
 
     Parameters
     ----------
     record : RunRecord
     width : int
     brief : bool
-        Leave out what the rest of the summary says already: its notes and warnings.
+        Leave out notes and warnings, which the rest of the summary has.
     """
-    told = words.standing_notes(record) if brief else []
-    name_it = len(record.interviews) + len(record.studies) > 1
+    standing = words.standing_notes(record) if brief else []
+    ambiguous = len(record.interviews) + len(record.studies) > 1
     head = max((len(words.outcome(gate).value) for gate in record.gates), default=0)
     lines: list[Line] = []
     for gate in record.gates:
         outcome = words.outcome(gate)
-        of = f" ({clean_terminal(gate.interview, _NAME)})" if name_it and gate.interview not in ("", gate.name) else ""
-        text = f"{clean_terminal(gate.name, _NAME, keep_end=True)}{of}: {_claim(gate, told)}"
+        named = ambiguous and gate.interview not in ("", gate.name)
+        of = f" ({clean_terminal(gate.interview, _NAME)})" if named else ""
+        claim = clean_terminal(words.sentence_without(gate, standing), _SENTENCE)
+        text = f"{clean_terminal(gate.name, _NAME, keep_end=True)}{of}: {claim}"
         first, *more = wrap(text, width, " " * (head + 2), outcome.value.ljust(head + 2))
-        lines.append(((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)))
-        lines += (((line, _PLAIN),) for line in more)
+        lines += [((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)), *_styled(more)]
     if not brief:
         lines += [line for warning in _warnings(record, width) for line in warning]
     return lines
 
 
 def _warnings(record: RunRecord, width: int) -> list[list[Line]]:
-    """What whoever promotes must know, each as its lines."""
+    """Return the lines of each warning."""
     wrapped = [wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: ") for warning in record.warnings]
-    return [[((line, _MARKUP[Outcome.INCONCLUSIVE]),) for line in lines] for lines in wrapped]
-
-
-def _claim(gate: GateRecord, told: Sequence[str]) -> str:
-    """The verdict's sentence without its outcome and without the notes in `told`."""
-    sentence = str(gate.verdict.get("sentence") or "the record holds no verdict for this gate")
-    sentence = sentence.removeprefix(f"{gate.verdict.get('outcome')} ")
-    for note in told:
-        sentence = sentence.replace(f"; {note}", "")
-    return clean_terminal(sentence, _SENTENCE)
+    return [_styled(lines, _MARKUP[Outcome.INCONCLUSIVE]) for lines in wrapped]
 
 
 def _interviews(interviews: Sequence[InterviewRecord], width: int) -> list[Line]:
-    """A table where it fits, else a block an interview; then what the columns mean."""
+    """Return a table where it fits, else a block per interview; then the meaning of the columns."""
     rows = [_cells(interview) for interview in interviews]
     ends = [_end(interview) for interview in interviews]
-    wide = {name: max(len(name), *(columns(row[name]) for row in rows)) for name in _HEADS}
-    table = sum(wide.values()) + 2 * (len(_HEADS) - 1)
-    room = width - table - 2
-    one_line = room >= max(len(_END), min(map(columns, ends)))
+    widths = {name: max(len(name), *(columns(row[name]) for row in rows)) for name in _HEADS}
+    table_width = sum(widths.values()) + 2 * (len(_HEADS) - 1)
+    end_width = width - table_width - 2
+    end_column = end_width >= max(len(_END), min(map(columns, ends)))
     lines: list[Line] = []
-    if table <= width:
-        head = _row({name: name for name in _HEADS}, wide) + (f"  {_END}" if one_line else "")
+    if table_width <= width:
+        head = _row({name: name for name in _HEADS}, widths) + (f"  {_END}" if end_column else "")
         lines.append(((head, _BOLD),))
     for interview, row, end in zip(interviews, rows, ends, strict=True):
-        if one_line and columns(end) <= room:
-            lines.append(((f"{_row(row, wide)}  {end}", _PLAIN),))
-        elif table <= width:
-            lines.append(((_row(row, wide).rstrip(), _PLAIN),))
-            lines += (((line, _PLAIN),) for line in wrap(end, width, "    "))
+        if end_column and columns(end) <= end_width:
+            lines += _styled([f"{_row(row, widths)}  {end}"])
+        elif table_width <= width:
+            lines += _styled([_row(row, widths).rstrip(), *wrap(end, width, "    ")])
         else:
             lines += _block(row, end, width)
-        if error := words.void(interview):
-            text = wrap(f"void: {clean_terminal(error, _SENTENCE)}", width, "    ")
-            lines += (((line, _MARKUP[Outcome.ERROR]),) for line in text)
-    return [*lines, *_legend(interviews, width)]
+        lines += _void(words.void(interview), width)
+    note = words.interval_note(interviews, "")
+    return [*lines, *_styled(wrap(note, width), {"light": True})]
+
+
+def _void(error: str, width: int) -> list[Line]:
+    text = wrap(f"void: {clean_terminal(error, _SENTENCE)}", width, "    ") if error else []
+    return _styled(text, _MARKUP[Outcome.ERROR])
 
 
 def _studies(studies: Sequence[StudyRecord], width: int) -> list[Line]:
-    """What each study is, what it found of the candidate, what it cost, and why it is void."""
+    """Return each study with the candidate's results, its cost, and its error."""
     lines: list[Line] = []
     for study in studies:
         name = clean_terminal(words.study_name(study), _NAME)
-        told = "; ".join(filter(None, (words.study_line(study), words.study_cost(study))))
-        first, *more = wrap(clean_terminal(told, _SENTENCE), width, "    ", f"{name}: ")
-        lines += [((first[: len(name)], _BOLD), (first[len(name) :], _PLAIN)), *(((line, _PLAIN),) for line in more)]
-        if study.error:
-            text = wrap(f"void: {clean_terminal(study.error, _SENTENCE)}", width, "    ")
-            lines += (((line, _MARKUP[Outcome.ERROR]),) for line in text)
+        result = "; ".join(filter(None, (words.study_line(study), words.study_cost(study))))
+        first, *more = wrap(clean_terminal(result, _SENTENCE), width, "    ", f"{name}: ")
+        lines += [((first[: len(name)], _BOLD), (first[len(name) :], _PLAIN)), *_styled(more)]
+        lines += _void(study.error, width)
     return lines
 
 
@@ -181,45 +175,32 @@ def _cells(interview: InterviewRecord) -> dict[str, str]:
 
 def _end(interview: InterviewRecord) -> str:
     missing, noise = words.missing(interview), words.noise(interview)
-    told = [f"no score: {missing}"] if missing else []
-    told += [f"decoding noise {noise}"] if noise else []
-    return clean_terminal(words.stop(interview) + (f" ({'; '.join(told)})" if told else ""), _SENTENCE)
+    remarks = [f"no score: {missing}"] if missing else []
+    remarks += [f"decoding noise {noise}"] if noise else []
+    return clean_terminal(words.stop(interview) + (f" ({'; '.join(remarks)})" if remarks else ""), _SENTENCE)
 
 
-def _row(cells: Mapping[str, str], wide: Mapping[str, int]) -> str:
-    return "  ".join(_padded(name, cells[name], space) for name, space in wide.items())
-
-
-def _padded(name: str, text: str, space: int) -> str:
-    room = " " * (space - columns(text))
-    return room + text if name in _RIGHT else text + room
+def _row(cells: Mapping[str, str], widths: Mapping[str, int]) -> str:
+    padded = []
+    for name, width in widths.items():
+        padding = " " * (width - columns(cells[name]))
+        padded.append(padding + cells[name] if name in _RIGHT else cells[name] + padding)
+    return "  ".join(padded)
 
 
 def _block(row: Mapping[str, str], end: str, width: int) -> list[Line]:
-    """Who and on what, the numbers with their names, why it ended."""
-    lines: list[Line] = [((line, _BOLD),) for line in wrap(f"{row['subject']} on {row['bank']}", width, "  ", "")]
+    """Return subject and bank, the named numbers, and the reason of the end."""
+    lines: list[Line] = _styled(wrap(f"{row['subject']} on {row['bank']}", width, "  ", ""), _BOLD)
     text = "  "
     for field in (*(f"{name} {row[name]}" for name in ("ability", "accuracy", "asked")), end):
         if text.strip() and columns(text) + 3 + columns(field) > width:
-            lines.append(((text, _PLAIN),))
+            lines += _styled([text])
             text = "  "
         text += field if not text.strip() else f" · {field}"
-    return [*lines, *(((line, _PLAIN),) for line in wrap(text.strip(), width, "  "))]
-
-
-def _legend(interviews: Sequence[InterviewRecord], width: int) -> list[Line]:
-    percents = sorted({f"{200 * words.confidence(interview) - 100:.4g}%" for interview in interviews})
-    text = f"intervals are two-sided at {' and '.join(percents)}"
-    if unit := words.ability_unit(interviews):
-        text = f"{unit}; {text}"
-    return [((line, {"light": True}),) for line in wrap(text, width)]
-
-
-def _as_ascii(line: Line) -> Line:
-    return [(_ascii(text), markup) for text, markup in line]
+    return [*lines, *_styled(wrap(text.strip(), width, "  "))]
 
 
 def _ascii(text: str) -> str:
-    for ours, plain in ((" ± ", " +- "), (" · ", ", "), ("…", "...")):
-        text = text.replace(ours, plain)
+    for symbol, replacement in ((" ± ", " +- "), (" · ", ", "), ("…", "...")):
+        text = text.replace(symbol, replacement)
     return text.encode("ascii", "backslashreplace").decode("ascii")

@@ -83,7 +83,7 @@ def test_what_a_reader_finds(make: SimpleNamespace) -> None:
 
 def test_an_interview_cut_off_is_an_error(make: SimpleNamespace) -> None:
     root = read(make.record([make.interview(stop="", stop_sentence="")], []))
-    assert root.find(".//error").get("message") == "ERROR the interview was cut off"
+    assert root.find(".//error").get("message") == "ERROR the interview did not finish"
 
 
 @pytest.mark.parametrize("verdict", [{}, {"outcome": "MAYBE"}, {"outcome": None, "sentence": 3, "notes": None}])

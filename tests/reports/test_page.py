@@ -585,12 +585,10 @@ def test_written_whole_or_not_at_all(record: RunRecord, tmp_path: Path, monkeypa
     assert whole.decode("utf-8") == html_page(record)
     record.run = "another"
 
-    def full_disk(self: Path, data: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(data[:100])
+    def full_disk(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full_disk)
+    monkeypatch.setattr(Path, "replace", full_disk)
     with pytest.raises(UsageError, match=r"page\.html: cannot write the page: No space left on device"):
         write_page(record, path)
     assert path.read_bytes() == whole

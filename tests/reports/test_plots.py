@@ -19,7 +19,7 @@ from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.drift import Alarm, Point, Series
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord
-from pytest_adaptive_eval.reports import curves, plots
+from pytest_adaptive_eval.reports import axes, curves, plots, values
 from pytest_adaptive_eval.reports.curves import Bin, Funnel, Kind, Threshold, Trace
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from tests.reports.held import bank, held, items
@@ -101,7 +101,7 @@ def test_markup_is_taken_as_it_is_and_a_text_is_not() -> None:
 
 @pytest.mark.parametrize("value", ["1", None, True, math.nan, math.inf, 10**400, 1e300, [1]])
 def test_what_is_no_sensible_number_is_absent(value: Any) -> None:
-    assert curves.real(value) is None
+    assert values.plottable(value) is None
     assert curves.kind_of(Administration(1, "a", "h", score=value)) is Kind.NONE
 
 
@@ -340,7 +340,7 @@ def test_a_history_marks_this_run_and_the_alarms() -> None:
 @settings(max_examples=50)
 def test_any_history_stays_in_its_picture(values: list[float]) -> None:
     series = history(values[:28])
-    inside(plots.history_plot(series, [], "run-0", plots.span_of(values, 1.0), 1.645, "h"))
+    inside(plots.history_plot(series, [], "run-0", axes.span_of(values, 1.0), 1.645, "h"))
 
 
 @given(low=numbers, estimate=numbers, high=numbers, target=st.none() | numbers)

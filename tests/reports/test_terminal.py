@@ -143,7 +143,7 @@ def test_several_dimensions(make: SimpleNamespace) -> None:
 
 def test_an_interview_cut_off_is_void(make: SimpleNamespace) -> None:
     lines = text(summary_lines(make.record([make.interview(stop="", stop_sentence="")]), 100))
-    assert "    void: the interview was cut off" in lines
+    assert "    void: the interview did not finish" in lines
 
 
 @pytest.mark.parametrize("verdict", [{}, {"outcome": "MAYBE"}, {"outcome": None, "sentence": None}])

@@ -1,0 +1,60 @@
+"""The parts that a study kind adds to reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_adaptive_eval.records.run_record import StudyRecord
+from pytest_adaptive_eval.reports.figures import Figure
+from pytest_adaptive_eval.reports.markup import Markup
+from pytest_adaptive_eval.text import clean_terminal
+
+__all__ = ["ROWS", "StudySection", "Table", "short"]
+
+#: Most rows of a table.
+ROWS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Table of a page: the first cell of a row names it, numbers are aligned to the right."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str | Markup]]
+    note: str = ""
+
+
+def _no_tables(study: StudyRecord) -> list[Table]:  # noqa: ARG001
+    return []
+
+
+def _no_figures(key: str, study: StudyRecord) -> list[Figure]:  # noqa: ARG001
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class StudySection:
+    """Report parts of one study kind.
+
+    Parameters
+    ----------
+    tables : callable
+        Returns the tables after the rankings of a study.
+    figures : callable
+        Returns the figures of a study; takes a prefix of their ids, of letters and digits, and the study.
+    ranks_subjects : bool
+        Whether a quantity has a row per subject, which the page ranks; otherwise its rows are the candidate's whole
+        result and the result of each node.
+    """
+
+    tables: Callable[[StudyRecord], list[Table]] = _no_tables
+    figures: Callable[[str, StudyRecord], list[Figure]] = _no_figures
+    ranks_subjects: bool = True
+
+
+def short(name: Any, limit: int = 40) -> str:
+    """Return a name for a cell or a label."""
+    return clean_terminal(str(name or "unnamed"), limit, keep_end=True)
