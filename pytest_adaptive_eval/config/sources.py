@@ -83,7 +83,7 @@ def load_model(
     Parameters
     ----------
     spec : str
-        A checkpoint folder, ``http://HOST:PORT/v1#MODEL``, or ``replay:FILE[#NAME]``.
+        As `pytest_adaptive_eval.subjects.load_subject` takes it.
     folders : sequence of Path
         What a relative path may be relative to, in order.
     cache : Path
@@ -96,20 +96,13 @@ def load_model(
     ConfigError, CheckpointError
         No such folder or server, one that cannot be loaded safely, or an option that it does not have.
     """
-    from pytest_adaptive_eval.subjects import ENDPOINT, REPLAY, load_subject
+    from pytest_adaptive_eval.subjects import resolve
 
-    if spec.startswith(ENDPOINT):
-        return load_subject(spec, **options)
-    kind = REPLAY if spec.startswith(REPLAY) else ""
-    path = spec.removeprefix(kind)
-    whole = path.rpartition("#")[0] if kind and "#" in path else path
-    folder = next((f for f in folders if find_input(whole, [f]) or find_input(path, [f])), None)
-    resolved = spec if folder is None else f"{kind}{folder / path}"
-    if kind:
-        return load_subject(resolved, **options)
-    if "cache" in options:
-        raise ConfigError(f"model {spec!r} has no option cache here: hashes of its files are kept in {cache}")
-    return load_subject(resolved, cache=cache, **options)
+    kind, located = resolve(spec, folders)
+    if kind.hashes_files and "cache" in options:
+        raise ConfigError(f"model {spec!r} has no option cache here: hashes of its files are stored in {cache}")
+    subject: Subject = kind.load(located, options, cache)
+    return subject
 
 
 def check_model(
@@ -135,16 +128,10 @@ def check_model(
     ConfigError, CheckpointError
         As `load_model`.
     """
-    from pytest_adaptive_eval.subjects import ENDPOINT, REPLAY, check_checkpoint_options, load_agent
+    from pytest_adaptive_eval.subjects import resolve
 
-    folder = (find_input(spec, folders) or Path(spec)).expanduser()
-    if spec.startswith((REPLAY, *ENDPOINT)) or not spec or not folder.is_dir():
-        return load_agent(spec, **options) if agent else load_model(spec, folders, cache, options)
-    check_checkpoint_options(spec, options, agent=agent)
-    from pytest_adaptive_eval.subjects.checkpoint.folder import preflight
-
-    preflight(folder, cache=cache)
-    return None
+    kind, located = resolve(spec, folders, agent=agent)
+    return kind.examine(located, options, cache, agent=agent)
 
 
 def _families() -> Mapping[str, TaskFamily]:

@@ -16,6 +16,7 @@ import pytest
 
 from pytest_adaptive_eval.plugin import hooks
 from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, is_eval_file, refuse
+from pytest_adaptive_eval.subjects import built_in_kinds
 
 #: Reports that are written where a flag says.
 REPORTS = ("record", "html", "junit")
@@ -30,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--adaptive-eval-model",
         metavar="MODEL",
         default=None,
-        help="the subject: a checkpoint folder, http://HOST:PORT/v1#MODEL, or replay:FILE[#NAME] for recorded answers",
+        help="the subject: " + ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds()),
     )
     add(
         "--adaptive-eval-budget",

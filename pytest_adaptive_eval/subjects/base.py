@@ -13,10 +13,7 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status, cut_text
 
-__all__ = ["DTYPES", "Completion", "Subject", "SubjectIdentity", "Usage", "cap_and_sample"]
-
-#: Types of a checkpoint's weights besides ``auto``.
-DTYPES = ("float32", "float16", "bfloat16")
+__all__ = ["Completion", "Subject", "SubjectIdentity", "Usage", "cap_and_sample"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,17 +131,3 @@ def test_other_names_are_looked_at_beside_such_a_plugin(lab: Any) -> None:
     lab.bank()
     (lab.path / "conftest.py").write_text("def pytest_adaptive_eval_subject(spec):\n    return None\n")
     refused(lab, '[[eval]]\nbank = "toy.jsonl"\nmodel = "nowhere"\n', "model 'nowhere' is not known", "-n0")
-
-
-def test_the_named_options_of_checkpoints_are_those_that_load_them() -> None:
-    import inspect
-
-    from pytest_adaptive_eval import subjects as models
-    from pytest_adaptive_eval.subjects.checkpoint.agent import TransformersAgent
-    from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject
-
-    for load, names in (
-        (TransformersSubject.load, models._SUBJECT_OPTIONS),
-        (TransformersAgent.load, models._AGENT_OPTIONS),
-    ):
-        assert tuple(inspect.signature(load).parameters)[1:] == names

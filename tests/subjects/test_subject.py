@@ -86,7 +86,7 @@ def test_identity_is_told_by_its_decoding() -> None:
 
 @pytest.mark.parametrize("spec", ["organisation/model", "gpt-4", "", "scores.csv"])
 def test_a_spec_that_names_nothing_says_what_would(spec: str) -> None:
-    with pytest.raises(ConfigError, match=r"checkpoint folder \(nothing is downloaded\), replay:"):
+    with pytest.raises(ConfigError, match=r"checkpoint folder \(nothing is downloaded\), http:"):
         load_subject(spec)
 
 

@@ -24,9 +24,9 @@ from packaging.requirements import Requirement
 
 from pytest_adaptive_eval.deadline import within
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
-from pytest_adaptive_eval.subjects.base import DTYPES
 from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo
 from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
+from pytest_adaptive_eval.subjects.kinds.checkpoint import DTYPES
 
 __all__ = ["LOAD_SECONDS", "Loaded", "check_torchvision", "load_checkpoint", "pick_device"]
 

@@ -1,0 +1,1 @@
+"""Built-in kinds of subjects, one per module; each module has a tuple ``REGISTERED``."""

@@ -1,0 +1,64 @@
+"""Checkpoint folders as a kind of subject."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.checks import check_count, check_decoding
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.subjects.kind import SubjectKind
+
+__all__ = ["DTYPES", "REGISTERED", "Checkpoint"]
+
+#: Types of a checkpoint's weights besides ``auto``.
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+class Checkpoint(SubjectKind):
+    """A local folder in Hugging Face format."""
+
+    name = "checkpoint"
+    form = "FOLDER"
+    help = "a checkpoint folder"
+    subject = "pytest_adaptive_eval.subjects.checkpoint.subject:TransformersSubject"
+    agent = "pytest_adaptive_eval.subjects.checkpoint.agent:TransformersAgent"
+    subject_options = ("device", "dtype", "max_tokens", "batch_size", "temperature", "seed", "cache")
+    agent_options = ("device", "dtype", "cache")
+    extra = "hf"
+    hashes_files = True
+
+    def locate(self, spec: str, folders: Sequence[Path]) -> str | None:
+        """Return the first such folder in `folders`, or `spec` if it is a folder; see `SubjectKind`."""
+        if not spec:
+            return None
+        path = find_input(spec, folders) or Path(spec)
+        return str(path) if path.expanduser().is_dir() else None
+
+    def model_name(self, spec: str) -> str:
+        """Return the folder's name."""
+        return Path(spec).expanduser().resolve().name
+
+    def examine(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> None:
+        """Check the options and the folder's files without loading the weights; see `SubjectKind`.
+
+        The device is not checked: loading the weights in every process that collects would fill a GPU.
+        """
+        for package in ("torch", "transformers"):
+            if importlib.util.find_spec(package) is None:
+                raise self.missing_package(spec, ImportError(f"No module named {package!r}"))
+        self.check_names(spec, options, agent=agent)
+        for name in ("max_tokens", "batch_size"):
+            check_count(name, options.get(name, 1))
+        check_decoding(options.get("temperature", 0.0), options.get("seed", 0))
+        if options.get("dtype", "auto") not in ("auto", *DTYPES):
+            raise ConfigError(f"dtype {options['dtype']!r} is not known; use auto, {', '.join(DTYPES)}")
+        from pytest_adaptive_eval.subjects.checkpoint.folder import preflight
+
+        preflight(spec, cache=cache)
+
+
+REGISTERED = (Checkpoint(),)

@@ -1,0 +1,45 @@
+"""Models on OpenAI-compatible servers as a kind of subject."""
+
+from __future__ import annotations
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.subjects.kind import SubjectKind
+
+__all__ = ["REGISTERED", "EndpointModel"]
+
+_CONNECTION = ("timeout", "concurrency", "rate", "retries", "start_timeout", "proxy")
+_REQUEST = ("extra", "headers", "query", "accept_models")
+
+
+class EndpointModel(SubjectKind):
+    """A model on an OpenAI-compatible server."""
+
+    name = "endpoint"
+    form = "http://HOST:PORT/v1#MODEL"
+    help = "a model on a server"
+    prefixes = ("http://", "https://")
+    subject = "pytest_adaptive_eval.subjects.endpoint.subject:EndpointSubject"
+    agent = "pytest_adaptive_eval.subjects.endpoint.subject:EndpointAgent"
+    subject_options = ("key_env", "revision", "max_tokens", "temperature", "seed", *_CONNECTION, *_REQUEST)
+    agent_options = ("key_env", "revision", "temperature", "seed", *_CONNECTION, *_REQUEST, "answers")
+    extra = "endpoint"
+    remote = True
+
+    def arguments(self, spec: str) -> tuple[str, str]:
+        """Return the server's address and the model's name."""
+        address, _, model = spec.partition("#")
+        return address, model
+
+    def label(self, spec: str) -> str:
+        """Return `spec` without a user name and password."""
+        address, _, model = spec.partition("#")
+        return f"{address.rpartition('@')[2]}#{model}" if model else address.rpartition("@")[2]
+
+    def model_name(self, spec: str) -> str:
+        """Return the name after ``#``."""
+        if name := spec.partition("#")[2].strip():
+            return name
+        raise ConfigError(f"{self.label(spec)!r} names no model: write {self.form}")
+
+
+REGISTERED = (EndpointModel(),)
