@@ -12,7 +12,6 @@ from typing import Any
 from pytest_adaptive_eval.subjects.agent import Message, Preference, Reply
 from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.content import CONTENTS
 from pytest_adaptive_eval.tasks.sentences import compose
 
 COST = Usage(1, 10, 5, 0, 0.25, 100.0)
@@ -87,7 +86,9 @@ def writer(
             return " ".join(" ".join(words) + "." for words in compose(random.Random(text), 4))
         knob = re.findall(r"the level is: (.*)\.\n", text)[-1]
         family = next(
-            FAMILIES[name] for name, one in CONTENTS.items() if one.form == form[-1] and FAMILIES[name].knob == knob
+            family
+            for family in FAMILIES.values()
+            if family.content is not None and family.content.form == form[-1] and family.knob == knob
         )
         drawn = family.draw(random.Random(text), level)
         claim = "4444444444444" if chance("wrong", text) < wrong else drawn.answer

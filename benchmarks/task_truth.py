@@ -10,6 +10,7 @@ from the words of the questions: in this process, or with ``--sandbox`` where a 
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import itertools
 import json
@@ -22,7 +23,26 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from pytest_adaptive_eval.tasks import FAMILIES, TaskFamily, families
-from pytest_adaptive_eval.tasks.programs import complexity
+
+
+def complexity(source: str) -> int:
+    """Return the cyclomatic complexity (McCabe 1976) of the only function that `source` defines.
+
+    It is one, and one more for every branch, loop, exception handler, assertion, further operand of ``and`` and ``or``,
+    and loop or condition of a comprehension.
+    """
+    count = 1
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.If() | ast.IfExp() | ast.ExceptHandler() | ast.Assert():
+                count += 1
+            case ast.For() | ast.While() | ast.AsyncFor():
+                count += 1 + bool(node.orelse)
+            case ast.BoolOp():
+                count += len(node.values) - 1
+            case ast.comprehension():
+                count += 1 + len(node.ifs)
+    return count
 
 
 def plan(family: TaskFamily, items: int) -> list[tuple[int, int]]:

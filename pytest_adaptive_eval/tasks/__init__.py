@@ -1,4 +1,4 @@
-"""Seeded task families with a difficulty knob, truth by code."""
+"""Seeded task families with graded difficulty, whose answers code computes."""
 
 from __future__ import annotations
 
@@ -18,39 +18,14 @@ from pytest_adaptive_eval.tasks import (
     strings,
     text,
 )
-from pytest_adaptive_eval.tasks.family import Mark, Picture, Question, Run, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Mark, Picture, Question, Run, Runner, TaskFamily
 
-__all__ = ["FAMILIES", "Mark", "Picture", "Question", "Run", "Runner", "TaskFamily", "families"]
+__all__ = ["FAMILIES", "Content", "Mark", "Picture", "Question", "Run", "Runner", "TaskFamily", "families"]
 
-#: Every built-in family by its name.
+_MODULES = (text, pictures, scrambled, strings, numbers, graphs, coding, instructions, reading)
+#: Built-in families by name.
 FAMILIES: Mapping[str, TaskFamily] = MappingProxyType(
-    {
-        family.name: family
-        for family in (
-            text.COUNTING,
-            text.ADDITION,
-            text.OPERATIONS,
-            text.POST_ORDER,
-            text.UNSCRAMBLE,
-            pictures.GRID,
-            pictures.CAPTION,
-            pictures.AFTER,
-            pictures.NOISE,
-            pictures.ICONS,
-            scrambled.SCRAMBLED,
-            scrambled.MASKED,
-            strings.PARSING,
-            numbers.DECIMALS,
-            numbers.EQUATIONS,
-            graphs.PATH_NODES,
-            graphs.PATH_DENSITY,
-            coding.CODE_GENERATION,
-            coding.CODE_REPAIR,
-            instructions.INSTRUCTIONS,
-            instructions.WRITING,
-            reading.COMPREHENSION,
-        )
-    }
+    {family.name: family for module in _MODULES for family in module.FAMILIES}
 )
 
 

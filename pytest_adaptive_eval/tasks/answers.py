@@ -1,8 +1,7 @@
-"""Reading what was answered: prose around an answer is accepted, doubt about which answer is meant is not.
+"""Parsers of answers.  Prose around an answer is accepted; an ambiguous answer is not.
 
-An answer is looked for in the whole text; where several different ones stand
-there, in what follows the last "answer is" or "answer:", and then in the last
-line.  If there are still several, or none, the text is refused.
+An answer is searched in the whole text.  If several different ones are there, what follows the last "answer is" or
+"answer:" is searched, and then the last line.  If several are left, or none, the text is wrong.
 """
 
 from __future__ import annotations
@@ -13,98 +12,93 @@ from collections.abc import Callable, Iterable
 from pytest_adaptive_eval.items.item import GRADERS, Item
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
 
-__all__ = ["by_choice", "by_letters", "by_number", "by_pattern", "judge_by", "last_line", "settled", "shortened"]
+__all__ = ["by_choice", "by_letters", "by_number", "by_pattern", "last_line", "shortened"]
 
-Find = Callable[[str], Iterable[str]]
+#: Returns all candidate answers in a text, in order.
+Parser = Callable[[str], Iterable[str]]
 
 _STATED = re.compile(r"answer(?:\s+is\b|\s*[:=])", re.IGNORECASE)
 _LETTER_RUN = re.compile(r"\b[A-Z](?:[\s,>\N{RIGHTWARDS ARROW}-]+[A-Z]\b)+")
 
 
 def last_line(text: str) -> str:
-    """The last line that is not blank."""
+    """Return the last line that is not blank."""
     return next((line for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def shortened(text: str, length: int = 60) -> str:
-    """A text as a sentence quotes it: one line, cut."""
+    """Return a quotation of a text: one line, truncated to `length` characters."""
     line = " ".join(text.split())
     return repr(line if len(line) <= length else line[: length - 3] + "...")
 
 
-def settled(text: str, find: Find) -> tuple[str, str]:
-    """The one answer that a text gives, or an empty one and why.
-
-    Parameters
-    ----------
-    text : str
-    find : callable
-        All answers in a text, in order.
-    """
-    parts = [text]
+def _read_answer(text: str, parse: Parser) -> tuple[str, str]:
+    """Return the unambiguous answer of a text and ``""``, or ``""`` and the reason why there is none."""
+    sections = [text]
     if stated := list(_STATED.finditer(text)):
-        parts.append(text[stated[-1].end() :].strip().partition("\n")[0])
-    parts.append(last_line(text))
-    found: list[str] = []
-    for part in parts:
-        found = list(dict.fromkeys(find(part))) or found
-        if len(found) == 1:
-            return found[0], ""
-    if not found:
+        sections.append(text[stated[-1].end() :].strip().partition("\n")[0])
+    sections.append(last_line(text))
+    answers: list[str] = []
+    for section in sections:
+        answers = list(dict.fromkeys(parse(section))) or answers
+        if len(answers) == 1:
+            return answers[0], ""
+    if not answers:
         return "", f"no answer in {shortened(text)}"
-    return "", f"several answers, and none is said to be meant: {shortened(', '.join(found))}"
+    return "", f"several answers, and none is marked as final: {shortened(', '.join(answers))}"
 
 
-def judge_by(expected: str, find: Find) -> Judge:
-    """Right where the text gives one answer and it is the expected one."""
+def _judge_by(expected: str, parse: Parser) -> Judge:
+    """Return a judge of texts whose unambiguous answer is the expected one."""
     item = Item("", answer=expected)
 
     def judge(text: str, _: Runner | None) -> Mark:
         if GRADERS["exact"](item, text) == 1.0:
             return Mark(1.0)
-        got, why = settled(text, find)
-        if got == expected:
+        answer, why = _read_answer(text, parse)
+        if answer == expected:
             return Mark(1.0)
-        return Mark(0.0, why or f"{shortened(got)} is not {expected}")
+        return Mark(0.0, why or f"{shortened(answer)} is not {expected}")
 
     return judge
 
 
 def by_choice(expected: str, alternatives: Iterable[str]) -> Judge:
-    """One of a few words, in small or capital letters."""
-    known = {word.casefold(): word for word in alternatives}
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, known))})\b", re.IGNORECASE)
-    return judge_by(expected, lambda text: [known[word.casefold()] for word in pattern.findall(text)])
+    """Return a judge of answers that are one of a few words, in any case."""
+    words = {word.casefold(): word for word in alternatives}
+    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b", re.IGNORECASE)
+    return _judge_by(expected, lambda text: [words[word.casefold()] for word in pattern.findall(text)])
 
 
-def by_pattern(expected: str, pattern: str, given: str = "") -> Judge:
-    """Whatever matches a regular expression without groups, save what the question gives."""
+def by_pattern(expected: str, pattern: str, excluded: str = "") -> Judge:
+    """Return a judge of answers that match a regular expression without groups; `excluded` is not an answer."""
     compiled = re.compile(pattern)
-    return judge_by(expected, lambda text: [match for match in compiled.findall(text) if match != given])
+    return _judge_by(expected, lambda text: [match for match in compiled.findall(text) if match != excluded])
 
 
-def by_letters(expected: str, given: str = "") -> Judge:
-    """An order of known letters, written in one word or with spaces, commas or arrows between.
+def by_letters(expected: str, excluded: str = "") -> Judge:
+    """Return a judge of orders of given letters, written as one word or separated by spaces, commas or arrows.
 
     Parameters
     ----------
     expected : str
         In capital letters.
-    given : str
-        An order that stands in the question and is not the answer.
+    excluded : str
+        Order in the question that is not an answer.
     """
-    wanted = sorted(expected)
+    letters = sorted(expected)
 
-    def find(text: str) -> Iterable[str]:
+    def parse(text: str) -> Iterable[str]:
         words = re.findall(r"[A-Z]+", text.upper())
         runs = ["".join(re.findall("[A-Z]", run)) for run in _LETTER_RUN.findall(text)]
-        return [word for word in words + runs if len(word) == len(wanted) and word != given and sorted(word) == wanted]
+        orders = [word for word in words + runs if len(word) == len(letters) and word != excluded]
+        return [order for order in orders if sorted(order) == letters]
 
-    return judge_by(expected, find)
+    return _judge_by(expected, parse)
 
 
 def by_number(expected: str) -> Judge:
-    """The last number of the text, as the grader ``numeric`` reads it."""
+    """Return a judge of the last number of a text, as the grader ``numeric`` reads it."""
     item = Item("", answer=expected, grader="numeric")
 
     def judge(text: str, _: Runner | None) -> Mark:

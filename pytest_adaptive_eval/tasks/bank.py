@@ -1,4 +1,4 @@
-"""A task as a bank: so many questions a level, drawn when they are asked."""
+"""Banks of a task's questions, which are drawn when they are asked."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pytest_adaptive_eval.tasks.pictures import save_png
 
 __all__ = ["task_bank"]
 
-#: Questions of each level that a bank is known by.
-_KNOWN_BY = 3
+#: Questions of each level that enter the bank's content hash.
+_HASHED = 3
 
 
 class _Drawn(Sequence[Any]):
-    """Items of a family, level by level, each drawn when it is looked at."""
+    """Items of a family, level by level, each drawn on access."""
 
     def __init__(self, family: TaskFamily, levels: int, queries: int, first: int, pictures: Path | None) -> None:
         self._family, self._levels, self._queries, self._first = family, levels, queries, first
@@ -59,30 +59,28 @@ def task_bank(
     scale: str = "",
     pictures: Path | None = None,
 ) -> ItemBank:
-    """So many questions of each level of a family, from the easiest level on.
+    """Create a bank of questions of each level of a family, the easiest level first.
 
     Parameters
     ----------
     family : TaskFamily
     queries : int
-        Questions a level, at least 1.
+        Questions per level, at least 1.
     levels : int, optional
-        The hardest level; the family's when omitted.
+        Hardest level; the family's when omitted.
     seed : int
-        Another one gives other questions; the same one gives every subject
-        the same, so that two can be compared question by question.
+        Seed of the questions.  With one seed all subjects get the same questions and can be compared pair by pair.
     difficulty : array, shape (levels, 2), optional
-        Slope and intercept of each level's items on a bank's scale; without it
-        the bank is uncalibrated.
+        Slope and intercept of each level's items on a bank's scale.  Without it the bank is uncalibrated.
     scale : str
         Id of that scale.
     pictures : Path, optional
-        Folder that pictures are drawn into when they are asked for.
+        Folder into which pictures are drawn on access.
 
     Raises
     ------
     ConfigError
-        There are no such levels, or no questions.
+        The family lacks such levels, or there is no question.
     """
     cap = family.levels if levels is None else levels
     if not 1 <= cap <= family.levels:
@@ -90,22 +88,22 @@ def task_bank(
     check_count("queries", queries)
     size, first = cap * queries, seed * queries
 
-    known = hashlib.sha256(f"{family.name} {cap} {queries} {first}".encode())
+    digest = hashlib.sha256(f"{family.name} {cap} {queries} {first}".encode())
     for level in range(1, cap + 1):
-        for k in range(min(queries, _KNOWN_BY)):
-            known.update(family.item(level, first + k).content_hash.encode())
+        for k in range(min(queries, _HASHED)):
+            digest.update(family.item(level, first + k).content_hash.encode())
     scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
-    each = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
+    curves = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
     return ItemBank(
         family.name,
         [family.item_id(n // queries + 1, first + n % queries) for n in range(size)],
         _Drawn(family, cap, queries, first, pictures),
-        np.ones((size, 1)) if each is None else each[:, :1],
-        np.zeros(size) if each is None else each[:, 1],
-        calibrated=each is not None,
-        model="none" if each is None else "2pl",
+        np.ones((size, 1)) if curves is None else curves[:, :1],
+        np.zeros(size) if curves is None else curves[:, 1],
+        calibrated=curves is not None,
+        model="none" if curves is None else "2pl",
         scale=scale,
-        content_hash=known.hexdigest()[:16],
+        content_hash=digest.hexdigest()[:16],
         report=MappingProxyType(
             {"task": {"levels": cap, "queries": queries, "seed": seed, **scaled}, "guess": family.guess_floor}
         ),

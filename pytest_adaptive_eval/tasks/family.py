@@ -1,4 +1,4 @@
-"""A task family: an endless, seeded supply of questions with a difficulty knob."""
+"""Task families: seeded generators of questions whose difficulty is set by a level."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.grading import BUILT_IN
 from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status
 
-__all__ = ["Judge", "Mark", "Picture", "Question", "Run", "Runner", "TaskFamily"]
+__all__ = ["Content", "Judge", "Mark", "Picture", "Question", "Run", "Runner", "TaskFamily"]
 
-#: A grey picture, shape (height, width), 0 black to 255 white.
+#: A grey picture, shape (height, width), from 0 (black) to 255 (white).
 Picture = NDArray[np.uint8]
 
-#: Ways in which a question about a picture can be asked, the default first.
+#: Formats of a question about a picture, the default first.
 PICTURE_FORMATS = ("image+text", "text", "image", "none")
 
 
 class Run(Protocol):
-    """What became of calling a function of foreign code."""
+    """Result of calling a function of foreign code."""
 
     @property
     def status(self) -> Status:
-        """Ok, or timeout or error (faults of the code), sandbox_error or not_run (of the place to run it in)."""
+        """Status: ok; timeout or error for faults of the code; sandbox_error or not_run for faults of the sandbox."""
 
     @property
     def outputs(self) -> tuple[Any, ...]:
-        """One JSON value a call, in order, where the status is ok."""
+        """One JSON value per call, in order, if the status is ok."""
 
     @property
     def detail(self) -> str:
-        """What happened otherwise."""
+        """Description of the fault, if the status is not ok."""
 
 
 class Runner(Protocol):
-    """Something that runs foreign code safely."""
+    """Sandbox that runs foreign code."""
 
     def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
         """Define `function` by `code` and call it once with each list of arguments."""
@@ -50,38 +50,38 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What an answer is worth.
+    """Score of an answer.
 
     Parameters
     ----------
     score : float
         In [0, 1].
     why : str
-        What is wrong with the answer; empty where nothing is.
+        Fault of the answer; empty for a full score.
     """
 
     score: float
     why: str = ""
 
 
-#: Marks an answer; raises `Unscored` where it cannot be marked, as when code cannot be run.
+#: Function that marks an answer.  It raises `Unscored` if there is no runner for an answer that is code.
 Judge = Callable[[str, Runner | None], Mark]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a family draws for one level and seed.
+    """Question of a family, drawn for one level and seed.
 
     Parameters
     ----------
     prompt : str
-        What the subject reads.
+        Text that the subject reads.
     answer : str
-        The truth, computed by code; empty where only `judge` knows it.
+        Correct answer, computed by code; empty if only `judge` can tell.
     render : callable, optional
-        Draws the picture that belongs to the question.
+        Draws the question's picture.
     judge : callable, optional
-        Marks an answer; without it the family's grader compares with `answer`.
+        Marks an answer.  Without it the family's grader compares with `answer`.
     """
 
     prompt: str
@@ -91,40 +91,64 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Content:
+    """Instructions for models that write questions of a family, and the parser of such questions.
+
+    Parameters
+    ----------
+    form : str
+        Example of a question.
+    demand : callable
+        ``demand(level)`` describes a question of that level.
+    read : callable
+        ``read(text, level, rng)`` makes the question that a model wrote, with its answer by code.  It raises
+        `pytest_adaptive_eval.tasks.content.Malformed` if the text cannot be used.
+    whole : bool
+        Whether the entire text is the question's material, so that a model cannot give an answer with it.
+    """
+
+    form: str
+    demand: Callable[[int], str]
+    read: Callable[[str, int, random.Random], Question]
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TaskFamily:
     """Questions of one kind, harder with every level.
 
     Parameters
     ----------
     name : str
-        Part of every item's id: small letters, digits and underscores.
+        First part of every item's id: small letters, digits and underscores.
     knob : str
-        What the level means, in words.
+        Meaning of the level, in words.
     levels : int
-        The hardest level; the easiest is 1.
+        Hardest level; the easiest is 1.
     guess_floor : float
-        Accuracy, at the worst level, of always giving the best single answer.
+        Accuracy of the best constant answer, at the level where it is highest.
     draw : callable
-        ``draw(rng, level)`` gives the question.  It takes all its randomness
-        from `rng` and iterates over nothing whose order is not fixed.
+        ``draw(rng, level)`` returns the `Question`.  All its randomness comes from `rng`, and it iterates over nothing
+        whose order may change.
     grader : str
-        ``task`` where the questions' own judge is needed to grade them, or a
-        grader's name, see `pytest_adaptive_eval.items.item.Item`: a bank of such
-        items can be graded without the family.
+        ``task`` if the questions' own judge grades them.  Otherwise the name of a grader, see
+        `pytest_adaptive_eval.items.item.Item`: a bank of such items can be graded without the family.
     pictorial : bool
-        Whether a picture belongs to each question.
+        Whether each question has a picture.
     max_tokens : int
-        Cap on the length of an answer, stored in the item's ``meta``.
+        Limit on the length of an answer, stored in the item's ``meta``.
     growing : bool
-        The levels of one seed share their random numbers, so that a question
-        can be that of the level below with something added.
+        Whether the levels of one seed share their random numbers, so that a question can extend that of the level
+        below.
     runner : Runner, optional
-        Runs the subject's code, where answers are code.
+        Runs the subject's code, if answers are code.
+    content : Content, optional
+        Lets models write questions of the family.
 
     Raises
     ------
     ConfigError
-        The name or a number cannot be.
+        The name is malformed or a number is out of range.
     """
 
     name: str
@@ -137,6 +161,7 @@ class TaskFamily:
     max_tokens: int = 16
     growing: bool = False
     runner: Runner | None = None
+    content: Content | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", self.name):
@@ -150,12 +175,12 @@ class TaskFamily:
             )
 
     def question(self, level: int, seed: int) -> Question:
-        """The question of a level and seed: the same on every platform and Python version.
+        """Return the question of a level and seed, the same on every platform and Python version.
 
         Raises
         ------
         ValueError
-            If the level is not one of 1 to `levels`, or the seed is negative.
+            The level is not from 1 to `levels`, or the seed is negative.
         """
         if not 1 <= level <= self.levels:
             raise ValueError(f"{self.name} has levels 1 to {self.levels}, not {level}")
@@ -165,11 +190,11 @@ class TaskFamily:
         return self.draw(random.Random(source), level)
 
     def item_id(self, level: int, seed: int) -> str:
-        """The id ``task-level-seed``, which is also the seed of the random numbers."""
+        """Return the id ``task-level-seed``, which also seeds the random numbers."""
         return f"{self.name}-{level}-{seed}"
 
     def item(self, level: int, seed: int) -> Item:
-        """The question as an item, which the family grades; a picture's file is called after the item's id."""
+        """Return the question as an item that the family grades; a picture's file is named after the item's id."""
         question = self.question(level, seed)
         name = self.item_id(level, seed)
         return Item(
@@ -185,12 +210,12 @@ class TaskFamily:
         )
 
     def picture(self, level: int, seed: int) -> Picture:
-        """The picture of a level and seed.
+        """Return the picture of a level and seed.
 
         Raises
         ------
         ValueError
-            If the family has no pictures.
+            The family has no pictures.
         """
         render = self.question(level, seed).render
         if render is None:
@@ -198,21 +223,21 @@ class TaskFamily:
         return render()
 
     def verify(self, item: Item, text: str) -> Mark:
-        """Mark an answer to an item of this family, and say what is wrong with it.
+        """Mark an answer to an item of this family, with the reason for a lower score.
 
         Parameters
         ----------
         item : Item
-            Drawn by this family, or read from a bank of its items: the truth is drawn again from the id.
+            Drawn by this family, or read from a bank of its items: the answer is drawn again from the id.
         text : str
-            The subject's answer; prose around what is asked for is no fault as long as it leaves no doubt.
+            The subject's answer.  Prose around it is allowed if exactly one answer can be meant.
 
         Raises
         ------
         BankError
-            The item is not of this family, or is not what the family draws.
+            The item is not of this family, or differs from the one that the family draws.
         Unscored
-            The answer is code, and there is nothing to run it in.
+            The answer is code, and there is no runner.
         """
         question = self._question_of(item)
         text = str(text)[:GRADED_CHARACTERS]
@@ -222,18 +247,18 @@ class TaskFamily:
         return Mark(score, "" if score == 1.0 else f"{question.answer} was expected")
 
     def grade(self, item: Item, text: str) -> float:
-        """The score alone, as an item's grader gives it."""
+        """Return the score of an answer, as an item's grader."""
         return self.verify(item, text).score
 
     def _question_of(self, item: Item) -> Question:
-        found = re.fullmatch(rf"{self.name}-([0-9]{{1,4}})-([0-9]{{1,20}})", item.id)
-        if found is None:
+        match = re.fullmatch(rf"{self.name}-([0-9]{{1,4}})-([0-9]{{1,20}})", item.id)
+        if match is None:
             raise BankError(f"item {item.id!r} is not of the task family {self.name!r}, whose ids are task-level-seed")
         try:
-            question = self.question(int(found[1]), int(found[2]))
+            question = self.question(int(match[1]), int(match[2]))
         except ValueError as error:
             raise BankError(f"item {item.id!r}: {error}") from None
-        if item.prompt not in ("", question.prompt):  # empty where the item is asked by its picture alone
+        if item.prompt not in ("", question.prompt):  # empty in the format that shows the picture alone
             raise BankError(
                 f"item {item.id!r} does not ask what {self.name} draws for its id: it was edited, or made by another "
                 "version; make the items anew"

@@ -1,57 +1,54 @@
-"""Shortest paths through a weighted graph that the question lists edge by edge."""
+"""Task families of shortest paths through a weighted graph, which the question lists edge by edge."""
 
 from __future__ import annotations
 
 import heapq
 import random
+import re
 from collections.abc import Callable, Iterable, Sequence
 
-from pytest_adaptive_eval.tasks.family import Question, TaskFamily
+from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match
+from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
 
-__all__ = ["PATH_DENSITY", "PATH_NODES", "Edge", "path_question", "shortest", "size"]
+__all__ = ["FAMILIES", "Edge", "shortest"]
 
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#: Nodes of the graphs that grow denser.
+#: Nodes of the graphs of ``path_density``.
 FIXED_NODES = 11
-#: A wide range of lengths, so that no single answer is often right.
+#: A wide range of lengths: no constant answer is often right.
 SHORTEST_EDGE, LONGEST_EDGE = 10, 99
 
 Edge = tuple[str, str, int]
+#: Returns the numbers of towns and roads of a level.
+Size = Callable[[int], tuple[int, int]]
 
 
 def shortest(edges: Iterable[Edge], start: str, end: str) -> int:
-    """Length of a shortest path, by Dijkstra's algorithm (1959).
+    """Return the length of a shortest path, by Dijkstra's algorithm (1959).
 
     Raises
     ------
     ValueError
         No path joins the two.
     """
-    beside: dict[str, list[tuple[str, int]]] = {}
+    neighbours: dict[str, list[tuple[str, int]]] = {}
     for a, b, length in edges:
-        beside.setdefault(a, []).append((b, length))
-        beside.setdefault(b, []).append((a, length))
-    done: set[str] = set()
+        neighbours.setdefault(a, []).append((b, length))
+        neighbours.setdefault(b, []).append((a, length))
+    visited: set[str] = set()
     queue = [(0, start)]
     while queue:
-        far, node = heapq.heappop(queue)
+        distance, node = heapq.heappop(queue)
         if node == end:
-            return far
-        if node not in done:
-            done.add(node)
-            for other, length in beside.get(node, ()):
-                heapq.heappush(queue, (far + length, other))
+            return distance
+        if node not in visited:
+            visited.add(node)
+            for other, length in neighbours.get(node, ()):
+                heapq.heappush(queue, (distance + length, other))
     raise ValueError(f"no path joins {start} and {end}")
 
 
-def path_question(edges: Sequence[Edge], start: str, end: str) -> Question:
-    """How long the shortest way between two towns is.
-
-    Raises
-    ------
-    ValueError
-        No path joins them.
-    """
+def _path_question(edges: Sequence[Edge], start: str, end: str) -> Question:
     roads = ", ".join(f"{a}-{b} {length}" for a, b, length in edges)
     prompt = (
         f"Roads join towns, each with its length: {roads}. How long is the shortest way from {start} to {end}? "
@@ -60,36 +57,69 @@ def path_question(edges: Sequence[Edge], start: str, end: str) -> Question:
     return Question(prompt, str(shortest(edges, start, end)))
 
 
-def size(family: str, level: int) -> tuple[int, int]:
-    """Towns and roads of a level: about three roads a town where towns grow, as only the size is to matter."""
-    if family == "path_nodes":
-        n = level + 3
-        return n, min(3 * n // 2, n * (n - 1) // 2)
+def _draw_question(rng: random.Random, towns: int, roads: int) -> Question:
+    """Draw a connected graph: a random tree, and further edges between nodes that have none."""
+    nodes = rng.sample(LABELS, towns)
+    joined = [(rng.choice(nodes[:i]), nodes[i]) for i in range(1, len(nodes))]
+    tree = set(joined)
+    others = [(a, b) for i, b in enumerate(nodes) for a in nodes[:i] if (a, b) not in tree]
+    joined += rng.sample(others, roads - len(joined))
+    rng.shuffle(joined)
+    weighted = [(a, b, rng.randrange(SHORTEST_EDGE, LONGEST_EDGE + 1)) for a, b in joined]
+    start, end = rng.sample(nodes, 2)
+    return _path_question(weighted, start, end)
+
+
+_ROAD = re.compile(r"\b([A-Z]) ?- ?([A-Z]):? ?(\d{1,4})\b")
+_PATH = re.compile(r"\bfrom ([A-Z]) to ([A-Z])\b")
+
+
+def _family(name: str, knob: str, levels: int, guess_floor: float, size: Size) -> TaskFamily:
+    """Create a family from the numbers of towns and roads of each level."""
+
+    def demand(level: int) -> str:
+        towns, roads = size(level)
+        return f"{towns} towns, each named by another capital letter, and {roads} roads of lengths from 10 to 99"
+
+    def read(text: str, level: int, _: random.Random) -> Question:
+        start, end = only_match(_PATH, text, "start and end")
+        roads = [(a, b, int(length)) for a, b, length in _ROAD.findall(text)]
+        towns = {town for a, b, _ in roads for town in (a, b)}
+        joined = {frozenset((a, b)) for a, b, _ in roads if a != b}
+        if len(joined) < len(roads) or start == end or not {start, end} <= towns:
+            raise Malformed("format", "the roads do not make a map that has the start and the end")
+        in_range = all(SHORTEST_EDGE <= length <= LONGEST_EDGE for *_, length in roads)
+        check_level((len(towns), len(roads)) == size(level) and in_range, demand(level))
+        try:
+            return _path_question(roads, start, end)
+        except ValueError as error:
+            raise Malformed("format", str(error)) from None
+
+    form = "Roads join towns, each with its length: A-B 25, B-C 31. How long is the shortest way from A to C?"
+    return TaskFamily(
+        name,
+        knob,
+        levels,
+        guess_floor,
+        lambda rng, level: _draw_question(rng, *size(level)),
+        "numeric",
+        max_tokens=2048,
+        content=Content(form, demand, read),
+    )
+
+
+def _growing_size(level: int) -> tuple[int, int]:
+    """Return towns and roads: three roads for two towns, so that only the size changes."""
+    towns = level + 3
+    return towns, min(3 * towns // 2, towns * (towns - 1) // 2)
+
+
+def _denser_size(level: int) -> tuple[int, int]:
     fewest, most = FIXED_NODES - 1, FIXED_NODES * (FIXED_NODES - 1) // 2
     return FIXED_NODES, fewest + (most - fewest) * level // 9
 
 
-def _question(rng: random.Random, nodes: Sequence[str], edges: int) -> Question:
-    """A connected graph: a random tree, and further edges between nodes that have none."""
-    joined = [(rng.choice(nodes[:i]), nodes[i]) for i in range(1, len(nodes))]
-    tree = set(joined)
-    others = [(a, b) for i, b in enumerate(nodes) for a in nodes[:i] if (a, b) not in tree]
-    joined += rng.sample(others, edges - len(joined))
-    rng.shuffle(joined)
-    weighted = [(a, b, rng.randrange(SHORTEST_EDGE, LONGEST_EDGE + 1)) for a, b in joined]
-    start, end = rng.sample(nodes, 2)
-    return path_question(weighted, start, end)
-
-
-def _by(family: str) -> Callable[[random.Random, int], Question]:
-    def draw(rng: random.Random, level: int) -> Question:
-        nodes, edges = size(family, level)
-        return _question(rng, rng.sample(LABELS, nodes), edges)
-
-    return draw
-
-
-PATH_NODES = TaskFamily("path_nodes", "towns, level + 3", 20, 0.02, _by("path_nodes"), "numeric", max_tokens=2048)
-PATH_DENSITY = TaskFamily(
-    "path_density", "roads among 11 towns, 10 + 5 * level", 9, 0.03, _by("path_density"), "numeric", max_tokens=2048
+FAMILIES = (
+    _family("path_nodes", "towns, level + 3", 20, 0.02, _growing_size),
+    _family("path_density", "roads among 11 towns, 10 + 5 * level", 9, 0.03, _denser_size),
 )

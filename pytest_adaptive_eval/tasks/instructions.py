@@ -1,4 +1,4 @@
-"""Instruction following: texts to be written, or made from a user's own, that keep rules which code checks."""
+"""Task families of instruction following: texts that keep rules, which code checks."""
 
 from __future__ import annotations
 
@@ -6,25 +6,35 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
-from pytest_adaptive_eval.tasks.rules import COUNTED, DEFINITIONS, FORMAL, Rule, draw_rules, sentences_in, words_in
+from pytest_adaptive_eval.tasks.rules import (
+    COUNTED,
+    DEFINITIONS,
+    FORMAL,
+    Rule,
+    draw_rules,
+    folded_words,
+    sentences_in,
+    words_in,
+)
 
-__all__ = ["INSTRUCTIONS", "WRITING", "by_rules", "own_texts", "read_texts"]
+__all__ = ["FAMILIES", "by_rules", "own_texts", "read_texts"]
 
-#: Words of a user's text that are shown at most, and at least.
+#: Most and fewest words of a user's text in a question.
 LONGEST_EXCERPT, SHORTEST_EXCERPT = 160, 40
-#: So many words in a row may be taken over by a paraphrase.
+#: A run of this many copied words is a fault of a paraphrase.
 COPIED = 6
 LARGEST_FILE = 1_000_000
 _FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
 def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
-    """All rules at once, or with `partial` the fraction of them that is kept; the whole answer is the text."""
+    """Return a judge that demands all rules, or with `partial` scores the share of kept rules."""
 
     def judge(text: str, _: Runner | None) -> Mark:
         if not text.strip():
@@ -60,12 +70,12 @@ def _writing(rng: random.Random, level: int) -> Question:
 
 
 def read_texts(folder: str | Path) -> dict[str, str]:
-    """The ``.txt`` and ``.md`` files of a folder by name, in the order of their names.
+    """Return the ``.txt`` and ``.md`` files of a folder by name, sorted by name.
 
     Raises
     ------
     ConfigError
-        There are none, or one is no UTF-8 text, is too large or leads out of the folder.
+        There is no such file, or one is not UTF-8, is too large or is a symbolic link.
     """
     folder = Path(folder)
     paths = sorted(path for path in folder.glob("*") if path.suffix in (".txt", ".md")) if folder.is_dir() else []
@@ -90,13 +100,13 @@ def read_texts(folder: str | Path) -> dict[str, str]:
 
 
 def _keywords(excerpt: str) -> list[str]:
-    """Words of middle length, each once, in the order of the text."""
+    """Return distinct words of 5 to 9 letters, in the order of the text."""
     return list(dict.fromkeys(word.casefold() for word in words_in(excerpt) if 5 <= len(word) <= 9 and word.isascii()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A text by sentences, with the number of words of each, and where an excerpt may begin."""
+    """Text by sentences, with the number of words of each, and the sentences at which an excerpt may begin."""
 
     sentences: tuple[str, ...]
     lengths: tuple[int, ...]
@@ -106,15 +116,11 @@ class _Source:
     def of(cls, text: str) -> _Source:
         sentences = tuple(re.split(r"(?<=[.!?])\s+", text.strip()))
         lengths = tuple(len(words_in(sentence)) for sentence in sentences)
-        left, starts = sum(lengths), []
-        for i, length in enumerate(lengths):
-            if left >= SHORTEST_EXCERPT:
-                starts.append(i)
-            left -= length
-        return cls(sentences, lengths, tuple(starts))
+        to_end = list(accumulate(reversed(lengths)))[::-1]
+        return cls(sentences, lengths, tuple(i for i, words in enumerate(to_end) if words >= SHORTEST_EXCERPT))
 
     def excerpt(self, rng: random.Random) -> str:
-        """Some sentences in a row, of `SHORTEST_EXCERPT` to `LONGEST_EXCERPT` words as far as there are so many."""
+        """Return consecutive sentences of `SHORTEST_EXCERPT` to `LONGEST_EXCERPT` words, if sentences allow it."""
         start = rng.choice(self.starts)
         end, words = start + 1, self.lengths[start]
         while end < len(self.sentences) and (words < SHORTEST_EXCERPT or words + self.lengths[end] <= LONGEST_EXCERPT):
@@ -128,19 +134,24 @@ def _between(low: int, high: int) -> Rule:
 
 
 def _holding(word: str) -> Rule:
-    return Rule(f"the word {word} stands in it", lambda text: word in {w.casefold() for w in words_in(text)})
+    return Rule(f"the word {word} stands in it", lambda text: word in folded_words(text))
 
 
 def _paraphrase(_: random.Random, excerpt: str) -> list[Rule]:
-    words = [word.casefold() for word in words_in(excerpt)]
-    known = set(zip(*(words[i:] for i in range(COPIED)), strict=False))
-
-    def own_words(text: str) -> bool:
-        given = [word.casefold() for word in words_in(text)]
-        return not any(run in known for run in zip(*(given[i:] for i in range(COPIED)), strict=False))
-
+    words = folded_words(excerpt)
     n = len(words)
-    return [_between(n * 4 // 5, n * 6 // 5), Rule(f"no {COPIED} words in a row are taken over", own_words)]
+    return [
+        _between(n * 4 // 5, n * 6 // 5),
+        Rule(
+            f"no {COPIED} words in a row are taken over",
+            lambda text: _runs(words).isdisjoint(_runs(folded_words(text))),
+        ),
+    ]
+
+
+def _runs(words: Sequence[str]) -> set[tuple[str, ...]]:
+    """Return all runs of `COPIED` words."""
+    return set(zip(*(words[i:] for i in range(COPIED)), strict=False))
 
 
 def _simplify(_: random.Random, excerpt: str) -> list[Rule]:
@@ -157,11 +168,11 @@ def _simplify(_: random.Random, excerpt: str) -> list[Rule]:
 
 
 def _summarise(rng: random.Random, excerpt: str) -> list[Rule]:
-    n, wanted = len(words_in(excerpt)), rng.randint(1, 4)
-    number = f"exactly {wanted} sentences" if wanted > 1 else "exactly one sentence"
+    n, count = len(words_in(excerpt)), rng.randint(1, 4)
+    number = f"exactly {count} sentences" if count > 1 else "exactly one sentence"
     return [
         _between(10, max(24, n * 2 // 5)),
-        Rule(f"it has {number}", lambda text: sentences_in(text) == wanted),
+        Rule(f"it has {number}", lambda text: sentences_in(text) == count),
     ]
 
 
@@ -170,36 +181,35 @@ MODES: Mapping[str, Callable[[random.Random, str], list[Rule]]] = {
     "Say the following text in simpler words": _simplify,
     "Sum up the following text": _summarise,
 }
-#: Kinds of rules that go with every mode.
+#: Kinds of rules that can be combined with every mode.
 FREE = {
     name: FORMAL[name] for name in ("first", "fourth", "last", "capitals", "quoted", "number", "commas", "brackets")
 }
 
 
 def own_texts(texts: Mapping[str, str], name: str = "own_texts") -> TaskFamily:
-    """A family that has a user's texts paraphrased, simplified or summarised in a given format.
+    """Return a family that has a user's texts paraphrased, simplified or summarised.
 
-    What is checked is the format and that two words of the text appear, not
-    whether the meaning is kept.
+    Code checks the format and two words of the text, and does not check the meaning.
 
     Parameters
     ----------
     texts : mapping
-        Name to text, see `read_texts`.
+        Texts by name, see `read_texts`.
     name : str
 
     Raises
     ------
     ConfigError
-        A text is too short to ask about.
+        A text is too short.
     """
-    for which, text in texts.items():
+    for title, text in texts.items():
         if len(words_in(text)) < SHORTEST_EXCERPT or len(_keywords(text)) < 2:
-            raise ConfigError(f"the text {which!r} is too short: at least {SHORTEST_EXCERPT} words are expected")
-    known = [_Source.of(text) for text in texts.values()]
+            raise ConfigError(f"the text {title!r} is too short: at least {SHORTEST_EXCERPT} words are expected")
+    sources = [_Source.of(text) for text in texts.values()]
 
     def draw(rng: random.Random, level: int) -> Question:
-        excerpt = rng.choice(known).excerpt(rng)
+        excerpt = rng.choice(sources).excerpt(rng)
         ask = rng.choice(list(MODES))
         keywords = _keywords(excerpt)
         rules = MODES[ask](rng, excerpt)
@@ -214,5 +224,7 @@ def own_texts(texts: Mapping[str, str], name: str = "own_texts") -> TaskFamily:
     return TaskFamily(name, "number of instructions besides those of the task", 9, 0.0, draw, max_tokens=1024)
 
 
-INSTRUCTIONS = TaskFamily("instructions", "number of instructions", 13, 0.07, _instructions, max_tokens=1024)
-WRITING = TaskFamily("writing", "number of counted requirements", 10, 0.12, _writing, max_tokens=1024)
+FAMILIES = (
+    TaskFamily("instructions", "number of instructions", 13, 0.07, _instructions, max_tokens=1024),
+    TaskFamily("writing", "number of counted requirements", 10, 0.12, _writing, max_tokens=1024),
+)

@@ -8,28 +8,31 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from pytest_adaptive_eval.tasks.answers import shortened
-from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
+from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
 
-__all__ = ["DECIMALS", "EQUATIONS", "by_values", "product_question"]
+__all__ = ["FAMILIES", "by_values"]
 
 NAMES = "xyzuvwpq"
-#: How far a value may be off: a unit of the fourth decimal place, whether it was rounded or cut there.
+#: Allowed error of a value: one unit of the fourth decimal place, for rounded and for truncated values.
 TOLERANCE = Fraction(1, 10_000)
-#: "= 1.5", ": -3/2", "is .25"; no operator or name may follow, since "= 3 - y" tells no value.
+#: Pattern of "= 1.5", ": -3/2" and "is .25".  No operator or name may follow: "= 3 - y" states no value.
 _VALUE = (
     r"\s*(?:=|:|\N{ALMOST EQUAL TO}|is\b)\s*(-?)\s*(\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:\s*/\s*(\d{1,40}))?"
     r"(?![\d.]*(?:[ \t]*[-+*/^]|[A-Za-z(]))"
 )
 
-
-def _decimal(digits: int, places: int) -> str:
-    """A whole number of so many units of the last decimal place, as a decimal."""
-    text = str(digits).rjust(places + 1, "0")
-    return f"{text[:-places]}.{text[-places:]}"
+# Decimals
 
 
-def product_question(a: int, p: int, b: int, q: int) -> Question:
-    """What two decimals give, each as a whole number and its decimal places."""
+def _decimal(digits: int, decimals: int) -> str:
+    """Return `digits` units of the last decimal place as a decimal number."""
+    text = str(digits).rjust(decimals + 1, "0")
+    return f"{text[:-decimals]}.{text[-decimals:]}"
+
+
+def _product_question(a: int, p: int, b: int, q: int) -> Question:
+    """Return the question for the product of `a` with `p` decimal places and `b` with `q`."""
     prompt = f"What is {_decimal(a, p)} * {_decimal(b, q)}? Give the exact decimal number, and end with it."
     return Question(prompt, _decimal(a * b, p + q))
 
@@ -38,27 +41,48 @@ def _decimals(rng: random.Random, level: int) -> Question:
     low, high = max(10 ** (level - 1), 2), 10**level
     a, b = rng.randrange(low, high), rng.randrange(low, high)
     p, q = rng.randrange(1, level + 1), rng.randrange(1, level + 1)
-    return product_question(a, p, b, q)
+    return _product_question(a, p, b, q)
+
+
+_PRODUCT = re.compile(r"(?<![\d.])(\d{1,20})\.(\d{1,20}) ?[*x\N{MULTIPLICATION SIGN}] ?(\d{1,20})\.(\d{1,20})(?![\d.])")
+
+
+def _product_demand(level: int) -> str:
+    return f"two decimals of {level} digit{plural(level)} each, leading zeros left out, with a decimal point each"
+
+
+def _read_product(text: str, level: int, _: random.Random) -> Question:
+    a, p, b, q = only_match(_PRODUCT, text, "product of two decimals")
+    digits = [str(int(a + p)), str(int(b + q))]
+    matches = all(len(x) == level and int(x) > 1 for x in digits) and max(len(p), len(q)) <= level
+    check_level(matches, _product_demand(level))
+    return _product_question(int(digits[0]), len(p), int(digits[1]), len(q))
+
+
+_PRODUCTS = Content("What is 1.2 * 0.34?", _product_demand, _read_product)
+
+# Equations
 
 
 def by_values(values: Mapping[str, Fraction]) -> Judge:
-    """All of several unknowns, each within `TOLERANCE`; of each, what the answer says last counts.
+    """Return a judge of the values of several unknowns, each within `TOLERANCE`.
 
-    Decimals and fractions are compared exactly, as ``x = 1.5``, ``x: 3/2`` or ``x is 1.5000``.
+    The last value that the answer states for an unknown counts.  Decimals and fractions are compared exactly, as
+    ``x = 1.5``, ``x: 3/2`` or ``x is 1.5000``.
     """
 
     def judge(text: str, _: Runner | None) -> Mark:
         text = text.replace("\N{MINUS SIGN}", "-").replace("**", "").replace("$", "")
-        for name, true in values.items():
-            said = re.findall(rf"(?<![A-Za-z0-9_]){name}{_VALUE}", text)
-            if not said:
+        for name, value in values.items():
+            stated = re.findall(rf"(?<![A-Za-z0-9_]){name}{_VALUE}", text)
+            if not stated:
                 return Mark(0.0, f"no value of {name} in {shortened(text)}")
-            sign, top, bottom = said[-1]
+            sign, top, bottom = stated[-1]
             if bottom and not int(bottom):
                 return Mark(0.0, f"{name} is divided by zero")
-            got = Fraction(top) / int(bottom or 1) * (-1 if sign else 1)
-            if abs(got - true) > TOLERANCE:
-                return Mark(0.0, f"{name} = {sign}{top}{'/' * bool(bottom)}{bottom} is not {_rounded(true)}")
+            answer = Fraction(top) / int(bottom or 1) * (-1 if sign else 1)
+            if abs(answer - value) > TOLERANCE:
+                return Mark(0.0, f"{name} = {sign}{top}{'/' * bool(bottom)}{bottom} is not {_rounded(value)}")
         return Mark(1.0)
 
     return judge
@@ -68,44 +92,52 @@ def _rounded(value: Fraction) -> str:
     return "-" * (value < 0) + _decimal(round(abs(value) * 10_000), 4)
 
 
-def _solution(rows: Sequence[Sequence[int]]) -> list[Fraction] | None:
-    """The one solution of linear equations with their right sides last; None if there is not one.
+def _solution(equations: Sequence[Sequence[int]]) -> list[Fraction] | None:
+    """Return the solution of linear equations, each a row of coefficients and the right side; None if singular.
 
-    Elimination in whole numbers, whose divisions leave no remainder (Bareiss 1968).
+    Uses elimination in whole numbers, whose divisions have no remainder (Bareiss 1968).
     """
-    left = [list(row) for row in rows]
-    n, before = len(left), 1
+    rows = [list(row) for row in equations]
+    n, divisor = len(rows), 1
     for i in range(n):
-        k = next((k for k in range(i, n) if left[k][i]), None)
+        k = next((k for k in range(i, n) if rows[k][i]), None)
         if k is None:
             return None
-        left[i], left[k] = left[k], left[i]
-        pivot = left[i][i]
+        rows[i], rows[k] = rows[k], rows[i]
+        pivot = rows[i][i]
         for k in range(n):
             if k != i:
-                factor = left[k][i]
-                left[k] = [(pivot * a - factor * b) // before for a, b in zip(left[k], left[i], strict=True)]
-        before = pivot
-    return [Fraction(row[-1], row[i]) for i, row in enumerate(left)]
+                factor = rows[k][i]
+                rows[k] = [(pivot * a - factor * b) // divisor for a, b in zip(rows[k], rows[i], strict=True)]
+        divisor = pivot
+    return [Fraction(row[-1], row[i]) for i, row in enumerate(rows)]
+
+
+def _draw_equations(rng: random.Random, names: str) -> tuple[list[list[int]], list[Fraction]]:
+    """Return equations with one solution, and the solution."""
+    coefficients = [c for c in range(-9, 10) if c not in (0, 1, -1)]
+    while True:
+        rows = [[*(rng.choice(coefficients) for _ in names), rng.randrange(-99, 100)] for _ in names]
+        if (solution := _solution(rows)) is not None:
+            return rows, solution
 
 
 def _equations(rng: random.Random, level: int) -> Question:
     names = NAMES[:level]
-    coefficients = [c for c in range(-9, 10) if c not in (0, 1, -1)]
-    while True:
-        rows = [[*(rng.choice(coefficients) for _ in names), rng.randrange(-99, 100)] for _ in names]
-        if (solved := _solution(rows)) is not None:
-            break
+    rows, solution = _draw_equations(rng, names)
     lines = []
     for *row, right in rows:
         terms = (f"{'-' if c < 0 else '+'} {abs(c)}{name}" for c, name in zip(row, names, strict=True))
         lines.append(f"{' '.join(terms).removeprefix('+ ')} = {right}")
-    values = dict(zip(names, solved, strict=True))
+    values = dict(zip(names, solution, strict=True))
     form = ", ".join(f"{name} = ..." for name in names)
     prompt = "Solve:\n" + "\n".join(lines) + f"\nGive each value to four decimal places, in a last line: {form}"
     answer = ", ".join(f"{name} = {_rounded(value)}" for name, value in values.items())
     return Question(prompt, answer, judge=by_values(values))
 
 
-DECIMALS = TaskFamily("decimals", "digits of each of the two factors", 12, 0.07, _decimals, "numeric", max_tokens=1024)
-EQUATIONS = TaskFamily("equations", "unknowns, and as many equations", 8, 0.02, _equations, max_tokens=2048)
+_DECIMALS_KNOB = "digits of each of the two factors"
+FAMILIES = (
+    TaskFamily("decimals", _DECIMALS_KNOB, 12, 0.07, _decimals, "numeric", max_tokens=1024, content=_PRODUCTS),
+    TaskFamily("equations", "unknowns, and as many equations", 8, 0.02, _equations, max_tokens=2048),
+)

@@ -1,4 +1,4 @@
-"""Task families that are asked about a picture, drawn by code in whole numbers."""
+"""Task families about a picture, which code draws in whole numbers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.tasks.answers import by_choice, by_number
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
 
-__all__ = ["AFTER", "CAPTION", "GRID", "ICONS", "NOISE", "SHAPES", "icon", "save_png"]
+__all__ = ["FAMILIES", "SHAPES", "icon", "save_png"]
 
-#: The shapes an icon can have.
+#: Shapes of an icon.
 SHAPES = ("square", "frame", "disc", "ring", "diamond", "plus", "cross", "triangle")
 
 SIDE = 48
 CELL = 8
-#: Cells of the larger grids, drawn so that a general model sees the shapes.
+#: Pixels of a cell in grids whose shapes a general model must be able to see.
 ICON_CELL = 32
 DARK, BRIGHT = 40, 220
 
 
 def icon(shape: str, size: int) -> NDArray[np.bool_]:
-    """Mask of a shape, shape (size, size).
+    """Return the mask of a shape, shape (size, size).
 
-    Only whole numbers are used: coordinates are doubled to put the centre at 0.
+    Coordinates are doubled, so that the centre is at 0 in whole numbers.
     """
     y, x = np.mgrid[1 - size : size : 2, 1 - size : size : 2]
     ax, ay = abs(x), abs(y)
@@ -44,34 +44,38 @@ def icon(shape: str, size: int) -> NDArray[np.bool_]:
     return masks[shape]
 
 
-def _canvas() -> Picture:
-    return np.full((SIDE, SIDE), DARK, dtype=np.uint8)
+def _canvas(side: int = SIDE) -> Picture:
+    return np.full((side, side), DARK, dtype=np.uint8)
 
 
-def _board(cells: list[str], n: int) -> Picture:
-    picture, size = _canvas(), CELL - 2
+def _draw_icon(picture: Picture, shape: str, y: int, x: int, size: int) -> None:
+    picture[y : y + size, x : x + size][icon(shape, size)] = BRIGHT
+
+
+def _board(cells: list[str], n: int, side: int = SIDE, cell: int = CELL, margin: int = 1) -> Picture:
+    """Draw shapes row by row, `n` a row, into a square picture."""
+    picture = _canvas(side)
     for i, shape in enumerate(cells):
-        top, left = (i // n) * CELL + 1, (i % n) * CELL + 1
-        picture[top : top + size, left : left + size][icon(shape, size)] = BRIGHT
+        _draw_icon(picture, shape, i // n * cell + margin, i % n * cell + margin, cell - 2 * margin)
     return picture
 
 
 def _grid(rng: random.Random, level: int) -> Question:
     cells = level * level
-    wanted, *others = rng.sample(SHAPES, 3)
+    target, *others = rng.sample(SHAPES, 3)
     if level > 1 and rng.randrange(2):
-        # The count is drawn evenly, so that no single answer is right more than one time in five.
+        # The count is drawn uniformly: no constant answer is right more than one time in five.
         count = rng.randrange(min(cells, 9) + 1)
-        board = [wanted] * count + [rng.choice(others) for _ in range(cells - count)]
+        board = [target] * count + [rng.choice(others) for _ in range(cells - count)]
         question = Question(
-            f"How many cells show {wanted}?", str(count), lambda: _board(board, level), by_number(str(count))
+            f"How many cells show {target}?", str(count), lambda: _board(board, level), by_number(str(count))
         )
     else:
-        # Two of each other shape where there is room: the answer is the only shape in a single cell.
+        # Two of each other shape if there is room: the answer is the only shape in a single cell.
         fill = others * 2 if level > 2 else others[:1] * 3
-        board = [wanted, *fill[: cells - 1], *(rng.choice(others) for _ in range(cells - 5))]
+        board = [target, *fill[: cells - 1], *(rng.choice(others) for _ in range(cells - 5))]
         ask = "Which shape is in one cell only?"
-        question = Question(ask, wanted, lambda: _board(board, level), by_choice(wanted, SHAPES))
+        question = Question(ask, target, lambda: _board(board, level), by_choice(target, SHAPES))
     rng.shuffle(board)
     return question
 
@@ -85,13 +89,13 @@ def _caption(rng: random.Random, level: int) -> Question:
 
 
 def _in_noise(rng: random.Random, shape: str, sigma: int) -> Picture:
-    """A shape somewhere in a picture, and noise over all of it."""
+    """Draw a shape at a random position, with noise over the whole picture."""
     size = 24
-    top, left = rng.randrange(SIDE - size + 1), rng.randrange(SIDE - size + 1)
+    y, x = rng.randrange(SIDE - size + 1), rng.randrange(SIDE - size + 1)
     picture = _canvas()
-    picture[top : top + size, left : left + size][icon(shape, size)] = BRIGHT
-    # The sum of twelve even bytes has standard deviation 256 and is all but normal; unlike a normal
-    # variate it needs no logarithm, so that no two platforms can round it differently.
+    _draw_icon(picture, shape, y, x, size)
+    # The sum of twelve uniform bytes has standard deviation 256 and is almost normal.  Unlike a normal variate it
+    # needs no logarithm, which platforms round differently.
     parts = np.frombuffer(rng.randbytes(12 * SIDE * SIDE), dtype=np.uint8).reshape(SIDE, SIDE, 12)
     noise = (parts.sum(axis=2, dtype=np.int64) - 1530) * sigma // 256
     return np.asarray(np.clip(picture + noise, 0, 255), dtype=np.uint8)
@@ -105,31 +109,26 @@ def _noise(rng: random.Random, level: int) -> Question:
 
 
 def _after(rng: random.Random, level: int) -> Question:
-    shown, steps = rng.randrange(len(SHAPES)), rng.randint(1, level)
-    wanted = SHAPES[(shown + steps) % len(SHAPES)]
+    start, steps = rng.randrange(len(SHAPES)), rng.randint(1, level)
+    target = SHAPES[(start + steps) % len(SHAPES)]
     prompt = (
         f"In the order {', '.join(SHAPES)}, and round again: which shape comes {steps} after the one in the picture?"
     )
-    return Question(prompt, wanted, lambda: _in_noise(rng, SHAPES[shown], 50), by_choice(wanted, SHAPES))
+    return Question(prompt, target, lambda: _in_noise(rng, SHAPES[start], 50), by_choice(target, SHAPES))
 
 
 def _icons(rng: random.Random, level: int) -> Question:
     n = level + 1
-    wanted, *others = rng.sample(SHAPES, 4)
-    # The count is drawn evenly, as in a small grid.
+    target, *others = rng.sample(SHAPES, 4)
+    # The count is drawn uniformly, as in a small grid.
     count = rng.randrange(min(n * n, 12) + 1)
-    board = [wanted] * count + [rng.choice(others) for _ in range(n * n - count)]
+    board = [target] * count + [rng.choice(others) for _ in range(n * n - count)]
     rng.shuffle(board)
-
-    def render() -> Picture:
-        picture = np.full((ICON_CELL * n, ICON_CELL * n), DARK, dtype=np.uint8)
-        size = ICON_CELL - 4
-        for i, shape in enumerate(board):
-            top, left = (i // n) * ICON_CELL + 2, (i % n) * ICON_CELL + 2
-            picture[top : top + size, left : left + size][icon(shape, size)] = BRIGHT
-        return picture
-
-    return Question(f"How many {wanted} icons are in the picture? End with the number.", str(count), render)
+    return Question(
+        f"How many {target} icons are in the picture? End with the number.",
+        str(count),
+        lambda: _board(board, n, ICON_CELL * n, ICON_CELL, 2),
+    )
 
 
 def save_png(picture: Picture, path: Path) -> None:
@@ -139,14 +138,14 @@ def save_png(picture: Picture, path: Path) -> None:
     Image.fromarray(picture).save(path, format="PNG", optimize=True)
 
 
-GRID = TaskFamily("grid", "rows and columns of the grid", 6, 0.13, _grid, "exact", pictorial=True)
-CAPTION = TaskFamily(
-    "caption", "rows and columns of a grid that the prompt tells", 6, 0.13, _caption, "exact", pictorial=True
-)
-AFTER = TaskFamily(
-    "after", "most steps from the shape shown to the one wanted", 7, 0.13, _after, "exact", pictorial=True
-)
-NOISE = TaskFamily("noise", "noise of standard deviation 50 * (level - 1)", 20, 0.13, _noise, "exact", pictorial=True)
-ICONS = TaskFamily(
-    "icons", "rows and columns of the grid, level + 1", 11, 0.21, _icons, "numeric", pictorial=True, max_tokens=512
+FAMILIES = (
+    TaskFamily("grid", "rows and columns of the grid", 6, 0.13, _grid, "exact", pictorial=True),
+    TaskFamily(
+        "caption", "rows and columns of a grid that the prompt tells", 6, 0.13, _caption, "exact", pictorial=True
+    ),
+    TaskFamily("after", "most steps from the shape shown to the one wanted", 7, 0.13, _after, "exact", pictorial=True),
+    TaskFamily("noise", "noise of standard deviation 50 * (level - 1)", 20, 0.13, _noise, "exact", pictorial=True),
+    TaskFamily(
+        "icons", "rows and columns of the grid, level + 1", 11, 0.21, _icons, "numeric", pictorial=True, max_tokens=512
+    ),
 )

@@ -1,31 +1,45 @@
-"""Small programs composed of control-flow blocks: told in words, written as source, and run without either.
+"""Small programs of control-flow blocks: described in words, written as source, and run without either.
 
-A program turns a list ``values`` and a number ``k`` into a number.  Each block
-is a ``for``, a ``while`` or an ``if``, alone or inside a loop, and adds one to
-the cyclomatic complexity.
+A program turns a list ``values`` and a number ``k`` into a number.  Each block is a ``for``, a ``while`` or an ``if``,
+alone or inside a loop, and adds one to the cyclomatic complexity.
 """
 
 from __future__ import annotations
 
-import ast
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-__all__ = ["Action", "Arguments", "Block", "Condition", "Program", "complexity", "draw_arguments", "grow"]
+__all__ = [
+    "Action",
+    "Arguments",
+    "Block",
+    "Branch",
+    "Condition",
+    "Loop",
+    "Program",
+    "While",
+    "draw_arguments",
+    "grow",
+]
 
-#: What a program is called with: the list and the number.
+#: Arguments of a program: the list and the number.
 Arguments = tuple[list[int], int]
+#: Outcomes of a block's conditions: the condition's position in the block, and whether it held.
+Outcomes = set[tuple[int, bool]]
 
-#: Results stay below this, and loops short.
+#: Limit on results.
 LARGEST = 1_000_000
-#: So many different results there must be over the arguments, so that no constant is often right.
+#: Fewest different results over the arguments, so that no constant is often right.
 RESULTS = 5
+#: Most steps of a loop.
+STEPS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A change of the total by a number x, which is a loop's variable or stands in the source."""
+    """Change of the total by a number x, which is a loop's variable or a constant of the source."""
 
     words: str
     source: str
@@ -34,97 +48,123 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A question about a number x."""
+    """Test of a number x."""
 
     words: str
     source: str
     holds: Callable[[int], bool]
 
 
+class Block(Protocol):
+    """Step of a program."""
+
+    def run(self, total: int, arguments: Arguments, outcomes: Outcomes, /) -> int:
+        """Return the new total, and add how the conditions turned out to `outcomes`."""
+
+    def lines(self) -> list[str]:
+        """Return the source, not indented."""
+
+    def words(self) -> str:
+        """Describe the block in a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
-class Block:
-    """One step of a program.
+class Loop:
+    """Loop over the list, or over the numbers from 1 to k, with steps of which some have a condition."""
 
-    Parameters
-    ----------
-    kind : str
-        ``for`` (over the list), ``count`` (from 1 to k), ``if`` or ``while``.
-    actions : tuple of (Condition or None, Action)
-        Of a loop over numbers: what is done with each, some of it on a
-        condition.  Of ``if``: what is done where its condition holds, and where
-        it does not.  Of ``while``: what is done again and again.
-    """
+    over_list: bool
+    steps: tuple[tuple[Condition | None, Action], ...]
 
-    kind: str
-    actions: tuple[tuple[Condition | None, Action], ...]
-
-    def run(self, total: int, values: Sequence[int], k: int, seen: set[tuple[int, bool]]) -> int:
-        """The total afterwards; `seen` takes up which way each condition went."""
-        if self.kind in ("for", "count"):
-            for x in values if self.kind == "for" else range(1, k + 1):
-                for i, (condition, action) in enumerate(self.actions):
-                    held = condition is None or condition.holds(x)
-                    seen.add((i, held))
-                    if held:
-                        total = action.apply(total, x)
-            return total
-        condition = self.actions[0][0]
-        assert condition is not None
-        if self.kind == "if":
-            held = condition.holds(total)
-            seen.add((0, held))
-            return self.actions[0 if held else 1][1].apply(total, 0)
-        while condition.holds(total):
-            seen.add((0, True))
-            total = self.actions[0][1].apply(total, 0)
-        seen.add((0, False))
+    def run(self, total: int, arguments: Arguments, outcomes: Outcomes, /) -> int:
+        """Return the new total, and add how the conditions turned out to `outcomes`."""
+        values, k = arguments
+        for x in values if self.over_list else range(1, k + 1):
+            for i, (condition, action) in enumerate(self.steps):
+                holds = condition is None or condition.holds(x)
+                outcomes.add((i, holds))
+                if holds:
+                    total = action.apply(total, x)
         return total
 
     def lines(self) -> list[str]:
-        """Its source, indented for the body of a function."""
-        if self.kind in ("if", "while"):
-            condition = self.actions[0][0]
-            assert condition is not None
-            out = [f"{self.kind} {condition.source.format(x='total')}:", f"    {self.actions[0][1].source}"]
-            if self.kind == "if":
-                out += ["else:", f"    {self.actions[1][1].source}"]
-        else:
-            x = "value" if self.kind == "for" else "i"
-            out = ["for value in values:" if self.kind == "for" else "for i in range(1, k + 1):"]
-            for condition, action in self.actions:
-                if condition is not None:
-                    out.append(f"    if {condition.source.format(x=x)}:")
-                out.append("    " * (1 if condition is None else 2) + action.source.format(x=x))
-        return ["    " + line for line in out]
+        """Return the source, not indented."""
+        x, numbers = ("value", "values") if self.over_list else ("i", "range(1, k + 1)")
+        lines = [f"for {x} in {numbers}:"]
+        for condition, action in self.steps:
+            if condition is not None:
+                lines.append(f"    if {condition.source.format(x=x)}:")
+            lines.append("    " * (1 if condition is None else 2) + action.source.format(x=x))
+        return lines
 
     def words(self) -> str:
-        """What it does, in a sentence."""
-        first, action = self.actions[0]
-        if self.kind in ("if", "while"):
-            assert first is not None
-            does, when = action.words, first.words.format(x="the total")
-            if self.kind == "while":
-                return f"As long as {when}, {does}."
-            return f"If {when}, {does}; otherwise {self.actions[1][1].words}."
-        x = "the value" if self.kind == "for" else "i"
-        parts = [
+        """Describe the block in a sentence."""
+        x, numbers = "the value", "value of the list, from the first to the last"
+        if not self.over_list:
+            x, numbers = "i", "whole number i from 1 up to and with k, which is none if k is 0"
+        steps = [
             (f"if {condition.words.format(x=x)}, " if condition else "") + action.words.format(x=x)
-            for condition, action in self.actions
+            for condition, action in self.steps
         ]
-        each = "value of the list, from the first to the last"
-        if self.kind == "count":
-            each = "whole number i from 1 up to and with k, which is none if k is 0"
-        return f"For each {each}: {'; then '.join(parts)}."
+        return f"For each {numbers}: {'; then '.join(steps)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Action that depends on a condition on the total."""
+
+    condition: Condition
+    action: Action
+    alternative: Action
+
+    def run(self, total: int, _: Arguments, outcomes: Outcomes, /) -> int:
+        """Return the new total, and add how the condition turned out to `outcomes`."""
+        holds = self.condition.holds(total)
+        outcomes.add((0, holds))
+        return (self.action if holds else self.alternative).apply(total, 0)
+
+    def lines(self) -> list[str]:
+        """Return the source, not indented."""
+        head = f"if {self.condition.source.format(x='total')}:"
+        return [head, f"    {self.action.source}", "else:", f"    {self.alternative.source}"]
+
+    def words(self) -> str:
+        """Describe the block in a sentence."""
+        condition = self.condition.words.format(x="the total")
+        return f"If {condition}, {self.action.words}; otherwise {self.alternative.words}."
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Action that is repeated as long as a condition on the total holds."""
+
+    condition: Condition
+    action: Action
+
+    def run(self, total: int, _: Arguments, outcomes: Outcomes, /) -> int:
+        """Return the new total, and add how the condition turned out to `outcomes`."""
+        while self.condition.holds(total):
+            outcomes.add((0, True))
+            total = self.action.apply(total, 0)
+        outcomes.add((0, False))
+        return total
+
+    def lines(self) -> list[str]:
+        """Return the source, not indented."""
+        return [f"while {self.condition.source.format(x='total')}:", f"    {self.action.source}"]
+
+    def words(self) -> str:
+        """Describe the block in a sentence."""
+        return f"As long as {self.condition.words.format(x='the total')}, {self.action.words}."
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Blocks one after the other.
+    """Sequence of blocks.
 
     Parameters
     ----------
     start : int
-        The total is at first k plus this.
+        The total begins at k plus this.
     blocks : tuple of Block
     """
 
@@ -132,27 +172,24 @@ class Program:
     blocks: tuple[Block, ...] = ()
 
     def run(self, arguments: Arguments) -> tuple[int, set[tuple[int, int, bool]]]:
-        """The result, and which way each condition went by block and place."""
-        values, k = arguments
-        total = k + self.start
-        ways: set[tuple[int, int, bool]] = set()
+        """Return the result, and the outcomes of conditions by block and position."""
+        total = arguments[1] + self.start
+        all_outcomes: set[tuple[int, int, bool]] = set()
         for i, block in enumerate(self.blocks):
-            seen: set[tuple[int, bool]] = set()
-            total = block.run(total, values, k, seen)
+            outcomes: Outcomes = set()
+            total = block.run(total, arguments, outcomes)
             if abs(total) > LARGEST:
-                return LARGEST + 1, ways
-            ways |= {(i, *way) for way in seen}
-        return total, ways
+                return LARGEST + 1, all_outcomes
+            all_outcomes |= {(i, *outcome) for outcome in outcomes}
+        return total, all_outcomes
 
     def source(self) -> str:
-        """The program as Python."""
-        lines = ["def solve(values, k):", f"    total = k + {self.start}"]
-        for block in self.blocks:
-            lines += block.lines()
-        return "\n".join([*lines, "    return total", ""])
+        """Return the program as Python."""
+        body = [f"total = k + {self.start}", *(line for block in self.blocks for line in block.lines()), "return total"]
+        return "\n".join(["def solve(values, k):", *("    " + line for line in body), ""])
 
     def words(self) -> str:
-        """What the function does, as numbered steps."""
+        """Describe the function in numbered steps."""
         steps = "\n".join(f"{i}. {block.words()}" for i, block in enumerate(self.blocks, 1))
         return (
             "solve(values, k) gets a list of whole numbers and a whole number, and returns a whole number. It begins "
@@ -162,15 +199,15 @@ class Program:
 
 
 def draw_arguments(rng: random.Random, number: int) -> list[Arguments]:
-    """So many arguments, the empty list and a k of 0 among them."""
-    first: list[Arguments] = [([], rng.randrange(1, 10)), ([rng.randrange(60)], 0)]
-    return first + [
+    """Draw `number` arguments, including the empty list and a k of 0."""
+    edge_cases: list[Arguments] = [([], rng.randrange(1, 10)), ([rng.randrange(60)], 0)]
+    return edge_cases + [
         ([rng.randrange(60) for _ in range(rng.randrange(2, 9))], rng.randrange(10)) for _ in range(number - 2)
     ]
 
 
-def _action(rng: random.Random) -> Action:
-    """What a loop does with its variable."""
+def _loop_action(rng: random.Random) -> Action:
+    """Draw an action that uses the variable of a loop."""
     a, b, m = rng.randrange(2, 7), rng.randrange(3, 50), rng.choice((101, 211, 307, 503, 701, 997))
     return rng.choice(
         (
@@ -190,8 +227,8 @@ def _action(rng: random.Random) -> Action:
     )
 
 
-def _change(rng: random.Random) -> Action:
-    """What is done to the total alone."""
+def _constant_action(rng: random.Random) -> Action:
+    """Draw an action that uses the total alone."""
     a, b = rng.randrange(2, 6), rng.randrange(3, 80)
     return rng.choice(
         (
@@ -202,12 +239,16 @@ def _change(rng: random.Random) -> Action:
     )
 
 
+def _above(b: int) -> Condition:
+    return Condition(f"{{x}} is above {b}", f"{{x}} > {b}", lambda x: x > b)
+
+
 def _condition(rng: random.Random, low: int, high: int) -> Condition:
     a, b = rng.randrange(2, 6), rng.randrange(low, high)
     r = rng.randrange(a)
     return rng.choice(
         (
-            Condition(f"{{x}} is above {b}", f"{{x}} > {b}", lambda x: x > b),
+            _above(b),
             Condition(f"{{x}} is below {b}", f"{{x}} < {b}", lambda x: x < b),
             Condition(
                 f"{{x}} leaves the remainder {r} when divided by {a}", f"{{x}} % {a} == {r}", lambda x: x % a == r
@@ -216,76 +257,61 @@ def _condition(rng: random.Random, low: int, high: int) -> Condition:
     )
 
 
-def _while(rng: random.Random) -> Block:
+def _while(rng: random.Random) -> While:
     b, d = rng.randrange(40, 300), rng.randrange(23, 90)
     actions = (
         Action(f"subtract {d} from the total", f"total -= {d}", lambda total, _: total - d),
         Action("halve the total, rounding down", "total //= 2", lambda total, _: total // 2),
     )
-    above = Condition(f"{{x}} is above {b}", f"{{x}} > {b}", lambda x: x > b)
-    return Block("while", ((above, rng.choice(actions)),))
+    return While(_above(b), rng.choice(actions))
 
 
-def _longer(rng: random.Random, program: Program) -> tuple[Program, int, int]:
-    """The program with one block or condition more, and where that stands."""
+def _extended(rng: random.Random, program: Program) -> tuple[Program, tuple[int, int] | None]:
+    """Return the program with one more block or conditional step, and the position of its condition, if any."""
     blocks = program.blocks
-    loops = [i for i, block in enumerate(blocks) if block.kind in ("for", "count") and len(block.actions) < 4]
+    loops = [(i, block) for i, block in enumerate(blocks) if isinstance(block, Loop) and len(block.steps) < STEPS]
     kind = rng.choice(("for", "count", "if", "while", "inner", "inner")[: 6 if loops else 4])
     if kind == "inner":
-        i = loops[-1]
-        high = 60 if blocks[i].kind == "for" else 10
-        more = replace(blocks[i], actions=(*blocks[i].actions, (_condition(rng, 2, high), _action(rng))))
-        return replace(program, blocks=(*blocks[:i], more, *blocks[i + 1 :])), i, len(more.actions) - 1
+        i, loop = loops[-1]
+        step = (_condition(rng, 2, 60 if loop.over_list else 10), _loop_action(rng))
+        longer = replace(loop, steps=(*loop.steps, step))
+        return replace(program, blocks=(*blocks[:i], longer, *blocks[i + 1 :])), (i, len(loop.steps))
+    block: Block
     if kind == "while":
         block = _while(rng)
     elif kind == "if":
-        block = Block("if", ((_condition(rng, 5, 400), _change(rng)), (None, _change(rng))))
+        block = Branch(_condition(rng, 5, 400), _constant_action(rng), _constant_action(rng))
     else:
-        block = Block(kind, ((None, _action(rng)),))
-    return replace(program, blocks=(*blocks, block)), len(blocks), 0
+        block = Loop(kind == "for", ((None, _loop_action(rng)),))
+    return replace(program, blocks=(*blocks, block)), None if isinstance(block, Loop) else (len(blocks), 0)
+
+
+def _extend(
+    rng: random.Random, program: Program, results: Sequence[int], arguments: Sequence[Arguments]
+) -> tuple[Program, list[int]]:
+    """Draw extensions of a program until one matters, and return it with its results."""
+    while True:
+        longer, condition = _extended(rng, program)
+        runs = [longer.run(each) for each in arguments]
+        new_results = [result for result, _ in runs]
+        both_ways = set() if condition is None else {(*condition, True), (*condition, False)}
+        if (
+            max(map(abs, new_results)) <= LARGEST
+            and sum(a != b for a, b in zip(new_results, results, strict=True)) >= 2
+            and len(set(new_results)) >= RESULTS
+            and both_ways <= set().union(*(outcomes for _, outcomes in runs))
+        ):
+            return longer, new_results
 
 
 def grow(rng: random.Random, blocks: int, arguments: Sequence[Arguments]) -> tuple[Program, list[int]]:
-    """A program of so many blocks and its results; with the same numbers, the beginning of any longer one.
+    """Draw a program of `blocks` blocks, and return it with its results.
 
-    Every block matters: it changes at least two of the results, and its
-    condition holds on some arguments and not on others.
+    With the same random numbers a longer program begins with the shorter one.  Every block matters: it changes at least
+    two of the results, and its condition holds for some arguments and fails for others.
     """
     program = Program(rng.randrange(1, 30))
     results = [program.run(each)[0] for each in arguments]
     for _ in range(blocks):
-        while True:
-            longer, block, place = _longer(rng, program)
-            ran = [longer.run(each) for each in arguments]
-            after = [result for result, _ in ran]
-            ways = set().union(*(seen for _, seen in ran))
-            conditional = longer.blocks[block].actions[place][0] is not None
-            if (
-                max(map(abs, after)) <= LARGEST
-                and sum(a != b for a, b in zip(after, results, strict=True)) >= 2
-                and len(set(after)) >= RESULTS
-                and (not conditional or {(block, place, True), (block, place, False)} <= ways)
-            ):
-                break
-        program, results = longer, after
+        program, results = _extend(rng, program, results, arguments)
     return program, results
-
-
-def complexity(source: str) -> int:
-    """Cyclomatic complexity (McCabe 1976) of the one function that `source` defines.
-
-    One, and one more for every branch, loop, exception handler, assertion,
-    further operand of ``and`` and ``or``, and loop or condition of a comprehension.
-    """
-    count = 1
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.If() | ast.IfExp() | ast.ExceptHandler() | ast.Assert():
-                count += 1
-            case ast.For() | ast.While() | ast.AsyncFor():
-                count += 1 + bool(node.orelse)
-            case ast.BoolOp():
-                count += len(node.values) - 1
-            case ast.comprehension():
-                count += 1 + len(node.ifs)
-    return count

@@ -1,4 +1,4 @@
-"""Comprehension of a text in which fewer and fewer sentences matter."""
+"""Task family of text comprehension, in which fewer and fewer sentences matter."""
 
 from __future__ import annotations
 
@@ -8,31 +8,34 @@ from pytest_adaptive_eval.tasks.answers import by_choice
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 from pytest_adaptive_eval.tasks.sentences import WORD_CLASSES
 
-__all__ = ["COMPREHENSION"]
+__all__ = ["FAMILIES"]
 
-THINGS, BEINGS, PLACES = WORD_CLASSES["THING"], WORD_CLASSES["BEING"], WORD_CLASSES["PLACE"]
+THINGS, BEINGS, LOCATIONS = WORD_CLASSES["THING"], WORD_CLASSES["BEING"], WORD_CLASSES["PLACE"]
 
 
 def _comprehension(rng: random.Random, level: int) -> Question:
-    # Each chain of three sentences tells where one thing is; only the first is asked about.
+    # Each chain of three sentences locates one thing; only the first chain is asked about.
     things, beings = rng.sample(THINGS, 2 * level), rng.sample(BEINGS, level)
-    places = [rng.choice(PLACES) for _ in beings]
-    told = []
-    for i, (being, place) in enumerate(zip(beings, places, strict=True)):
-        told += [
+    locations = [rng.choice(LOCATIONS) for _ in beings]
+    sentences = []
+    for i, (being, location) in enumerate(zip(beings, locations, strict=True)):
+        sentences += [
             f"The {things[2 * i]} is kept with the {things[2 * i + 1]}.",
             f"The {being} has the {things[2 * i + 1]}.",
-            f"The {being} is in the {place}.",
+            f"The {being} is in the {location}.",
         ]
-    rng.shuffle(told)
+    rng.shuffle(sentences)
     if rng.randrange(2):
-        ask, answer, known = f"In which place is the {things[0]}?", places[0], PLACES
+        ask, answer, alternatives = f"In which place is the {things[0]}?", locations[0], LOCATIONS
     else:
-        ask, answer, known = f"Who has the thing that the {things[0]} is kept with?", beings[0], BEINGS
-    prompt = f"{' '.join(told)}\n\n{ask} Answer with one word."
-    return Question(prompt, answer, judge=by_choice(answer, known))
+        ask, answer, alternatives = f"Who has the thing that the {things[0]} is kept with?", beings[0], BEINGS
+    prompt = f"{' '.join(sentences)}\n\n{ask} Answer with one word."
+    return Question(prompt, answer, judge=by_choice(answer, alternatives))
 
 
-COMPREHENSION = TaskFamily(
-    "comprehension", "share of sentences that do not matter, 1 - 1 / level", 13, 0.03, _comprehension, max_tokens=1024
-)
+FAMILIES = (
+    TaskFamily(
+        "comprehension", "share of sentences that do not matter, 1 - 1 / level", 13, 0.03, _comprehension,
+        max_tokens=1024,
+    ),
+)  # fmt: skip

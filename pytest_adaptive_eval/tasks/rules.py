@@ -1,7 +1,6 @@
-"""Rules that a text is to keep, each an instruction and a check by code.
+"""Rules for texts, each an instruction that code checks.
 
-Any of them can be kept together: required words differ from each other, and a
-letter to be avoided is in none of them.
+A text can keep any of them together: required words are distinct, and a letter to avoid is in none of them.
 """
 
 from __future__ import annotations
@@ -14,26 +13,26 @@ from types import MappingProxyType
 
 from pytest_adaptive_eval.tasks.sentences import WORD_CLASSES
 
-__all__ = ["COUNTED", "DEFINITIONS", "FORMAL", "REQUIRED_WORDS", "Rule", "draw_rules", "sentences_in", "words_in"]
+__all__ = ["COUNTED", "DEFINITIONS", "FORMAL", "Rule", "draw_rules", "folded_words", "sentences_in", "words_in"]
 
-#: What the instructions mean by a word and a sentence; part of the prompt.
+#: Definitions of a word and a sentence, for the prompt.
 DEFINITIONS = (
     "A word is a run of letters. A sentence ends with a full stop, a question mark or an exclamation mark before a "
     "space or the end."
 )
-#: Words that a rule may ask for.
+#: Words that a rule may demand.
 REQUIRED_WORDS = (*WORD_CLASSES["THING"], *WORD_CLASSES["BEING"], *WORD_CLASSES["LIKE"])
-#: Letters that may have to be avoided, where no required word has them.
+#: Letters that a rule may forbid, if no required word contains them.
 AVOIDED = "bcdfgkmpvwy"
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text, as they stand."""
+    """Return the words of a text in their case."""
     return re.findall(r"[^\W\d_]+", text)
 
 
 def sentences_in(text: str) -> int:
-    """The number of sentences of a text."""
+    """Return the number of sentences of a text."""
     return len(re.findall(r"(?<![.!?])[.!?]++[\"')\]]*+(?=\s|$)", text))
 
 
@@ -44,48 +43,48 @@ class Rule:
     Parameters
     ----------
     text : str
-        As the subject reads it.
+        Instruction to the subject.
     holds : callable
-        Whether an answer keeps it.
+        Returns whether an answer keeps the rule.
     """
 
     text: str
     holds: Callable[[str], bool]
 
 
-def _folded(text: str) -> list[str]:
+def folded_words(text: str) -> list[str]:
+    """Return the words of a text, casefolded."""
     return [word.casefold() for word in words_in(text)]
 
 
-def _count(what: str, low: int, high: int, count: Callable[[str], int]) -> Callable[[random.Random, list[str]], Rule]:
-    """A kind of rule that asks for an exact number, drawn evenly from `low` to `high`."""
+#: Draws a rule with random numbers, and takes required words from the end of a list.
+Kind = Callable[[random.Random, list[str]], Rule]
+
+
+def _count(instruction: str, low: int, high: int, count: Callable[[str], int]) -> Kind:
+    """Return a kind of rule that demands an exact number, drawn uniformly from `low` to `high`."""
 
     def kind(rng: random.Random, _: list[str]) -> Rule:
-        wanted = rng.randint(low, high)
-        return Rule(f"{what.format(n=wanted)}", lambda text: count(text) == wanted)
+        number = rng.randint(low, high)
+        return Rule(instruction.format(n=number), lambda text: count(text) == number)
 
     return kind
 
 
-def _place(what: str, at: int) -> Callable[[random.Random, list[str]], Rule]:
-    """A kind of rule that asks for a word in a place, counted from 0, or from the end with -1."""
+def _word_at(name: str, position: slice) -> Kind:
+    """Return a kind of rule that demands a word at a position, a slice of one word."""
 
     def kind(_: random.Random, words: list[str]) -> Rule:
         word = words.pop()
-
-        def holds(text: str) -> bool:
-            found = _folded(text)
-            return len(found) > at and found[at] == word if at >= 0 else bool(found) and found[at] == word
-
-        return Rule(f"{what} is {word}", holds)
+        return Rule(f"{name} is {word}", lambda text: folded_words(text)[position] == [word])
 
     return kind
 
 
 def _repeat(rng: random.Random, words: list[str]) -> Rule:
-    word, wanted = words.pop(), rng.randint(2, 5)
+    word, times = words.pop(), rng.randint(2, 5)
     return Rule(
-        f"the word {word} stands in it exactly {wanted} times", lambda text: _folded(text).count(word) == wanted
+        f"the word {word} stands in it exactly {times} times", lambda text: folded_words(text).count(word) == times
     )
 
 
@@ -93,7 +92,7 @@ def _capitals(_: random.Random, words: list[str]) -> Rule:
     word = words.pop().upper()
     return Rule(
         f"{word} stands in it once, in capital letters, and no other word of several letters is in capitals",
-        lambda text: [found for found in words_in(text) if len(found) > 1 and found.isupper()] == [word],
+        lambda text: [other for other in words_in(text) if len(other) > 1 and other.isupper()] == [word],
     )
 
 
@@ -103,20 +102,18 @@ def _quoted(_: random.Random, words: list[str]) -> Rule:
 
 
 def _number(rng: random.Random, _: list[str]) -> Rule:
-    wanted = str(rng.randint(100, 999))
-    return Rule(f"{wanted} is the only number in it, once", lambda text: re.findall(r"\d+", text) == [wanted])
+    number = str(rng.randint(100, 999))
+    return Rule(f"{number} is the only number in it, once", lambda text: re.findall(r"\d+", text) == [number])
 
 
 def _avoided(rng: random.Random, words: list[str]) -> Rule:
-    """To be drawn last; without the words that are still free to be asked for, all others being taken."""
+    """Draw a letter to avoid that is in no word of an earlier rule; `words` are those that no rule demands."""
     taken = {letter for word in REQUIRED_WORDS if word not in words for letter in word}
     letter = rng.choice([letter for letter in AVOIDED if letter not in taken] or ["z"])
     return Rule(f"the letter {letter} does not stand in it", lambda text: letter not in text.casefold())
 
 
-Kind = Callable[[random.Random, list[str]], Rule]
-
-#: Kinds of rules that ask for a number.
+#: Kinds of rules that demand a number.
 COUNTED: Mapping[str, Kind] = MappingProxyType(
     {
         "words": _count("it has exactly {n} words", 60, 99, lambda text: len(words_in(text))),
@@ -137,24 +134,24 @@ COUNTED: Mapping[str, Kind] = MappingProxyType(
         ),
         "semicolons": _count("it has exactly {n} semicolons", 2, 7, lambda text: text.count(";")),
         "initials": _count(
-            "exactly {n} of its words begin with s", 5, 14, lambda text: sum(w[0] == "s" for w in _folded(text))
+            "exactly {n} of its words begin with s", 5, 14, lambda text: sum(w[0] == "s" for w in folded_words(text))
         ),
         "long": _count(
             "exactly {n} of its words have ten letters or more",
             2,
             9,
-            lambda text: sum(len(w) > 9 for w in _folded(text)),
+            lambda text: sum(len(w) > 9 for w in folded_words(text)),
         ),
         "repeat": _repeat,
     }
 )
 
-#: Kinds of rules about the form of a text; counts that could exclude each other are left out.
+#: Kinds of rules about the form of a text, without counts that could exclude each other.
 FORMAL: Mapping[str, Kind] = MappingProxyType(
     {
-        "first": _place("its first word", 0),
-        "fourth": _place("its fourth word", 3),
-        "last": _place("its last word", -1),
+        "first": _word_at("its first word", slice(0, 1)),
+        "fourth": _word_at("its fourth word", slice(3, 4)),
+        "last": _word_at("its last word", slice(-1, None)),
         "capitals": _capitals,
         "quoted": _quoted,
         "number": _number,
@@ -166,7 +163,7 @@ FORMAL: Mapping[str, Kind] = MappingProxyType(
 
 
 def draw_rules(rng: random.Random, number: int, kinds: Mapping[str, Kind], *, avoid: bool = False) -> Sequence[Rule]:
-    """So many rules, of as many kinds.
+    """Draw rules, each of another kind.
 
     Parameters
     ----------
@@ -175,7 +172,7 @@ def draw_rules(rng: random.Random, number: int, kinds: Mapping[str, Kind], *, av
         At most the number of kinds.
     kinds : mapping
     avoid : bool
-        Whether one of several rules may be a letter to be avoided.
+        Whether one of several rules may forbid a letter.
     """
     words = list(REQUIRED_WORDS)
     rng.shuffle(words)

@@ -1,4 +1,4 @@
-"""Sentences composed by a seeded grammar of common words, no two of which are anagrams."""
+"""Seeded grammar of sentences from common words, no two of which are anagrams."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["LEXICON", "WORD_CLASSES", "compose", "sentence"]
+__all__ = ["LEXICON", "WORD_CLASSES", "compose"]
 
 _CLASSES = {
     "THING": "lantern basket hammer blanket mirror kettle candle ladder violin compass bottle ticket wallet pillow"
@@ -24,7 +24,7 @@ _CLASSES = {
     "WHERE": "behind inside beside near under above across beyond",
 }
 
-#: Word class to its words, in a fixed order.
+#: Words of each class, in a fixed order.
 WORD_CLASSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {name: tuple(words.split()) for name, words in _CLASSES.items()}
 )
@@ -47,11 +47,9 @@ TEMPLATES = tuple(
 )
 
 
-def sentence(rng: random.Random) -> list[str]:
-    """The words of one sentence, in small letters."""
-    return [rng.choice(WORD_CLASSES[slot]) if slot in WORD_CLASSES else slot for slot in rng.choice(TEMPLATES)]
-
-
 def compose(rng: random.Random, sentences: int) -> list[list[str]]:
-    """The words of several sentences."""
-    return [sentence(rng) for _ in range(sentences)]
+    """Draw sentences, each a list of words in small letters."""
+    return [
+        [rng.choice(WORD_CLASSES[slot]) if slot in WORD_CLASSES else slot for slot in rng.choice(TEMPLATES)]
+        for _ in range(sentences)
+    ]

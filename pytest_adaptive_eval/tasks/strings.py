@@ -1,4 +1,4 @@
-"""Parsing of strings: which field stands where, among more and more others."""
+"""Task family of parsing: finding a field of a record among more and more others."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import random
 from pytest_adaptive_eval.tasks.answers import by_pattern
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 
-__all__ = ["PARSING"]
+__all__ = ["FAMILIES", "FIELD"]
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 DIGITS = "23456789"
-#: A field is a letter, a digit and a letter: nothing that prose holds by chance.
+#: A field is a letter, a digit and a letter, which prose does not contain by chance.
 FIELD = r"\b[A-Z][0-9][A-Z]\b"
 
 
@@ -19,40 +19,49 @@ def _ordinal(n: int) -> str:
     return f"{n}{'th' if n % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
-def _parsing(rng: random.Random, level: int) -> Question:
-    count = 4 * level + 2
+def _draw_fields(rng: random.Random, count: int) -> list[str]:
     codes = rng.sample(range(len(LETTERS) * len(DIGITS) * len(LETTERS)), count)
-    fields = [
+    return [
         LETTERS[code % 24] + DIGITS[code // 24 % len(DIGITS)] + LETTERS[code // (24 * len(DIGITS))] for code in codes
     ]
+
+
+def _draw_record(rng: random.Random, fields: list[str], inner: str, outer: str) -> str:
+    """Join fields to groups of two to five, so that counting fields and counting groups give different answers."""
+    record, remaining = fields[0], rng.randrange(2, 6)
+    for field in fields[1:]:
+        remaining -= 1
+        record += (inner if remaining else outer) + field
+        remaining = remaining or rng.randrange(2, 6)
+    return record
+
+
+def _parsing(rng: random.Random, level: int) -> Question:
+    count = 4 * level + 2
+    fields = _draw_fields(rng, count)
     inner, outer = rng.sample("-:/+", 2)
-    # Groups of two to five fields, so that counting fields and counting groups differ.
-    marks = []
-    left = rng.randrange(2, 6)
-    for _ in range(count - 1):
-        left -= 1
-        marks.append(outer if left == 0 else inner)
-        left = left or rng.randrange(2, 6)
-    text = fields[0] + "".join(mark + field for mark, field in zip(marks, fields[1:], strict=True))
-    groups = [group.split(inner) for group in text.split(outer)]
-    at, given = rng.randrange(1, count), ""
+    record = _draw_record(rng, fields, inner, outer)
+    groups = [group.split(inner) for group in record.split(outer)]
+    position, mentioned = rng.randrange(1, count), ""
     kind = rng.randrange(4)
     if kind == 0:
-        ask, answer = f"the {_ordinal(at)} field from the left", fields[at - 1]
+        target, answer = f"the {_ordinal(position)} field from the left", fields[position - 1]
     elif kind == 1:
-        ask, answer = f"the {_ordinal(at)} field from the right", fields[-at]
+        target, answer = f"the {_ordinal(position)} field from the right", fields[-position]
     elif kind == 2:
-        given, answer = fields[at - 1], fields[at]
-        ask = f"the field right after {given}"
+        mentioned, answer = fields[position - 1], fields[position]
+        target = f"the field right after {mentioned}"
     else:
         g = rng.randrange(len(groups))
         i = rng.randrange(len(groups[g]))
-        ask, answer = f"the {_ordinal(i + 1)} field of the {_ordinal(g + 1)} group", groups[g][i]
+        target, answer = f"the {_ordinal(i + 1)} field of the {_ordinal(g + 1)} group", groups[g][i]
     prompt = (
         f"A record consists of groups separated by {outer!r}; a group consists of fields separated by {inner!r}. Which "
-        f"is {ask} in this record?\n{text}\nEnd with the answer in a line of its own."
+        f"is {target} in this record?\n{record}\nEnd with the answer in a line of its own."
     )
-    return Question(prompt, answer, judge=by_pattern(answer, FIELD, given))
+    return Question(prompt, answer, judge=by_pattern(answer, FIELD, mentioned))
 
 
-PARSING = TaskFamily("parsing", "length of the record, 16 * level + 7 characters", 25, 0.01, _parsing, max_tokens=1024)
+FAMILIES = (
+    TaskFamily("parsing", "length of the record, 16 * level + 7 characters", 25, 0.01, _parsing, max_tokens=1024),
+)

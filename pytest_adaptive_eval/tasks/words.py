@@ -22,7 +22,7 @@ _BY_LENGTH = (
     " CHAMPION DINOSAUR",
 )
 
-#: Word length to the words of that length, in a fixed order.
+#: Words by their length, in a fixed order.
 WORDS: Mapping[int, tuple[str, ...]] = MappingProxyType(
     {len(words.split()[0]): tuple(words.split()) for words in _BY_LENGTH}
 )

@@ -61,13 +61,13 @@ def test_an_order_of_letters(text: str, right: bool) -> None:
 
 
 def test_what_the_question_gives_is_no_answer() -> None:
-    judge = by_letters("RIVER", given="VERRI")
+    judge = by_letters("RIVER", excluded="VERRI")
     assert judge("VERRI is River.", None).score == 1.0
     assert judge("VERRI", None).score == 0.0
-    judge = by_pattern("H2G", FIELD, given="T6Z")
+    judge = by_pattern("H2G", FIELD, excluded="T6Z")
     assert judge("The field right after T6Z is H2G.", None).score == 1.0
     assert judge("T6Z", None).why == "no answer in 'T6Z'"
-    assert judge("L7K or H2G", None).why == "several answers, and none is said to be meant: 'L7K, H2G'"
+    assert judge("L7K or H2G", None).why == "several answers, and none is marked as final: 'L7K, H2G'"
 
 
 @pytest.mark.parametrize("answer", ["H2G", " h2g. "])

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.task_truth import complexity
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.coding import GAP, by_calls, program_in
-from pytest_adaptive_eval.tasks.programs import complexity
 from tests.tasks.solvers import InProcess, Ran
 
 seeds = st.integers(0, 10**9)

@@ -20,7 +20,7 @@ from pytest_adaptive_eval.studies.network.roles import Dialogue, Directive, Exch
 from pytest_adaptive_eval.studies.network.topology import Network, Node, Supervision
 from pytest_adaptive_eval.subjects.base import Completion
 from pytest_adaptive_eval.subjects.foreign import Unranked, one_line, read_rank
-from pytest_adaptive_eval.tasks.content import CONTENTS, Malformed, written_item
+from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
 __all__ = ["ContentFilter", "Interview", "blank", "review"]
@@ -178,7 +178,7 @@ class Interview:
         """One attempt at a question by the interviewer."""
         family, level = self.node.task, int(coded.meta["level"])
         assert isinstance(family, TaskFamily)
-        content, rephrased = CONTENTS[family.name], self.node.questions == "rephrased"
+        content, rephrased = content_of(family), self.node.questions == "rephrased"
         number, attempt = int(place[3]) + 1, int(place[4]) + 1
         if rephrased:
             told = prompts.rephrase(coded.prompt, directive, attempt)
@@ -220,7 +220,7 @@ class Interview:
         if one is None or not fresh:
             return {}
         assert isinstance(family, TaskFamily)
-        demand = f"level {place[1]} ({family.knob}), {CONTENTS[family.name].demand(place[1])}"
+        demand = f"level {place[1]} ({family.knob}), {content_of(family).demand(place[1])}"
         items = [question.item for k in fresh if (question := made[k]) is not None]
         replies = yield [
             Asking(

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.studies.network.roles import Dialogue, Directive
 from pytest_adaptive_eval.subjects.agent import Message
 from pytest_adaptive_eval.subjects.foreign import DATA, RANK_REPLY, clean, marked, one_line
-from pytest_adaptive_eval.tasks.content import Content
+from pytest_adaptive_eval.tasks.family import Content
 
 __all__ = ["heard", "read_fault", "read_question", "rephrase", "review_exchange", "review_question", "write"]
 

@@ -104,7 +104,7 @@ class Node:
             if family is None:
                 raise ConfigError(f"{where}: items of a bank are asked as they are: set questions to 'code'")
             try:
-                content = content_of(family.name)
+                content = content_of(family)
             except ConfigError as error:
                 raise ConfigError(f"{where}: {error}; without an interviewer code asks") from None
             if self.questions == "rephrased" and content.whole:

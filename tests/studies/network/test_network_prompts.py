@@ -12,7 +12,8 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.studies.network import prompts
 from pytest_adaptive_eval.studies.network.roles import Dialogue, Directive, Exchange
 from pytest_adaptive_eval.subjects.base import Completion
-from pytest_adaptive_eval.tasks.content import CONTENTS
+from pytest_adaptive_eval.tasks import FAMILIES
+from pytest_adaptive_eval.tasks.content import content_of
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_an_interviewer_is_told_all_it_needs_and_no_two_requests_are_alike() -> 
     exchange = Exchange.of(Item("x", "Why?" * 500), 2, "code", Completion("because" * 500), 0.0)
     dialogues = [Dialogue("first", "addition", 1.5, 2, (exchange,) * 30)]
     earlier = [f"What is {n} + {n}?" for n in range(100)]
-    content = CONTENTS["addition"]
+    content = content_of(FAMILIES["addition"])
     asked = [
         prompts.write(content, "digits", 3, earlier, dialogues, ["Round 1"], directive, number=number)[0].text
         for directive, number in (
@@ -90,7 +91,7 @@ def test_an_interviewer_is_told_all_it_needs_and_no_two_requests_are_alike() -> 
         assert text.count("level 2: Why?") == 4
         assert "first (addition): area 1.50, last level 2" in text
     assert "refused: no sum" in asked[3]
-    text = prompts.write(CONTENTS["masked"], "share", 3, [])[0].text
+    text = prompts.write(content_of(FAMILIES["masked"]), "share", 3, [])[0].text
     assert "Answer" not in text
 
 
