@@ -14,6 +14,8 @@ from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.subjects.checkpoint import weights as weights_module
 from pytest_adaptive_eval.subjects.checkpoint.folder import checkpoint_hash, preflight
 
+pytest.importorskip("safetensors", reason="headers of weight files are read by safetensors (extra hf)")
+
 
 def weights(path: Path, header: object = None, data: bytes = b"\0" * 8, *, length: int | None = None) -> None:
     """A safetensors file made by hand."""
@@ -62,7 +64,7 @@ def test_nothing_heavy_is_imported(folder: Path) -> None:
         "import sys; from pytest_adaptive_eval.subjects.checkpoint.folder import preflight;"
         "import pytest_adaptive_eval.subjects; import pytest_adaptive_eval.subjects.replay;"
         f"preflight({str(folder)!r});"
-        "print([m for m in ('torch', 'transformers', 'safetensors', 'PIL') if m in sys.modules])"
+        "print([m for m in ('torch', 'transformers', 'PIL') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
@@ -193,34 +195,34 @@ def entry(**changes: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("header", "data", "word"),
+    ("header", "data"),
     [
-        (entry(data_offsets=[0, 800]), b"\0" * 8, "size"),
-        (entry(shape=[200], data_offsets=[0, 800]), b"\0" * 8, "8 are there"),
-        (entry(data_offsets=[-8, 0]), b"\0" * 8, "whole numbers"),
-        (entry(data_offsets=[8, 0]), b"\0" * 8, "size"),
-        (entry(data_offsets=[8, 16]), b"\0" * 16, "expected 0"),
-        (entry(shape=[True, 2]), b"\0" * 8, "whole numbers"),
-        (entry(shape=2), b"\0" * 8, "whole numbers"),
-        (entry(dtype="PICKLE"), b"\0" * 8, "PICKLE"),
-        (entry(dtype=["F32"]), b"\0" * 8, "not known"),
-        (entry() | {"v": entry()["w"]}, b"\0" * 8, "expected 8"),
-        (entry(), b"\0" * 9, "9 are there"),
-        ({"w": 3}, b"", "described"),
-        ({"__metadata__": {}}, b"", "no tensor"),
-        (b"[]", b"", "object"),
-        (b"{", b"", "JSON"),
+        (entry(data_offsets=[0, 800]), b"\0" * 8),
+        (entry(shape=[200], data_offsets=[0, 800]), b"\0" * 8),
+        (entry(data_offsets=[-8, 0]), b"\0" * 8),
+        (entry(data_offsets=[8, 0]), b"\0" * 8),
+        (entry(data_offsets=[8, 16]), b"\0" * 16),
+        (entry(shape=[True, 2]), b"\0" * 8),
+        (entry(shape=2), b"\0" * 8),
+        (entry(dtype="PICKLE"), b"\0" * 8),
+        (entry(dtype=["F32"]), b"\0" * 8),
+        (entry() | {"v": entry()["w"]}, b"\0" * 8),
+        (entry(), b"\0" * 9),
+        ({"w": 3}, b""),
+        ({"__metadata__": {}}, b""),
+        (b"[]", b""),
+        (b"{", b""),
     ],
 )
-def test_a_header_that_lies_is_refused(folder: Path, header: object, data: bytes, word: str) -> None:
+def test_a_header_that_lies_is_refused(folder: Path, header: object, data: bytes) -> None:
     weights(folder / "model.safetensors", header, data)
-    refused(folder, "model.safetensors", word)
+    refused(folder, "model.safetensors is not a sound safetensors file")
 
 
 @pytest.mark.parametrize("length", [10**18, 400])
 def test_a_header_longer_than_its_file_is_refused(folder: Path, length: int) -> None:
     weights(folder / "model.safetensors", length=length)
-    refused(folder, "model.safetensors", "does not fit")
+    refused(folder, "model.safetensors", "header")
 
 
 def test_an_empty_weight_file_is_refused(folder: Path) -> None:

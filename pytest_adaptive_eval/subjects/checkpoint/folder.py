@@ -1,7 +1,7 @@
-"""What a checkpoint folder is allowed to be, and its hash.
+"""Examine checkpoint folders before they are loaded, and hash them.
 
-Everything in a checkpoint is untrusted.  `preflight` looks at files, names and
-JSON only: nothing is unpickled, downloaded or handed to another library, and
+Everything in a checkpoint is untrusted.  `preflight` reads names, JSON files and
+the headers of safetensors files.  Nothing is unpickled or downloaded, and
 neither torch nor transformers is imported.
 """
 
@@ -13,7 +13,6 @@ import json
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any, Literal
 
 from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.outputs import replacing
 from pytest_adaptive_eval.subjects.checkpoint.weights import (
     INDEX,
     check_header,
@@ -31,7 +31,7 @@ from pytest_adaptive_eval.subjects.checkpoint.weights import (
 
 __all__ = ["CheckpointInfo", "checkpoint_hash", "preflight", "preflight_open_clip"]
 
-#: Files, besides the weights, that a model, tokenizer, template or processor is made from.
+#: Files besides the weights that determine the model, tokenizer, template or processor.
 _PARTS = re.compile(
     r"(config|open_clip_config|generation_config|tokenizer[\w.-]*|special_tokens_map|added_tokens|vocab|chat_template"
     r"|preprocessor_config|processor_config|video_preprocessor_config|tekken)\.json"
@@ -39,7 +39,7 @@ _PARTS = re.compile(
 )
 _TEMPLATES = "additional_chat_templates"
 
-#: Keys by which a checkpoint makes other code or other files run; refused at any depth.
+#: Keys that make a library run other code or read other files.  They are refused at any depth.
 _REFUSED = {
     "auto_map": "names Python code to run; use an architecture that transformers itself has",
     "quantization_config": "asks for a quantisation library; save the checkpoint with plain floating-point weights",
@@ -50,7 +50,7 @@ _REFUSED = {
 }
 _ATTENTION = re.compile(r"_?(attn|experts)_implementation.*")
 
-#: Files that make the loader follow another repository or base model.
+#: Files that make the loader read another repository or base model.
 _REFUSED_FILES = {
     "adapter_config.json": "is an adapter on another model; merge it first with "
     "`model.merge_and_unload().save_pretrained(dir)`",
@@ -60,22 +60,22 @@ _REFUSED_FILES = {
 
 @dataclass(frozen=True, slots=True)
 class CheckpointInfo:
-    """What is known of a checkpoint before it is loaded.
+    """Result of examining a checkpoint.
 
     Parameters
     ----------
     folder : Path
-        Where the files are, with symbolic links resolved.
+        Folder with the files, symbolic links resolved.
     name : str
-        The folder's name; ``organisation/name`` for a folder of the hub cache.
+        Name of the folder; ``organisation/name`` for a folder of the hub cache.
     architecture : str
-        First of ``architectures`` in config.json, or empty.
+        First entry of ``architectures`` in config.json, or empty.
     model_type : str
         ``model_type`` in config.json.
     kind : str
         ``text`` or ``image-text``.
     files : tuple of str
-        The files that make the model, sorted, relative to `folder`.
+        Files that determine the model, sorted, relative to `folder`.
     hash : str
         SHA-256 over these files' names and contents.
     """
@@ -98,20 +98,17 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
         A local folder in Hugging Face format, a snapshot of the hub cache, or
         the ``models--organisation--name`` folder of the hub cache.
     cache : Path, optional
-        Folder in which file hashes are kept between runs.
+        Folder for file hashes, shared by runs.
 
     Raises
     ------
     CheckpointError
         There is no such folder, or it is unsafe or incomplete.
     """
-    with _readable(folder):
-        return _examine(folder, cache)
-
-
-def _examine(folder: str | os.PathLike[str], cache: Path | None) -> CheckpointInfo:
-    root, name = _resolve(folder)
-    files, documents = _vetted(root, weight_files)
+    with _reporting_unreadable(folder):
+        root, name = _resolve(folder)
+        files, documents = _read_safely(root, weight_files)
+        digest = _digest(root, files, cache)
     config = documents["config.json"]
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
@@ -130,43 +127,43 @@ def _examine(folder: str | os.PathLike[str], cache: Path | None) -> CheckpointIn
         model_type=model_type,
         kind="image-text" if images else "text",
         files=files,
-        hash=_digest(root, files, cache),
+        hash=digest,
     )
 
 
 def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
-    """Examine an open_clip model without loading it; the same rules hold.
+    """Examine an open_clip model without loading it, by the same rules.
 
     Parameters
     ----------
     folder : path
-        A local folder as open_clip's ``local-dir:`` takes it, or a ``models--organisation--name`` folder of the hub
-        cache, where ``open_clip_config.json`` may be missing.
+        A local folder in the layout of open_clip's ``local-dir:``, or a ``models--organisation--name`` folder of the
+        hub cache, where ``open_clip_config.json`` may be missing.
     cache : Path, optional
-        Folder in which file hashes are kept between runs.
+        Folder for file hashes, shared by runs.
 
     Raises
     ------
     CheckpointError
         There is no such folder, or it is unsafe or incomplete.
     """
-    with _readable(folder):
+    with _reporting_unreadable(folder):
         root, name = _resolve(folder, config=False)
-        files, _ = _vetted(root, open_clip_weights)
+        files, _ = _read_safely(root, open_clip_weights)
         return CheckpointInfo(root, name, "", "open_clip", "image-text", files, _digest(root, files, cache))
 
 
-def _vetted(
+def _read_safely(
     root: Path, weights: Callable[[Path], tuple[Path, ...]]
 ) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
-    """The files that make a model, and what those in JSON say, once nothing in them is refused."""
-    for refused, why in _REFUSED_FILES.items():
-        if (root / refused).exists():
-            raise CheckpointError(f"{root / refused} {why}")
+    """Return the files that determine a model, and the objects in its JSON files; raise if one of them is refused."""
+    for name, reason in _REFUSED_FILES.items():
+        if (root / name).exists():
+            raise CheckpointError(f"{root / name} {reason}")
     files = _files(root, weights)
     documents = {file: read_object(root / file) for file in files if file.endswith(".json")}
     for file, document in documents.items():
-        # A vocabulary may hold any word as a key, and is never taken for settings.
+        # a vocabulary may hold any word as a key, and is never read as settings
         if file == "config.json" or file.endswith("_config.json"):
             _refuse_keys(root / file, document)
     for file in files:
@@ -176,24 +173,26 @@ def _vetted(
 
 
 def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None) -> str:
-    """SHA-256 over weights, configuration, tokenizer, templates and processor files.
+    """Return the SHA-256 over weights, configuration, tokenizer, templates and processor files.
 
-    Optimiser state, training arguments, logs and read-me files are no part of it.
-    With `cache`, a file is read again only when its path, size, times or inode
-    differ from those noted there.
+    Optimiser state, training arguments, logs and read-me files do not count.
+    With `cache`, a file is read again only if its path, size, times or inode
+    changed.
 
     Raises
     ------
     CheckpointError
-        There is no such folder, or a file of it is missing or lies elsewhere.
+        There is no such folder, or one of its files is missing or is a link to
+        another folder.
     """
-    with _readable(folder):
+    with _reporting_unreadable(folder):
         root, _ = _resolve(folder)
         return _digest(root, _files(root, weight_files), cache)
 
 
 @contextlib.contextmanager
-def _readable(folder: str | os.PathLike[str]) -> Iterator[None]:
+def _reporting_unreadable(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise CheckpointError in place of OSError."""
     try:
         yield
     except OSError as error:
@@ -203,27 +202,27 @@ def _readable(folder: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _resolve(folder: str | os.PathLike[str], *, config: bool = True) -> tuple[Path, str]:
-    """Find the folder with the files, and the name for people."""
-    given = Path(folder).expanduser().absolute()
-    if not given.is_dir():
+    """Return the folder with the files, and the checkpoint's name."""
+    path = Path(folder).expanduser().absolute()
+    if not path.is_dir():
         raise CheckpointError(
             f"there is no checkpoint folder {os.fspath(folder)!r}, expected a local folder with config.json and "
             "model.safetensors; nothing is downloaded here: save the model with `model.save_pretrained(dir)`, or "
             "fetch it with `hf download ORGANISATION/NAME --local-dir dir`, and pass that folder"
         )
-    if given.name.startswith("models--") and (given / "snapshots").is_dir():
-        given = _snapshot(given)
-    root = given.resolve()
+    if path.name.startswith("models--") and (path / "snapshots").is_dir():
+        path = _snapshot(path)
+    root = path.resolve()
     if config and not (root / "config.json").exists():
         raise CheckpointError(
-            f"{given} has no config.json, so it is no checkpoint in Hugging Face format; pass its folder"
+            f"{path} has no config.json, so it is no checkpoint in Hugging Face format; pass its folder"
         )
     hub = _hub(root)
-    return root, hub.name.removeprefix("models--").replace("--", "/") if hub else given.name
+    return root, hub.name.removeprefix("models--").replace("--", "/") if hub else path.name
 
 
 def _snapshot(repository: Path) -> Path:
-    """Find the snapshot of a hub-cache folder that ``main`` points to, or else the only one."""
+    """Return the snapshot of a hub-cache folder that ``main`` names, or else the only one."""
     reference = repository / "refs" / "main"
     snapshots = sorted(path.name for path in (repository / "snapshots").iterdir() if path.is_dir())
     commit = read_regular(reference).decode("utf-8", "replace").strip() if reference.is_file() else ""
@@ -238,18 +237,18 @@ def _snapshot(repository: Path) -> Path:
 
 
 def _hub(root: Path) -> Path | None:
-    """Find the ``models--...`` folder of the hub cache that `root` is a snapshot of."""
+    """Return the ``models--...`` folder of the hub cache that has `root` as a snapshot, else None."""
     repository = root.parent.parent
     return repository if root.parent.name == "snapshots" and repository.name.startswith("models--") else None
 
 
 def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, ...]:
-    """Relative names of all that makes the model; each lies within the folder or its hub cache."""
+    """Return the relative paths of the files that determine the model, checked to be in the folder or its hub cache."""
     templates = root / _TEMPLATES
     entries = sorted(root.iterdir()) + (sorted(templates.glob("*.jinja")) if templates.is_dir() else [])
     hub = _hub(root)
     for path in entries:
-        _contained(path, root, hub)
+        _check_contained(path, root, hub)
     weights = {path.name for path in find(root)}
     parts = {path for path in entries if path.suffix == ".safetensors" or _PARTS.fullmatch(path.name)}
     parts |= {root / name for name in weights}
@@ -260,15 +259,15 @@ def _files(root: Path, find: Callable[[Path], tuple[Path, ...]]) -> tuple[str, .
     return tuple(sorted(path.relative_to(root).as_posix() for path in parts))
 
 
-def _contained(path: Path, root: Path, hub: Path | None) -> None:
-    """Refuse what leads out of the checkpoint, and what blocks when it is opened."""
+def _check_contained(path: Path, root: Path, hub: Path | None) -> None:
+    """Raise CheckpointError for a link out of the checkpoint, and for a file that may block when it is opened."""
     try:
         target = path.resolve(strict=True)
         mode = target.stat().st_mode
     except (OSError, RuntimeError) as error:
         raise CheckpointError(f"{path} cannot be followed ({error}); copy the checkpoint again") from error
-    homes = [root] + ([hub / "blobs", hub / "snapshots"] if hub else [])
-    if not any(target.is_relative_to(home) for home in homes):
+    allowed = [root, *([hub / "blobs", hub / "snapshots"] if hub else [])]
+    if not any(target.is_relative_to(folder) for folder in allowed):
         raise CheckpointError(
             f"{path} is a symbolic link to {target}, outside the checkpoint; "
             "put a copy of the file there if you trust it"
@@ -278,58 +277,60 @@ def _contained(path: Path, root: Path, hub: Path | None) -> None:
 
 
 def _refuse_keys(path: Path, document: dict[str, Any]) -> None:
+    """Raise CheckpointError for a key that makes a library run other code or read other files."""
     for key, value in _walk(document):
-        # Older releases write the flag by themselves; it chooses nothing.
+        # older releases write the flag by themselves, and it selects nothing
         if value in (None, {}, [], "") or (key == "_attn_implementation_autoset" and isinstance(value, bool)):
             continue
-        why = _REFUSED.get(key)
+        reason = _REFUSED.get(key)
         if _ATTENTION.fullmatch(key):
-            why = "chooses the implementation, which may be fetched from elsewhere; remove the key"
-        if why:
-            raise CheckpointError(f"{path} has the key `{key}`, which {why}")
+            reason = "chooses the implementation, which may be fetched from elsewhere; remove the key"
+        if reason:
+            raise CheckpointError(f"{path} has the key `{key}`, which {reason}")
 
 
 def _walk(value: object) -> Iterator[tuple[str, object]]:
-    """Every key with its value, at any depth."""
-    waiting = [value]
-    while waiting:
-        at = waiting.pop()
-        if isinstance(at, dict):
-            yield from at.items()
-            waiting.extend(at.values())
-        elif isinstance(at, list):
-            waiting.extend(at)
+    """Yield every key with its value, at any depth."""
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield from node.items()
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
 
 
 def _digest(root: Path, files: tuple[str, ...], cache: Path | None) -> str:
-    store = _Digests(cache)
-    whole = hashlib.sha256()
+    digests = _Digests(cache)
+    total = hashlib.sha256()
     for name in files:
-        whole.update(json.dumps([name, store.of(root / name)]).encode())
-    store.save()
-    return whole.hexdigest()
+        total.update(json.dumps([name, digests.of(root / name)]).encode())
+    digests.save()
+    return total.hexdigest()
 
 
 class _Digests:
-    """Hashes of files, kept in ``checkpoint-hashes.json`` of a folder.
+    """Hashes of files, stored in ``checkpoint-hashes.json`` of a folder.
 
-    The cache only saves time: a damaged or unwritable one is as good as none.
+    The file only saves time.  A damaged or unwritable one is ignored.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self.path = folder / "checkpoint-hashes.json" if folder else None
-        self.known: dict[str, Any] = {}
+        self.entries: dict[str, Any] = {}
         self.changed = False
         if self.path is not None:
             with contextlib.suppress(OSError, ValueError, RecursionError):
-                known = json.loads(read_regular(self.path))
-                self.known = known if isinstance(known, dict) else {}
+                stored = json.loads(read_regular(self.path))
+                self.entries = stored if isinstance(stored, dict) else {}
 
     def of(self, path: Path) -> str:
+        """Return the SHA-256 of a file, reading it only if its size, times or inode changed."""
         path = path.resolve()
-        about = path.stat()
-        stamp = [about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
-        entry = self.known.get(str(path))
+        status = path.stat()
+        stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+        entry = self.entries.get(str(path))
         if (
             isinstance(entry, dict)
             and entry.get("stamp") == stamp
@@ -338,17 +339,12 @@ class _Digests:
             return str(entry["sha256"])
         with open_regular(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        self.known[str(path)] = {"stamp": stamp, "sha256": digest}
+        self.entries[str(path)] = {"stamp": stamp, "sha256": digest}
         self.changed = True
         return digest
 
     def save(self) -> None:
-        if self.path is None or not self.changed:
-            return
-        with contextlib.suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Renamed into place, so that workers that share the folder never read half a file.
-            handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump(self.known, stream, indent=0)
-            Path(name).replace(self.path)
+        """Write the hashes, if any is new."""
+        if self.path is not None and self.changed:
+            with contextlib.suppress(OSError), replacing(self.path) as file:
+                file.write(json.dumps(self.entries, indent=0).encode())
