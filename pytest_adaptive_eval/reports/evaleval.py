@@ -1,4 +1,4 @@
-"""Interviews and studies in the format of Every Eval Ever, which collects evaluations of many tools.
+"""Interviews and studies in the format of Every Eval Ever, a collection of evaluations by many tools.
 
 Version 0.3: an aggregate of each interview's estimates, and its scored answers
 as samples; of a study an aggregate for each model that it measures.  They
@@ -16,70 +16,92 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.study_rows import member, study_rows
-from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.reports.values import as_count, as_mapping, as_number, as_numbers, as_text, as_texts
 
 __all__ = ["aggregate", "location", "samples", "study_aggregates"]
 
 _VERSION = "0.3.0"
-#: Names that no folder may have on Windows, and those that the format refuses.
+_LIBRARY = "pytest-adaptive-eval"
+#: Folder names that Windows or the format refuses.
 _RESERVED = {"CON", "PRN", "AUX", "NUL", "DATA", "UNKNOWN", *(f"{x}{n}" for x in ("COM", "LPT") for n in range(1, 10))}
+#: Attributes of an administration that become a sample's metadata.
+_METADATA = ("position", "item_hash", "format", "sample", "category", "propensity", "predicted", "reason")
+_UNBOUNDED = ("-Infinity", "Infinity")
+#: Description, unit, lowest and highest value of each quantity of a study.
+_QUANTITIES: dict[str, tuple[str, str, float | None, float | None]] = {
+    "score": ("how good a panel of models finds the answers: an opinion, held against no truth", "points", None, None),
+    "energy": ("share of what the routes of a network of nodes hold that the model masters", "proportion", 0.0, 1.0),
+    "auc": ("sum of the accuracies at the levels of one node", "levels", 0.0, None),
+    "last_level": ("last level of one node with an accuracy above the rate that ends it", "levels", 0.0, None),
+}
 
 
 def aggregate(record: RunRecord, interview: InterviewRecord) -> dict[str, Any] | None:
-    """What an interview estimates; None where it estimates nothing."""
+    """Return an interview's estimates, None without any."""
     name = as_text(interview.name) or words.bank_name(interview) or "evaluation"
-    about = f"{name}/{'/'.join(_model(interview.subject))}/{as_text(record.run)}"
-    results = _results(interview, name, about)
-    return _aggregate(record, about, interview.subject, results) if results else None
+    bank = as_text(interview.bank.get("name")) or name
+    results = [result for result in _results(interview, name) if result]
+    generation = {
+        "generation_args": _generation(interview.subject),
+        "additional_details": _details(interview.policy),
+    }
+    source = _source(bank, interview.bank)
+    return _aggregate(record, name, interview.subject, results, source, generation) if results else None
 
 
 def study_aggregates(record: RunRecord, study: StudyRecord) -> Iterator[dict[str, Any]]:
-    """What a study found of each model, its own node by node; nothing where it is void."""
+    """Yield the results of each model of a study, the candidate's by node; none of a void study."""
     name = as_text(study.name) or as_text(study.kind) or "study"
-    details = {key: getattr(study, key) for key in ("kind", "candidate", "size", "unit", "asked")}
-    source = {"dataset_name": name, "source_type": "other", "additional_details": _details(details)}
-    found: dict[str, list[dict[str, Any]]] = {}
+    source = _source(name, {key: getattr(study, key) for key in ("kind", "candidate", "size", "unit", "asked")})
+    by_subject: dict[str, list[dict[str, Any]]] = {}
     for row in study_rows(record, study):
         title = ".".join(filter(None, (name, row["metric"], row["node"])))
-        result = None if study.error else _measured(title, row)
-        if result is not None:
-            found.setdefault(row["subject"], []).append(result)
-    for subject, results in found.items():
-        who = member(study, subject)
-        about = f"{name}/{'/'.join(_model(who))}/{as_text(record.run)}"
-        more = {"source_data": source, "generation_config": {"generation_args": _generation(who)}}
-        told = [{**one, "evaluation_result_id": f"{about}#{n}", **more} for n, one in enumerate(results)]
-        yield _aggregate(record, about, who, told)
+        if not study.error and (result := _quantity(title, row)):
+            by_subject.setdefault(row["subject"], []).append(result)
+    for subject, results in by_subject.items():
+        identity = member(study, subject)
+        generation = {"generation_args": _generation(identity)}
+        yield _aggregate(record, name, identity, results, source, generation)
+
+
+def _source(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {"dataset_name": name, "source_type": "other", "additional_details": _details(facts)}
 
 
 def _aggregate(
-    record: RunRecord, about: str, subject: Mapping[str, Any], results: list[dict[str, Any]]
+    record: RunRecord,
+    name: str,
+    subject: Mapping[str, Any],
+    results: list[dict[str, Any]],
+    source: Mapping[str, Any],
+    generation: Mapping[str, Any],
 ) -> dict[str, Any]:
+    evaluation_id = f"{name}/{'/'.join(_model(subject))}/{as_text(record.run)}"
+    shared = {"source_data": source, "generation_config": generation}
     return {
         "schema_version": _VERSION,
-        "evaluation_id": about,
+        "evaluation_id": evaluation_id,
         "evaluation_timestamp": as_text(record.started),
         "retrieved_timestamp": _epoch(record.started),
         "source_metadata": {
-            "source_name": "pytest-adaptive-eval",
+            "source_name": _LIBRARY,
             "source_type": "evaluation_run",
             "source_organization_name": "unknown",
             "evaluator_relationship": "other",
         },
-        "eval_library": {
-            "name": "pytest-adaptive-eval",
-            "version": as_text(record.versions.get("pytest-adaptive-eval")) or "unknown",
-        },
+        "eval_library": {"name": _LIBRARY, "version": as_text(record.versions.get(_LIBRARY)) or "unknown"},
         "model_info": _model_info(subject),
-        "evaluation_results": results,
+        "evaluation_results": [
+            {**result, "evaluation_result_id": f"{evaluation_id}#{n}", **shared} for n, result in enumerate(results)
+        ],
     }
 
 
-def location(collection: Any, whole: Mapping[str, Any], place: int) -> tuple[str, str]:
-    """The folder of an aggregate and the stem of its files, the same for the same record.
+def location(collection: Any, whole: Mapping[str, Any], position: int) -> tuple[str, str]:
+    """Return the folder of an aggregate and the stem of its files, the same for the same record.
 
     Parameters
     ----------
@@ -87,10 +109,10 @@ def location(collection: Any, whole: Mapping[str, Any], place: int) -> tuple[str
         Name of the bank or the study.
     whole : mapping
         See `aggregate`.
-    place : int
-        Of the interview or study in its record, studies after interviews.
+    position : int
+        Index of the interview or study in its record, studies after interviews.
     """
-    key = hashlib.sha256(f"{place} {whole['evaluation_id']}".encode()).digest()
+    key = hashlib.sha256(f"{position} {whole['evaluation_id']}".encode()).digest()
     folder = f"data/{_component(as_text(collection))}/{whole['model_info']['id']}"
     return folder, str(uuid.UUID(bytes=key[:16], version=4))
 
@@ -98,25 +120,22 @@ def location(collection: Any, whole: Mapping[str, Any], place: int) -> tuple[str
 def samples(
     interview: InterviewRecord, whole: Mapping[str, Any], bank: ItemBank | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The scored answers, one mapping each; with a bank, also what was asked and what is right."""
-    place = {item: n for n, item in enumerate(bank.ids)} if bank is not None and bank.items else {}
+    """Yield a mapping per scored answer; a bank adds the questions and expected answers."""
+    index = {item: n for n, item in enumerate(bank.ids)} if bank is not None and bank.items else {}
     first = whole["evaluation_results"][0]
     for asked in interview.administrations:
         score = as_number(asked.score)
         if score is None:
             continue
-        answer, item = as_text(asked.text), as_text(asked.item)
-        given: dict[str, Any] = {"raw": "", "reference": []}
-        sample_hash = None
-        question = bank.items[place[item]] if bank is not None and item in place else None
-        if question is not None and question.content_hash == asked.item_hash:  # else the bank has changed since
-            given["raw"] = as_text(question.prompt or [dict(message) for message in question.messages])
-            given["reference"] = [as_text(question.answer)]
-            if question.choices:
-                given["choices"] = as_texts(question.choices)
-            canonical = json.dumps({k: given[k] for k in ("raw", "reference")}, sort_keys=True, separators=(",", ":"))
-            sample_hash = hashlib.sha256(canonical.encode()).hexdigest()
-        seconds = as_number(asked.seconds)
+        answer, seconds = as_text(asked.text), as_number(asked.seconds)
+        question, question_hash = _question(asked, bank, index)
+        attribution = {
+            "turn_idx": 0,
+            "source": "output.raw",
+            "extracted_value": answer,
+            "extraction_method": "custom",
+            "is_terminal": True,
+        }
         yield {
             "schema_version": _VERSION,
             "evaluation_id": whole["evaluation_id"],
@@ -124,45 +143,40 @@ def samples(
             "evaluation_name": first["evaluation_name"],
             "evaluation_result_id": first["evaluation_result_id"],
             "sample_id": words.asked_item(asked),
-            "sample_hash": sample_hash,
+            "sample_hash": question_hash,
             "interaction_type": "single_turn",
-            "input": given,
+            "input": question,
             "output": {"raw": [answer] if answer else []},
-            "answer_attribution": [
-                {
-                    "turn_idx": 0,
-                    "source": "output.raw",
-                    "extracted_value": answer,
-                    "extraction_method": "custom",
-                    "is_terminal": True,
-                }
-            ],
+            "answer_attribution": [attribution],
             "evaluation": {"score": score, "is_correct": score == 1.0},
             "performance": {"latency_ms": 1000.0 * seconds} if seconds is not None and seconds >= 0 else None,
-            "metadata": {
-                key: as_text(getattr(asked, key))
-                for key in (
-                    "position",
-                    "item_hash",
-                    "format",
-                    "sample",
-                    "category",
-                    "propensity",
-                    "predicted",
-                    "reason",
-                )
-            },
+            "metadata": {key: as_text(getattr(asked, key)) for key in _METADATA},
         }
 
 
+def _question(
+    asked: Administration, bank: ItemBank | None, index: Mapping[str, int]
+) -> tuple[dict[str, Any], str | None]:
+    """Return question and expected answer with their hash; empty and None unless the bank has the unchanged item."""
+    name = as_text(asked.item)
+    item = bank.items[index[name]] if bank is not None and name in index else None
+    if item is None or item.content_hash != asked.item_hash:
+        return {"raw": "", "reference": []}, None
+    messages = [dict(message) for message in item.messages]
+    question = {"raw": as_text(item.prompt or messages), "reference": [as_text(item.answer)]}
+    canonical = json.dumps(question, sort_keys=True, separators=(",", ":"))
+    choices = {"choices": as_texts(item.choices)} if item.choices else {}
+    return question | choices, hashlib.sha256(canonical.encode()).hexdigest()
+
+
 def _component(text: str) -> str:
-    """A text as the name of a folder on any system."""
+    """Return a text as the name of a folder on any system."""
     name = re.sub("[^A-Za-z0-9._-]+", "_", text)[:100].strip(".")
     return f"{name}_" if not name or name.split(".")[0].upper() in _RESERVED else name
 
 
 def _model(subject: Mapping[str, Any]) -> tuple[str, str]:
-    """Developer and model, as names of folders."""
+    """Return developer and model as names of folders."""
     developer, _, model = as_text(subject.get("name")).rpartition("/")
     return _component(developer or "local"), _component(model or "unnamed")
 
@@ -178,12 +192,12 @@ def _model_info(subject: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _details(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Facts as texts, without names and paths."""
+    """Return facts as texts, without names and paths."""
     return {key: as_text(value) for key, value in facts.items() if key not in ("name", "path") and value is not None}
 
 
 def _epoch(started: Any) -> str:
-    """Seconds since 1970 of an ISO time, which is of UTC where it does not say."""
+    """Return the seconds since 1970 of an ISO time, in UTC if it names no zone."""
     try:
         time = datetime.fromisoformat(started)
         return str((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
@@ -191,83 +205,55 @@ def _epoch(started: Any) -> str:
         return "0"
 
 
-def _results(interview: InterviewRecord, name: str, about: str) -> list[dict[str, Any]]:
-    """Accuracy, ability, and accuracy by category, as far as they are estimated."""
+def _results(interview: InterviewRecord, name: str) -> Iterator[dict[str, Any] | None]:
+    """Yield accuracy, abilities, and accuracy by category; None for a missing estimate."""
     interval = interview.accuracy or interview.accuracy_conformal or interview.accuracy_model
     error = interview.accuracy_error if interview.accuracy else None
-    found = [_accuracy(name, interval, error, interview.size, interview.scored)]
+    yield _accuracy(name, interval, error, interview.size, interview.scored)
     theta, errors = as_numbers(interview.theta) or [], as_numbers(interview.standard_error) or []
-    for n, (which, value) in enumerate(zip(words.dimensions(interview), theta, strict=False)):
-        title = "ability" if len(theta) == 1 else f"ability_{which}"
-        metric = {
-            "evaluation_description": words.ability_unit([interview]),
-            "metric_id": f"pytest-adaptive-eval.{title}",
-            "metric_name": title,
-            "metric_unit": "standard deviations" if words.in_parts(interview) else "logits",
-            "min_score": "-Infinity",
-            "max_score": "Infinity",
-        }
-        found.append(
-            _result(f"{name}.{title}", value, metric, errors[n] if n < len(errors) else None, interview.scored)
-        )
-    for part in interview.categories:
-        title, size, scored = f"{name}.{as_text(part.get('category'))}", part.get("size"), part.get("scored")
-        found.append(_accuracy(title, part.get("accuracy"), part.get("standard_error"), size, scored))
-    source = {
-        "dataset_name": as_text(interview.bank.get("name")) or name,
-        "source_type": "other",
-        "additional_details": _details(interview.bank),
-    }
-    asked = {
-        "generation_args": _generation(interview.subject),
-        "additional_details": _details(interview.policy),
-    }
-    return [
-        {**result, "evaluation_result_id": f"{about}#{n}", "source_data": source, "generation_config": asked}
-        for n, result in enumerate(result for result in found if result)
-    ]
+    errors += [None] * len(theta)
+    unit = "standard deviations" if words.in_parts(interview) else "logits"
+    for dimension, value, error in zip(words.dimensions(interview), theta, errors, strict=False):
+        title = "ability" if len(theta) == 1 else f"ability_{dimension}"
+        metric = _metric(words.ability_unit([interview]), title, unit, *_UNBOUNDED)
+        yield _result(f"{name}.{title}", value, metric, error, interview.scored)
+    for row in interview.categories:
+        title, size, scored = f"{name}.{as_text(row.get('category'))}", row.get("size"), row.get("scored")
+        yield _accuracy(title, row.get("accuracy"), row.get("standard_error"), size, scored)
 
 
-def _accuracy(title: str, interval: Any, error: Any, size: Any, scored: Any) -> dict[str, Any] | None:
-    interval = interval if isinstance(interval, Mapping) else {}
+def _metric(description: str, name: str, unit: str, low: float | str, high: float | str) -> dict[str, Any]:
+    return {
+        "evaluation_description": description,
+        "metric_id": f"{_LIBRARY}.{name}",
+        "metric_name": name,
+        "metric_unit": unit,
+        "min_score": low,
+        "max_score": high,
+    }
+
+
+def _accuracy(title: str, recorded: Any, error: Any, size: Any, scored: Any) -> dict[str, Any] | None:
+    interval = as_mapping(recorded)
     value = as_number(interval.get("estimate"))
-    metric = {
-        "evaluation_description": f"share of the bank's {as_text(size)} items that would be answered right, estimated",
-        "metric_id": "accuracy",
-        "metric_name": "Accuracy",
-        "metric_kind": "accuracy",
-        "metric_unit": "proportion",
-        "min_score": 0.0,
-        "max_score": 1.0,
-    }
+    description = f"share of the bank's {as_text(size)} items that would be answered right, estimated"
+    metric = _metric(description, "Accuracy", "proportion", 0.0, 1.0)
+    metric |= {"metric_id": "accuracy", "metric_kind": "accuracy"}
     result = _result(title, value if value is not None and 0 <= value <= 1 else None, metric, error, scored)
     return _with_bounds(result, interval)
 
 
-#: Of a study's quantity: what it is, its unit, its lowest and highest value.
-_OF_STUDIES = {
-    "score": ("how good a panel of models finds the answers: an opinion, held against no truth", "points", None, None),
-    "energy": ("share of what the routes of a network of nodes hold that the model masters", "proportion", 0.0, 1.0),
-    "auc": ("sum of the accuracies at the levels of one node", "levels", 0.0, None),
-    "last_level": ("last level of one node with an accuracy above the rate that ends it", "levels", 0.0, None),
-}
-
-
-def _measured(title: str, row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """One row of a study; None where its quantity is not known or cannot be."""
+def _quantity(title: str, row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the result of one row of a study, None for an unknown or impossible value."""
     name, value = row["metric"], row["estimate"]
-    text, unit, least, most = _OF_STUDIES.get(name, ("a quantity of a study", "", None, None))
+    description, unit, least, most = _QUANTITIES.get(name, ("a quantity of a study", "", None, None))
     if value is None or (least is not None and value < least) or (most is not None and value > most):
         return None
-    metric = {
-        "evaluation_description": text,
-        "metric_id": f"pytest-adaptive-eval.{name}",
-        "metric_name": name,
-        "metric_unit": unit,
-        "min_score": "-Infinity" if least is None else least,
-        "max_score": "Infinity" if most is None else most,
-    }
+    low, high = (
+        limit if limit is not None else unbounded for limit, unbounded in zip((least, most), _UNBOUNDED, strict=True)
+    )
     rounds = row["asked"] if row["unit"] == "rounds" else None
+    metric = _metric(description, name, unit, low, high)
     return _with_bounds(_result(title, value, metric, row["standard_error"], rounds), row)
 
 
@@ -276,7 +262,7 @@ def _with_bounds(result: dict[str, Any] | None, interval: Mapping[str, Any]) -> 
     if result and low is not None and high is not None:
         bounds = {"lower": low, "upper": high, "method": as_text(interval.get("method"))}
         if confidence is not None and 0.5 < confidence < 1:
-            bounds["confidence_level"] = round(2 * confidence - 1, 12)  # a record's confidence is that of each bound
+            bounds["confidence_level"] = round(2 * confidence - 1, 12)  # a record's confidence is one-sided
         result["score_details"]["uncertainty"]["confidence_interval"] = bounds
     return result
 
@@ -297,11 +283,10 @@ def _result(title: str, value: float | None, metric: Any, error: Any, scored: An
 
 
 def _generation(subject: Mapping[str, Any]) -> dict[str, Any]:
-    decoding = subject.get("decoding")
-    decoding = decoding if isinstance(decoding, Mapping) else {}
-    found: dict[str, Any] = {}
+    decoding = as_mapping(subject.get("decoding"))
+    settings: dict[str, Any] = {}
     if (temperature := as_number(decoding.get("temperature"))) is not None:
-        found["temperature"] = temperature
+        settings["temperature"] = temperature
     if (tokens := as_count(decoding.get("max_tokens"))) is not None and tokens > 0:
-        found["max_tokens"] = tokens
-    return found
+        settings["max_tokens"] = tokens
+    return settings

@@ -1,7 +1,7 @@
 """A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever, MLflow.
 
 Every value has the type that its column or field promises, whatever the
-record holds: a number that is none, or not finite, is null; a text is valid
+record holds: a value that is no finite number is null, and a text is valid
 Unicode.
 """
 
@@ -21,10 +21,10 @@ from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import evaleval, words
 from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, member, study_rows
-from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.reports.values import as_count, as_mapping, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
 
 __all__ = [
@@ -39,9 +39,9 @@ __all__ = [
     "write_export",
 ]
 
-#: Version of the columns of `responses_jsonl`; a new column leaves it, a changed or removed one raises it.
+#: Version of the columns of `responses_jsonl`; a changed or removed column raises it, a new one does not.
 RESPONSES_VERSION = 1
-#: Columns taken from an administration, by its own names, with their types.
+#: Columns taken from an administration, by its attributes, with their types.
 _ASKED: dict[str, Callable[[Any], Any]] = {
     "position": as_count,
     "item": as_text,
@@ -66,8 +66,8 @@ _ASKED: dict[str, Callable[[Any], Any]] = {
     "seconds": as_number,
     "resumed": bool,
 }
-#: Columns that tell an interview, before those of `_ASKED`.
-_ABOUT = (
+#: Columns of an interview, before those of `_ASKED`.
+_INTERVIEW = (
     "schema_version",
     "run",
     "started",
@@ -79,50 +79,46 @@ _ABOUT = (
     "bank_hash",
     "scale",
 )
-_COLUMNS = (*_ABOUT, *_ASKED)
+_COLUMNS = (*_INTERVIEW, *_ASKED)
 
 
 def _rows(record: RunRecord) -> Iterator[dict[str, Any]]:
-    """One flat mapping an administration, all with the same keys."""
+    """Yield a flat mapping per administration, all with the same keys."""
     for interview in record.interviews:
         subject, bank = interview.subject, interview.bank
         facts: list[Any] = [record.run, record.started, interview.name]
         facts += [subject.get(key) for key in ("name", "checkpoint", "decoding_hash")]
         facts += [bank.get(key) for key in ("name", "content_hash", "scale")]
-        about = dict(zip(_ABOUT, [RESPONSES_VERSION, *map(as_text, facts)], strict=True))
+        head = dict(zip(_INTERVIEW, [RESPONSES_VERSION, *map(as_text, facts)], strict=True))
         for asked in interview.administrations:
-            yield about | {name: kind(getattr(asked, name)) for name, kind in _ASKED.items()}
+            yield head | {name: convert(getattr(asked, name)) for name, convert in _ASKED.items()}
 
 
 def responses_jsonl(record: RunRecord) -> Iterator[str]:
-    """Every answer as a line of JSON, without its end; the columns are documented in ``docs/exports.md``."""
-    return map(_line, _rows(record))
+    """Return every answer as a line of JSON, without its end; ``docs/exports.md`` lists the columns."""
+    return map(json.dumps, _rows(record))
 
 
 def studies_jsonl(record: RunRecord) -> Iterator[str]:
-    """What studies found, a line of JSON a subject and quantity; the columns are in ``docs/exports.md`` too."""
-    return map(_line, _of_studies(record))
+    """Return a line of JSON per subject and quantity of all studies; ``docs/exports.md`` lists the columns."""
+    return map(json.dumps, _study_rows(record))
 
 
-def _of_studies(record: RunRecord) -> Iterator[dict[str, Any]]:
+def _study_rows(record: RunRecord) -> Iterator[dict[str, Any]]:
     return (row for study in record.studies for row in study_rows(record, study))
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, ensure_ascii=True, allow_nan=False)
-
-
-#: What spreadsheets may take for a formula, at the start of a cell.
+#: Start of a cell that spreadsheets may read as a formula.
 _FORMULA = re.compile("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]|[\t\r\n]")
-#: Characters of a cell; Excel breaks a longer one apart, and its rest may begin a formula.
+#: Characters of a cell; Excel splits a longer one, and its rest may begin a formula.
 _CELL = 32_000
 
 
 def responses_csv(record: RunRecord) -> str:
-    """Every answer as a row of CSV, with a head.
+    """Return every answer as a row of CSV, with a head.
 
-    The columns are those of `responses_jsonl`.  A list of one is the thing
-    itself, another is JSON.  A text that a spreadsheet could take for a
+    The columns are those of `responses_jsonl`.  A list of one value becomes the
+    value, a longer one JSON.  A text that a spreadsheet could read as a
     formula begins with an apostrophe, control characters are shown as
     escapes, and a text of more than 32 000 characters is cut.
     """
@@ -130,8 +126,8 @@ def responses_csv(record: RunRecord) -> str:
 
 
 def studies_csv(record: RunRecord) -> str:
-    """The rows of `studies_jsonl` as CSV, with a head; see `responses_csv`."""
-    return _csv(STUDY_COLUMNS, _of_studies(record))
+    """Return the rows of `studies_jsonl` as CSV, with a head; see `responses_csv`."""
+    return _csv(STUDY_COLUMNS, _study_rows(record))
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
@@ -143,7 +139,7 @@ def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """A number, a text that is none to a spreadsheet either, or None."""
+    """Return a number, a text that no spreadsheet reads as a formula, or None."""
     if isinstance(value, list):
         value = value[0] if len(value) == 1 else json.dumps(value) if value else None
     if isinstance(value, bool):
@@ -155,7 +151,7 @@ def _cell(value: Any) -> Any:
 
 
 def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = False) -> int:
-    """Write the answers of a run, or what its studies found, replacing what is there in one step.
+    """Write the answers of a run, or the results of its studies, replacing an earlier file in one step.
 
     Parameters
     ----------
@@ -163,7 +159,7 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
     path : Path
     kind : {"jsonl", "csv"}
     studies : bool
-        Whether studies are written, and not answers.
+        Write studies in place of answers.
 
     Returns
     -------
@@ -175,9 +171,9 @@ def write_export(record: RunRecord, path: Path, kind: str, *, studies: bool = Fa
     UsageError
         There is no such kind, or the file cannot be written.
     """
-    rows = list(_of_studies(record) if studies else _rows(record))
+    rows = list(_study_rows(record) if studies else _rows(record))
     if kind == "jsonl":
-        text = "".join(f"{_line(row)}\n" for row in rows)
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
     elif kind == "csv":
         text = _csv(STUDY_COLUMNS if studies else _COLUMNS, rows)
     else:
@@ -201,7 +197,7 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
     record : RunRecord
     folder : Path
     banks : mapping of str to ItemBank, optional
-        By evaluation, for the questions and the right answers, which no record holds.
+        Banks by evaluation, for the questions and the expected answers, which no record holds.
 
     Returns
     -------
@@ -213,97 +209,95 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
         A file cannot be written.
     """
     written = []
-    for place, interview in enumerate(record.interviews):
-        whole = evaleval.aggregate(record, interview)
-        if whole is None:
-            continue
-        where, file = evaleval.location(as_text(interview.bank.get("name")) or interview.name, whole, place)
-        lines = [
-            json.dumps(line) + "\n" for line in evaleval.samples(interview, whole, (banks or {}).get(interview.name))
-        ]
-        if lines:
-            data = "".join(lines).encode("ascii")
-            path = folder / where / f"{file}_samples.jsonl"
-            write_whole(path, [data], "the samples")
-            written.append(path)
-            whole["detailed_evaluation_results"] = {
-                "format": "jsonl",
-                "file_path": f"{where}/{path.name}",
-                "hash_algorithm": "sha256",
-                "checksum": hashlib.sha256(data).hexdigest(),
-                "total_rows": len(lines),
-            }
-        written.append(_written(whole, folder / where / f"{file}.json"))
-    for place, study in enumerate(record.studies, len(record.interviews)):
+    for position, interview in enumerate(record.interviews):
+        if whole := evaleval.aggregate(record, interview):
+            collection = as_text(interview.bank.get("name")) or interview.name
+            where, file = evaleval.location(collection, whole, position)
+            bank = (banks or {}).get(interview.name)
+            if lines := [f"{json.dumps(line)}\n" for line in evaleval.samples(interview, whole, bank)]:
+                data = "".join(lines).encode("ascii")
+                written.append(folder / where / f"{file}_samples.jsonl")
+                write_whole(written[-1], [data], "the samples")
+                whole["detailed_evaluation_results"] = {
+                    "format": "jsonl",
+                    "file_path": f"{where}/{file}_samples.jsonl",
+                    "hash_algorithm": "sha256",
+                    "checksum": hashlib.sha256(data).hexdigest(),
+                    "total_rows": len(lines),
+                }
+            written.append(_write_aggregate(whole, folder / where / f"{file}.json"))
+    for position, study in enumerate(record.studies, len(record.interviews)):
         for whole in evaleval.study_aggregates(record, study):
-            where, file = evaleval.location(study.name, whole, place)
-            written.append(_written(whole, folder / where / f"{file}.json"))
+            where, file = evaleval.location(study.name, whole, position)
+            written.append(_write_aggregate(whole, folder / where / f"{file}.json"))
     return written
 
 
-def _written(whole: Mapping[str, Any], path: Path) -> Path:
+def _write_aggregate(whole: Mapping[str, Any], path: Path) -> Path:
     write_whole(path, [(json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii")], "the evaluation")
     return path
 
 
-#: Columns of `study_rows` and how the names of their metrics end.
-_OF_A_ROW = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
+#: Columns of `study_rows` and the suffixes of their metrics.
+_SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
 
 
 def mlflow_metrics(record: RunRecord) -> dict[str, float]:
-    """Numbers of a run by names that MLflow takes, such as ``text/accuracy`` and ``gates/failed``."""
-    found: dict[str, float] = {}
-
-    def add(value: Any, *parts: str) -> None:
-        if (number := as_number(value)) is None:
-            return
-        name = "/".join(_metric_part(part) for part in parts)
-        n = 2
-        unique = name
-        while unique in found:
-            unique, n = f"{name}_{n}", n + 1
-        found[unique] = number
-
+    """Return the numbers of a run by names that MLflow takes, such as ``text/accuracy`` and ``gates/failed``."""
+    values: list[tuple[tuple[str, ...], Any]] = []
     for interview in record.interviews:
         name = as_text(interview.name) or "evaluation"
-        accuracy = interview.accuracy or {}
-        for key, title in (("estimate", "accuracy"), ("low", "accuracy_low"), ("high", "accuracy_high")):
-            add(accuracy.get(key), name, title)
-        add(interview.accuracy_error, name, "accuracy_standard_error")
-        add((interview.decoding_noise or {}).get("error"), name, "decoding_noise")
-        if interview.accuracy is None:
-            add(
-                (interview.accuracy_conformal or interview.accuracy_model or {}).get("estimate"),
-                name,
-                "accuracy_projected",
-            )
-        for title, values in (("ability", interview.theta), ("ability_standard_error", interview.standard_error)):
-            for n, (which, value) in enumerate(
-                zip(words.dimensions(interview), as_numbers(values) or [], strict=False)
-            ):
-                add(value, name, title if n == 0 and not words.in_parts(interview) else f"{title}_{which}")
-        add(interview.asked, name, "asked")
-        add(interview.scored, name, "scored")
-        for part in interview.categories:
-            add((part.get("accuracy") or {}).get("estimate"), name, "category", as_text(part.get("category")))
+        values += [((name, *path), value) for path, value in _interview_values(interview)]
     for study in record.studies:
         name = as_text(study.name) or as_text(study.kind) or "study"
-        add(study.asked, name, as_text(study.unit))
-        for row in study_rows(record, study):
-            if row["void"]:
-                continue
-            which = row["node"] or ("" if row["subject"] == as_text(study.candidate) else row["subject"])
-            for key, title in _OF_A_ROW.items():
-                add(row[key], name, row["metric"] + title, *filter(None, [which]))
+        values += [((name, *path), value) for path, value in _study_values(record, study)]
     outcomes = [words.outcome(gate) for gate in record.gates]
-    for outcome in Outcome:
-        add(outcomes.count(outcome), "gates", outcome.value.lower())
-    add(int(words.promoted(record)), "promote")
-    return found
+    values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
+    values.append((("promote",), int(words.promoted(record))))
+    metrics: dict[str, float] = {}
+    for path, value in values:
+        if (number := as_number(value)) is not None:
+            name = unique = "/".join(map(_metric_part, path))
+            n = 2
+            while unique in metrics:
+                unique, n = f"{name}_{n}", n + 1
+            metrics[unique] = number
+    return metrics
+
+
+def _interview_values(interview: InterviewRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the parts of a metric's name and its value for each number of an interview."""
+    accuracy = interview.accuracy or {}
+    yield ("accuracy",), accuracy.get("estimate")
+    yield ("accuracy_low",), accuracy.get("low")
+    yield ("accuracy_high",), accuracy.get("high")
+    yield ("accuracy_standard_error",), interview.accuracy_error
+    yield ("decoding_noise",), as_mapping(interview.decoding_noise).get("error")
+    if interview.accuracy is None:
+        projection = interview.accuracy_conformal or interview.accuracy_model or {}
+        yield ("accuracy_projected",), projection.get("estimate")
+    names = words.dimensions(interview)
+    for title, values in (("ability", interview.theta), ("ability_standard_error", interview.standard_error)):
+        for n, (dimension, value) in enumerate(zip(names, as_numbers(values) or [], strict=False)):
+            yield (title if n == 0 and not words.in_parts(interview) else f"{title}_{dimension}",), value
+    yield ("asked",), interview.asked
+    yield ("scored",), interview.scored
+    for row in interview.categories:
+        yield ("category", as_text(row.get("category"))), as_mapping(row.get("accuracy")).get("estimate")
+
+
+def _study_values(record: RunRecord, study: StudyRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the parts of a metric's name and its value for each number of a study."""
+    yield (as_text(study.unit),), study.asked
+    for row in study_rows(record, study):
+        if not row["void"]:
+            other = row["node"] or ("" if row["subject"] == as_text(study.candidate) else row["subject"])
+            for column, suffix in _SUFFIXES.items():
+                yield (row["metric"] + suffix, *filter(None, [other])), row[column]
 
 
 def _metric_part(text: str) -> str:
-    """A part of a metric's name: no path, and only what every version of MLflow takes."""
+    """Return a part of a metric's name in the characters that every version of MLflow takes."""
     return re.sub(r"[^A-Za-z0-9_. -]", "_", text)[:80].strip(" .") or "_"
 
 
@@ -313,29 +307,30 @@ def log_mlflow(record: RunRecord) -> None:
     Raises
     ------
     UsageError
-        MLflow is not installed, or did not take them.
+        MLflow is not installed, or refused them.
     """
     try:
         import mlflow
     except ImportError as error:
         raise UsageError("MLflow is not installed: pip install mlflow-skinny (or mlflow)") from error
-    names: dict[str, list[str]] = {"run": [record.run]}
-    for interview in record.interviews:
-        for key, value in (
-            ("subject", interview.subject.get("name")),
-            ("checkpoint", interview.subject.get("checkpoint")),
-            ("bank", interview.bank.get("name")),
-            ("bank_hash", interview.bank.get("content_hash")),
-        ):
-            names.setdefault(key, []).append(as_text(value))
-    for study in record.studies:
-        names.setdefault("subject", []).append(as_text(study.candidate))
-        names.setdefault("checkpoint", []).append(as_text(member(study, study.candidate).get("checkpoint")))
-    tags = {f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, some)))[:250] for key, some in names.items()}
+    names: dict[str, list[Any]] = {
+        "run": [record.run],
+        "subject": [interview.subject.get("name") for interview in record.interviews],
+        "checkpoint": [interview.subject.get("checkpoint") for interview in record.interviews],
+        "bank": [interview.bank.get("name") for interview in record.interviews],
+        "bank_hash": [interview.bank.get("content_hash") for interview in record.interviews],
+    }
+    names["subject"] += [study.candidate for study in record.studies]
+    names["checkpoint"] += [member(study, study.candidate).get("checkpoint") for study in record.studies]
+    tags = {
+        f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, map(as_text, values))))[:250]
+        for key, values in names.items()
+        if values
+    }
     try:
         with nullcontext() if mlflow.active_run() else mlflow.start_run(run_name=as_text(record.run)):
             mlflow.log_metrics(mlflow_metrics(record))
             mlflow.set_tags(tags)
-    except Exception as error:  # whatever the server and its client may raise
+    except Exception as error:  # any exception of the server or its client
         text = re.sub(r"://[^/\s@]*@", "://", str(error))  # a tracking URI may hold a password
         raise UsageError(f"MLflow did not take the run: {text[:500]}. See MLFLOW_TRACKING_URI") from None
