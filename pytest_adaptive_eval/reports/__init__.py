@@ -1,1 +1,1 @@
-"""From a `RunRecord` to what people and machines read."""
+"""Reports of a `RunRecord` for people and for other tools."""

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from xml.sax.saxutils import escape
 
-from pytest_adaptive_eval.text import clean_terminal, clean_xml, counted, number, wrap
+from pytest_adaptive_eval.reports.axes import Frame
+from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
+from pytest_adaptive_eval.reports.words import number_or_dash
+from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
 __all__ = ["backtest_lines", "backtest_svg", "calibration_lines", "format_lines"]
 
+#: Share of an ability component's variance that must be true variance between subjects.
+_RELIABLE = 0.5
+_COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#4a4a4a", "#00a6a6", "#a0522d")
+#: Rules of a picture that stands alone.
+_STYLE = Markup(
+    "text{font:12px sans-serif}.head{font-size:14px}.end{text-anchor:end}.mid{text-anchor:middle}.grid{stroke:#ddd}"
+)
+#: Width of that picture, and the bottom of its frame.
+_WIDTH, _BOTTOM = 680.0, 300.0
+
+
+def _wrapped(lines: Iterable[str], width: int) -> list[str]:
+    return [part for line in lines for part in wrap(clean_terminal(line), width, "  ", first="")]
+
 
 def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -> list[str]:
-    """The report of a calibration.
+    """Return the report of a calibration.
 
     Parameters
     ----------
@@ -23,13 +39,18 @@ def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -
     width : int
         Columns of a line.
     """
-    about, loss, slopes = report["details"], report["log_loss"], report["slopes"]
+    details, loss, slopes = report["details"], report["log_loss"], report["slopes"]
     n = report["items"]
+    end = "given parameters"
+    if "iterations" in details:
+        end = "converged" if details["converged"] else "NOT converged"
+        end = "interrupted" if details["interrupted"] else end
+        end += f" after {counted(details['iterations'], 'iteration')}"
     lines = [
         f"{counted(report['subjects'], 'subject')}, {counted(n, 'item')}, {100 * report['observed']:.3g} % of the "
         "scores are there",
-        f"model {about['model']}, {counted(about.get('dimensions', 1), 'dimension')}, engine {about['engine']}: "
-        + _fitted(about),
+        f"model {details['model']}, {counted(details.get('dimensions', 1), 'dimension')}, engine {details['engine']}: "
+        + end,
     ]
     if loss:
         lines.append(
@@ -46,40 +67,29 @@ def calibration_lines(report: Mapping[str, Any], tables: int, width: int = 80) -
     lines += [f"REFUSED: {text}" for text in report["problems"]]
     if report["trusted"]:
         lines.append("the bank passed its checks")
-    return [part for line in lines for part in wrap(clean_terminal(line), width, "  ", first="")]
-
-
-#: Share of the abilities' variance that must not be error for a part to tell subjects apart.
-_RELIABLE = 0.5
+    return _wrapped(lines, width)
 
 
 def format_lines(parts: Sequence[str], report: Mapping[str, Any], width: int = 80) -> list[str]:
-    """What was fitted to responses in formats, see `multimodal.FormatScale`."""
-    told = ", ".join(f"{part} {number(value, 2)}" for part, value in zip(parts, report["reliability"], strict=True))
+    """Return the report of a fit to responses in formats, see `multimodal.FormatScale`."""
+    reliability = dict(zip(parts, report["reliability"], strict=True))
     lines = [
         f"in formats: {report['form'].upper()}-IRT, held-out ROC-AUC {number(report['auc'])}, "
         + ("converged" if report["converged"] else "NOT converged"),
-        f"share of the abilities' variance that is not error: {told}",
+        "share of the abilities' variance that is not error: "
+        + ", ".join(f"{part} {number(value, 2)}" for part, value in reliability.items()),
     ]
-    weak = [part for part, value in zip(parts, report["reliability"], strict=True) if value < _RELIABLE]
-    if weak:
+    if weak := [part for part, value in reliability.items() if value < _RELIABLE]:
         lines.append(
             f"warning: these responses hardly tell subjects apart by {' and '.join(weak)}: gates on that part will "
             "be INCONCLUSIVE; add items that need it"
         )
     lines += [f"warning: only the sum of {a} and {b} is known" for a, b in report["confused"]]
-    return [part for line in lines for part in wrap(clean_terminal(line), width, "  ", first="")]
-
-
-def _fitted(about: Mapping[str, Any]) -> str:
-    if "iterations" not in about:
-        return "given parameters"
-    end = "interrupted" if about["interrupted"] else "converged" if about["converged"] else "NOT converged"
-    return f"{end} after {counted(about['iterations'], 'iteration')}"
+    return _wrapped(lines, width)
 
 
 def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
-    """The tables of a backtest.
+    """Return the tables of a backtest.
 
     Parameters
     ----------
@@ -90,10 +100,10 @@ def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
     """
     rows = [{**row, "policy": clean_terminal(row["policy"], 30)} for row in result["rows"]]
     wide = max([len(row["policy"]) for row in rows] + [6])
-    several = "1 split" if result["splits"] == 1 else f"the mean of {result['splits']} splits"
+    splits = "1 split" if result["splits"] == 1 else f"the mean of {result['splits']} splits"
     lines = [
         *wrap(
-            f"{counted(result['items'], 'item')}, {several}; ranking: pairs in the right order, in percent; error: "
+            f"{counted(result['items'], 'item')}, {splits}; ranking: pairs in the right order, in percent; error: "
             "mean absolute error of the accuracy",
             width,
         ),
@@ -101,9 +111,9 @@ def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
         f"{'policy':{wide}} {'budget':>7} {'items':>6} {'ranking':>8} {'s.e.':>5} {'Spearman':>9} {'error':>6}",
     ]
     lines += [
-        f"{row['policy']:{wide}} {row['budget']:>7} {row['items']:>6} {_shown(row['ranking_accuracy'], 2):>8} "
-        f"{_shown(row['ranking_accuracy_se'], 2):>5} {_shown(row['spearman']):>9} "
-        f"{_shown(row['mean_absolute_error']):>6}"
+        f"{row['policy']:{wide}} {row['budget']:>7} {row['items']:>6} {number_or_dash(row['ranking_accuracy'], 2):>8} "
+        f"{number_or_dash(row['ranking_accuracy_se'], 2):>5} {number_or_dash(row['spearman']):>9} "
+        f"{number_or_dash(row['mean_absolute_error']):>6}"
         for row in rows
     ]
     lines += ["", *_intervals(rows, wide, width, 2 * result["confidence"] - 1)]
@@ -115,7 +125,7 @@ def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
 
 
 def _intervals(rows: list[dict[str, Any]], wide: int, width: int, confidence: float) -> list[str]:
-    """The table of coverage and width, where there are intervals."""
+    """Return the table of coverage and width, without any intervals an empty list."""
     methods = list(dict.fromkeys(method for row in rows for method in row["intervals"]))
     if not methods:
         return []
@@ -135,64 +145,53 @@ def _intervals(rows: list[dict[str, Any]], wide: int, width: int, confidence: fl
     return [*lines, ""]
 
 
-def _coverage(found: Mapping[str, float | None] | None) -> str:
-    if found is None:
+def _coverage(interval: Mapping[str, float | None] | None) -> str:
+    if interval is None:
         return "-"
-    size = _shown(found["width"], 2)
-    return f"{_shown(found['coverage'])} {size + 'x' * (size != '-'):>5}"
-
-
-def _shown(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None else number(value, digits)
-
-
-_COLOURS = ("#1b6ca8", "#d1495b", "#2e8b57", "#8e5ea2", "#e08e0b", "#4a4a4a", "#00a6a6", "#a0522d")
+    size = number_or_dash(interval["width"], 2)
+    return f"{number_or_dash(interval['coverage'])} {size + 'x' * (size != '-'):>5}"
 
 
 def backtest_svg(result: Mapping[str, Any]) -> str:
-    """Ranking accuracy by share of the bank asked, a line a policy, as a self-contained SVG."""
-    rows = [row for row in result["rows"] if row["ranking_accuracy"] is not None]
-    left, right, top, bottom = 60.0, 460.0, 30.0, 300.0
-    points = {
-        name: sorted(
-            (100.0 * row["items"] / result["items"], row["ranking_accuracy"]) for row in rows if row["policy"] == name
-        )
-        for name in dict.fromkeys(row["policy"] for row in rows)
-    }
-    shares = sorted({share for line in points.values() for share, _ in line})
-    lowest: float = min([value for line in points.values() for _, value in line], default=0.0)
+    """Draw the ranking accuracy by share of the bank asked, a line per policy, as a self-contained SVG."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    lowest, shares = 100.0, set[float]()
+    for row in result["rows"]:
+        if (accuracy := row["ranking_accuracy"]) is not None:
+            share = 100.0 * row["items"] / result["items"]
+            points.setdefault(row["policy"], []).append((share, accuracy))
+            lowest = min(lowest, accuracy)
+            shares.add(share)
     step = 5.0 if lowest >= 50.0 else 10.0
     low = min(95.0, step * (lowest // step))
-    most = max(shares, default=100.0)
-
-    def x(share: float) -> float:
-        return left + (right - left) * share / most
-
-    def y(value: float) -> float:
-        return bottom - (bottom - top) * (value - low) / (100.0 - low)
-
-    height = max(350, int(top) + 16 * len(points) + 10)
+    height = max(350, 40 + 16 * len(points))
+    frame = Frame((0.0, max(shares, default=100.0)), (low, 100.0), (_WIDTH, height), (60, 220, 30, height - _BOTTOM))
+    title = "Ranking accuracy in percent, by share of the bank asked"
+    ticks = [low + n * step for n in range(round((100.0 - low) / step) + 1)]
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 {height}" font-family="sans-serif" font-size="12">',
-        f'<rect width="680" height="{height}" fill="white"/>',
-        f'<text x="{left}" y="18" font-size="14">Ranking accuracy in percent, by share of the bank asked</text>',
+        tag("style", _STYLE),
+        tag("rect", width=_WIDTH, height=height, fill="white"),
+        tag("text", title, class_="head", x=frame.left, y=18),
+        *frame.grid(ticks, lambda tick: f"{tick:g}"),
     ]
-    tick = low
-    while tick <= 100.0:
-        parts.append(f'<line x1="{left}" x2="{right}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>')
-        tick += step
     free = 0.0
-    for share in shares:
-        if x(share) >= free:  # labels that would overlap the one before are left out
-            parts.append(f'<text x="{x(share):.1f}" y="{bottom + 18}" text-anchor="middle">{share:.2g} %</text>')
-            free = x(share) + 36.0
-    for place, (name, line) in enumerate(points.items()):
-        colour = _COLOURS[place % len(_COLOURS)]
-        path = " ".join(f"{x(share):.1f},{y(value):.1f}" for share, value in line)
-        dash = ' stroke-dasharray="5 3"' if place >= len(_COLOURS) else ""
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
-        parts += [f'<circle cx="{x(share):.1f}" cy="{y(value):.1f}" r="3" fill="{colour}"/>' for share, value in line]
-        label = escape(clean_xml(name, 40))
-        parts.append(f'<text x="{right + 20}" y="{top + 16 * place + 8}" fill="{colour}">{label}</text>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    for x, share in ((frame.x(share), share) for share in sorted(shares)):
+        if x >= free:  # a label that would overlap the previous one is left out
+            parts.append(tag("text", f"{share:.2g} %", class_="mid", x=x, y=frame.bottom + 18))
+            free = x + 36.0
+    for n, (name, line) in enumerate(points.items()):
+        parts += _policy_line(frame, n, name, sorted(line))
+    description = f"Lines of {', '.join(points)}"
+    picture = svg("backtest", title, description, (_WIDTH, height), *parts, xmlns="http://www.w3.org/2000/svg")
+    return f"{picture}\n"
+
+
+def _policy_line(frame: Frame, n: int, name: str, points: Sequence[tuple[float, float]]) -> list[Markup]:
+    """Return the line, the points and the label of policy number `n`."""
+    colour = _COLOURS[n % len(_COLOURS)]
+    positions = [(frame.x(share), frame.y(accuracy)) for share, accuracy in points]
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in positions)
+    dashes = "5 3" if n >= len(_COLOURS) else None
+    label = tag("text", clean_html(name, 40), x=frame.right + 20, y=frame.top + 16 * n + 8, fill=colour)
+    line = tag("polyline", points=path, fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dashes)
+    return [line, *(tag("circle", cx=x, cy=y, r=3, fill=colour) for x, y in positions), label]

@@ -14,30 +14,31 @@ __all__ = ["correlation_lines"]
 _NAME = 40
 
 
-def correlation_lines(measured: Sequence[Measure], pairs: Mapping[tuple[int, int], Correlation]) -> list[str]:
-    """A matrix, and each pair with its intervals.
+def correlation_lines(measures: Sequence[Measure], pairs: Mapping[tuple[int, int], Correlation]) -> list[str]:
+    """Return the correlation matrix, and each pair with its intervals.
 
     Parameters
     ----------
-    measured : sequence of Measure
-    pairs : mapping of pairs of places to Correlation
+    measures : sequence of Measure
+    pairs : mapping of pairs of indices to Correlation
         See `records.correlation.table`.
     """
-    names = [f"{clean_terminal(one.name, _NAME)} ({one.metric})" for one in measured]
-    shown = [n for n, one in enumerate(measured) if one.metric != "last level"]
+    names = [f"{clean_terminal(measure.name, _NAME)} ({measure.metric})" for measure in measures]
+    in_matrix = [n for n, measure in enumerate(measures) if measure.metric != "last level"]
     lines = []
-    if len(shown) > 1:
-        numbers = {place: str(n) for n, place in enumerate(shown, 1)}
+    if len(in_matrix) > 1:
+        numbers = {n: str(column) for column, n in enumerate(in_matrix, 1)}
         heads = ["", "", "subjects", *numbers.values()]
         rows = [
-            [numbers[i], names[i], str(len(measured[i].values)), *(_cell(pairs, i, j) for j in shown)] for i in shown
+            [numbers[i], names[i], str(len(measures[i].values)), *(_cell(pairs, i, j) for j in in_matrix)]
+            for i in in_matrix
         ]
         lines += ["Spearman above the diagonal, Pearson below"]
         lines += [*aligned([heads, *rows], [0, *range(2, len(heads))], "  "), ""]
     table = [["", "", "subjects", "Spearman", "Pearson", ""]]
-    for (i, j), found in sorted(pairs.items(), key=lambda pair: measured[pair[0][1]].metric != "last level"):
-        intervals = (_told(found.spearman), _told(found.pearson))
-        table.append([names[i], names[j], str(found.subjects), *intervals, found.why])
+    for (i, j), pair in sorted(pairs.items(), key=lambda entry: measures[entry[0][1]].metric != "last level"):
+        intervals = (_bounded(pair.spearman), _bounded(pair.pearson))
+        table.append([names[i], names[j], str(pair.subjects), *intervals, pair.why])
     lines += ["with 95 % intervals, for subjects that are drawn independently", *aligned(table, [2], "  ")]
     return lines
 
@@ -45,13 +46,13 @@ def correlation_lines(measured: Sequence[Measure], pairs: Mapping[tuple[int, int
 def _cell(pairs: Mapping[tuple[int, int], Correlation], row: int, column: int) -> str:
     if row == column:
         return ""
-    found = pairs[min(row, column), max(row, column)]
-    interval = found.spearman if row < column else found.pearson
+    pair = pairs[min(row, column), max(row, column)]
+    interval = pair.spearman if row < column else pair.pearson
     return number(interval.estimate, 2) if interval else "-"
 
 
-def _told(interval: Interval | None) -> str:
+def _bounded(interval: Interval | None) -> str:
     if interval is None:
         return "-"
-    low, high = (number(bound, 2) for bound in (interval.low, interval.high))
-    return f"{number(interval.estimate, 2)} [{low}, {high}]"
+    estimate, low, high = (number(value, 2) for value in (interval.estimate, interval.low, interval.high))
+    return f"{estimate} [{low}, {high}]"

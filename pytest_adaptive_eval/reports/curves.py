@@ -175,26 +175,28 @@ def _standard_errors(interview: InterviewRecord, before: list[float], bank: Item
     same_scale = bank.dimensions == 1 and bank.scale == interview.bank.get("scale")
     if make_estimator is None or not same_scale or min(items) < 0:
         return None
-    scores = np.array([[np.nan if (score := plottable(a.score)) is None else score for a in asked]])
+    scores = np.array([[plottable(a.score) for a in asked]], dtype=float)  # None becomes NaN
     A, d = bank.discrimination[items][None], bank.intercept[items][None]
     c = None if bank.asymptote is None else bank.asymptote[items][None]
     starts = [n for n in range(1, len(before)) if before[n] != before[n - 1]]
     sampled = sorted({starts[round(n)] for n in np.linspace(0, len(starts) - 1, _POINTS)}) if starts else []
     estimator = make_estimator()
     estimate = estimator.prior(1, 1)
-    errors = [float(estimate.standard_error[0, 0])]
+    abilities, errors = [before[0]], [float(estimate.standard_error[0, 0])]
     try:
         for n in sampled:
             estimate = estimator.estimate(scores[:, :n], A[:, :n], d[:, :n], None if c is None else c[:, :n], estimate)
-            if abs(float(estimate.theta[0, 0]) - before[n]) > _TOLERANCE:
-                return None
+            abilities.append(float(estimate.theta[0, 0]))
             errors.append(float(estimate.standard_error[0, 0]))
     except (ValueError, ArithmeticError):
+        return None
+    recorded = [before[n] for n in (0, *sampled)]
+    if not np.isfinite(errors).all() or np.abs(np.subtract(abilities, recorded)).max() > _TOLERANCE:
         return None
     batch_starts = np.zeros(len(before), dtype=int)
     batch_starts[starts] = starts
     batch = np.maximum.accumulate(batch_starts)  # first question of each question's batch
-    return [float(v) for v in np.interp(batch, [0, *sampled], errors)] if np.isfinite(errors).all() else None
+    return [float(v) for v in np.interp(batch, [0, *sampled], errors)]
 
 
 def accuracy_funnel(interview: InterviewRecord) -> Funnel | None:

@@ -6,16 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.reports.history import aligned
+from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
 __all__ = ["format_backtest_lines", "refine_lines"]
 
-#: What a test compares, in words.
+#: Heads of the columns of tests, by quantity.
 _TESTED = {"together_all": "together, all", "together_fullest": "together, full", "gamma": "gamma"}
+#: Columns of a backtest after its policy, budget and calls, with their heads.
+_COLUMNS = {
+    "together_all": "together: all",
+    "together_all_sd": "s.d.",
+    "together_fullest": "full",
+    "alone_all": "alone: all",
+    "alone_fullest": "full",
+    "gamma": "gamma",
+    "gamma_of_random": "x random",
+}
 
 
 def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
-    """The tables of a backtest in formats.
+    """Return the tables of a backtest in formats.
 
     Parameters
     ----------
@@ -25,22 +36,20 @@ def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[st
         Columns of a sentence; the tables need 100.
     """
     low = result["low_quality"]
-    told = f"{number(low)} of the items are known to be of low quality" if low else "no item is known to be bad"
+    quality = f"{number(low)} of the items are known to be of low quality" if low else "no item is known to be bad"
     lines = wrap(
         f"{counted(result['subjects'], 'subject')}, {result['left_out']} left out one at a time, {result['pairs']} "
-        f"pairs of an item and a format, a call each; {told}. Rank correlations with the mean over all formats and in "
-        f"the full one, of the other items: together, by the raw means of everybody on the pairs that the one left out "
-        f"was asked, mean and s.d.; alone, by each one's own interview. The two truths correlate by "
-        f"{_shown(result['truths_agree'])}",
+        f"pairs of an item and a format, a call each; {quality}. Rank correlations with the mean over all formats and "
+        f"in the full one, of the other items: together, by the raw means of everybody on the pairs that the one left "
+        f"out was asked, mean and s.d.; alone, by each one's own interview. The two truths correlate by "
+        f"{number_or_dash(result['truths_agree'])}",
         width,
     )
-    heads = ["policy", "budget", "calls", "together: all", "s.d.", "full", "alone: all", "full", "gamma", "x random"]
-    table = [heads]
+    table = [["policy", "budget", "calls", *_COLUMNS.values()]]
     for row in result["rows"]:
-        values = [row[key] for key in ("together_all", "together_all_sd", "together_fullest")]
-        values += [row[key] for key in ("alone_all", "alone_fullest", "gamma", "gamma_of_random")]
-        table.append([row["policy"], clean_terminal(row["budget"], 10), str(row["calls"]), *map(_shown, values)])
-    lines += ["", *aligned(table, list(range(2, len(heads))))]
+        values = [number_or_dash(row[key]) for key in _COLUMNS]
+        table.append([row["policy"], clean_terminal(row["budget"], 10), str(row["calls"]), *values])
+    lines += ["", *aligned(table, range(2, len(table[0])))]
     if result["tests"]:
         lines += ["", *_tests(result["tests"], width)]
     if result["seconds"]:
@@ -50,13 +59,13 @@ def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[st
 
 
 def _tests(tests: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    """A row a contender and budget, W and p of each quantity."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for t in tests:
-        key = (t["against"], clean_terminal(t["budget"], 10))
-        found.setdefault(key, {})[t["of"]] = f"{t['w']:g} {t['p']:.2g}"
+    """Return W and p of each quantity, a row per contender and budget."""
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for test in tests:
+        key = (test["against"], clean_terminal(test["budget"], 10))
+        cells.setdefault(key, {})[test["of"]] = f"{test['w']:g} {test['p']:.2g}"
     rows = [["against", "budget", *_TESTED.values()]]
-    rows += [[*key, *(cells.get(what, "-") for what in _TESTED)] for key, cells in found.items()]
+    rows += [[*key, *(row.get(quantity, "-") for quantity in _TESTED)] for key, row in cells.items()]
     sentence = (
         f"Wilcoxon's signed-rank test over those left out, one-sided: W and p of {tests[0]['policy']} being better, in "
         "rho and in gamma"
@@ -64,12 +73,8 @@ def _tests(tests: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     return [*wrap(sentence, width), *aligned(rows, [2, 3, 4])]
 
 
-def _shown(value: float | None) -> str:
-    return "-" if value is None else number(value)
-
-
 def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) -> list[str]:
-    """What was kept and dropped, why, and how far the ranking moved.
+    """Return kept and dropped items with their reasons, and the change of the ranking.
 
     Parameters
     ----------
@@ -83,52 +88,22 @@ def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) 
     items = result["items"]
     lines = wrap(
         f"{counted(len(items), 'item')}, {result['form'].upper()} with q {result['bound']:g}, ROC-AUC "
-        f"{_shown(result['auc'])} on held-out responses",
+        f"{number_or_dash(result['auc'])} on held-out responses",
         width,
     )
     rows = [["", "items", "", ""]]
     for reason, count in result["counts"].items():
-        mine = sorted((one for one in items if one["reason"] == reason), key=lambda one: one["gain"])
-        some = mine[::-1] if reason == "kept" else mine
+        members = sorted(
+            (item for item in items if item["reason"] == reason),
+            key=lambda item: item["gain"],
+            reverse=reason == "kept",
+        )
         rows.append([reason, str(count), "", ""])
         rows += [
-            ["", "", clean_terminal(one["item"], 40), clean_terminal(one["detail"], 120)] for one in some[:examples]
+            ["", "", clean_terminal(item["item"], 40), clean_terminal(item["detail"], 120)]
+            for item in members[:examples]
         ]
-    lines += ["", *aligned(rows, [1])]
-    bad = [one for one in items if one["low_quality"]]
-    if bad:
-        genuine = sum(one["looks"] == "genuine" for one in bad)
-        lines += ["", *wrap(f"of {len(bad)} items known to be of low quality {genuine} look genuine", width)]
-        rows = [["", "originals", "low-quality", "Mann-Whitney U", "p", "Wasserstein", "AUC"]]
-        rows += [
-            [
-                name,
-                _shown(s["original"]),
-                _shown(s["low_quality"]),
-                f"{s['mann_whitney_u']:.0f}",
-                f"{s['p']:.2g}",
-                _shown(s["wasserstein"]),
-                _shown(s["auc"]),
-            ]
-            for name, s in result["separations"].items()
-        ]
-        lines += aligned(rows, [1, 2, 3, 4, 5, 6])
-    ranking = result["ranking"]
-    told = ranking["spearman"]
-    words = (
-        f"{_shown(told['estimate'])} [{_shown(told['low'])}, {_shown(told['high'])}]"
-        if told
-        else f"- ({ranking['why']})"
-    )
-    lines += [
-        "",
-        *wrap(
-            f"ranking of {counted(ranking['subjects'], 'subject')} by the kept items against all originals, in the "
-            f"full format: Spearman {words}; by as many originals drawn at random "
-            f"{_shown(result['ranking_by_chance'])}",
-            width,
-        ),
-    ]
+    lines += ["", *aligned(rows, [1]), *_low_quality_lines(result, width), "", *_ranking_lines(result, width)]
     moved = [row for row in result["moved"] if row["rank_by_all"] != row["rank_by_kept"]][:examples]
     lines += [
         f"  {clean_terminal(row['subject'], 40)}: rank {row['rank_by_all']} -> {row['rank_by_kept']}" for row in moved
@@ -136,3 +111,41 @@ def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) 
     for text in result["warnings"]:
         lines += wrap(f"warning: {text}", width, "  ", first="")
     return lines
+
+
+def _low_quality_lines(result: Mapping[str, Any], width: int) -> list[str]:
+    """Return the table of items known to be of low quality against the others; an empty list without any."""
+    low_quality = [item for item in result["items"] if item["low_quality"]]
+    if not low_quality:
+        return []
+    genuine = sum(item["looks"] == "genuine" for item in low_quality)
+    rows = [["", "originals", "low-quality", "Mann-Whitney U", "p", "Wasserstein", "AUC"]]
+    rows += [
+        [
+            name,
+            number_or_dash(s["original"]),
+            number_or_dash(s["low_quality"]),
+            f"{s['mann_whitney_u']:.0f}",
+            f"{s['p']:.2g}",
+            number_or_dash(s["wasserstein"]),
+            number_or_dash(s["auc"]),
+        ]
+        for name, s in result["separations"].items()
+    ]
+    sentence = f"of {len(low_quality)} items known to be of low quality {genuine} look genuine"
+    return ["", *wrap(sentence, width), *aligned(rows, range(1, 7))]
+
+
+def _ranking_lines(result: Mapping[str, Any], width: int) -> list[str]:
+    """Return the agreement of the rankings by kept items and by all originals."""
+    ranking = result["ranking"]
+    spearman = ranking["spearman"]
+    text = f"- ({ranking['why']})"
+    if spearman:
+        estimate, low, high = (number_or_dash(spearman[name]) for name in ("estimate", "low", "high"))
+        text = f"{estimate} [{low}, {high}]"
+    return wrap(
+        f"ranking of {counted(ranking['subjects'], 'subject')} by the kept items against all originals, in the full "
+        f"format: Spearman {text}; by as many originals drawn at random {number_or_dash(result['ranking_by_chance'])}",
+        width,
+    )

@@ -1,4 +1,4 @@
-"""What GitHub Actions takes from a run: annotations at the gates, a summary, and outputs for later jobs."""
+"""Annotations at the gates, a summary, and outputs for later jobs of GitHub Actions."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 __all__ = ["annotation_lines", "outputs", "write_failure", "write_github"]
 
-#: Annotations of a kind that GitHub shows of one step.
-_SHOWN = 10
-#: Columns of a title and of a message; the summary says more.
+#: Most annotations of a kind that GitHub shows of one step.
+_MOST = 10
+#: Columns of a title and of a message; the summary has more.
 _TITLE, _MESSAGE = 120, 1_000
 #: Bytes of a summary, far from the 1 MiB at which GitHub drops it.
 _SUMMARY = 900_000
-_NO_RECORD = "The run left no record, so that nothing is known of its gates. Its log says why."
+_NO_RECORD = "The run left no record, so the results of its gates are unknown. Its log has the reason."
 
 
 def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> list[str]:
-    """One workflow command a gate, errors first.
+    """Return one workflow command per gate, errors first.
 
     A PASS is a notice, a gate that was let through undecided a warning, and
-    any other an error.  Of each kind GitHub shows ten; the tenth tells how
-    many more there are.
+    any other an error.  Of each kind GitHub shows ten; the tenth has the
+    number of further ones.
 
     Parameters
     ----------
     record : RunRecord
     folder : Path
-        What the files of the gates are relative to.
+        Base of the gates' relative file names.
     workspace : Path
         Root of the checkout; a file outside of it is left out.
 
@@ -53,9 +53,9 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
         kinds["notice" if passed else "warning" if gate.let_through else "error"].append(gate)
     lines = []
     for kind, gates in kinds.items():
-        shown = len(gates) if len(gates) <= _SHOWN else _SHOWN - 1
-        lines += [_annotation(kind, gate, folder, workspace) for gate in gates[:shown]]
-        if more := len(gates) - shown:
+        listed = gates if len(gates) <= _MOST else gates[: _MOST - 1]
+        lines += [_annotation(kind, gate, folder, workspace) for gate in listed]
+        if more := len(gates) - len(listed):
             lines.append(_command(kind, f"{counted(more, 'more gate')} like these: see the summary", title="and more"))
     lines += [_command("warning", clean_terminal(text, _MESSAGE), title="promotion") for text in record.warnings]
     return lines
@@ -63,7 +63,7 @@ def annotation_lines(record: RunRecord, *, folder: Path, workspace: Path) -> lis
 
 def _annotation(kind: str, gate: GateRecord, folder: Path, workspace: Path) -> str:
     outcome = words.outcome(gate).value
-    sentence = str(gate.verdict.get("sentence") or "the record holds no verdict for this gate")
+    sentence = str(gate.verdict.get("sentence") or words.NO_VERDICT)
     file = _within(gate.file, folder, workspace)
     return _command(
         kind,
@@ -75,7 +75,7 @@ def _annotation(kind: str, gate: GateRecord, folder: Path, workspace: Path) -> s
 
 
 def _within(file: str, folder: Path, workspace: Path) -> str:
-    """The file as the workspace has it; empty where it is not there."""
+    """Return the file relative to the workspace; empty for a file outside of it."""
     try:
         return (folder / file).resolve().relative_to(workspace.resolve()).as_posix() if file else ""
     except (ValueError, OSError, RuntimeError):  # outside, or no path at all
@@ -83,7 +83,7 @@ def _within(file: str, folder: Path, workspace: Path) -> str:
 
 
 def _command(name: str, data: str, **properties: str) -> str:
-    """A workflow command, escaped as the runner reads it."""
+    """Return a workflow command, escaped for the runner."""
     pairs = [f"{key}={_escaped(value, ':,')}" for key, value in properties.items() if value]
     return f"::{name} {','.join(pairs)}::{_escaped(data)}"
 
@@ -93,7 +93,7 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 def outputs(record: RunRecord) -> dict[str, str]:
-    """What later jobs decide on: fixed words and numbers, never text of the record.
+    """Return the values for later jobs: fixed words and numbers, never text of the record.
 
     Returns
     -------
@@ -106,10 +106,10 @@ def outputs(record: RunRecord) -> dict[str, str]:
     """
     outcomes = [words.outcome(gate) for gate in record.gates]
     void = [*map(words.void, record.interviews), *(study.error for study in record.studies)]
-    found = {*outcomes, *(Outcome.ERROR for error in void if error)}
+    worst = {*outcomes, *(Outcome.ERROR for error in void if error)}
     return {
         "promote": "true" if words.promoted(record) else "false",
-        "verdict": next((outcome.value for outcome in WORST_FIRST if outcome in found), "NONE"),
+        "verdict": next((outcome.value for outcome in WORST_FIRST if outcome in worst), "NONE"),
         "passed": str(outcomes.count(Outcome.PASS)),
         "failed": str(outcomes.count(Outcome.FAIL)),
         "inconclusive": str(outcomes.count(Outcome.INCONCLUSIVE)),
@@ -128,19 +128,19 @@ def write_github(
     folder: Path,
     alarms: Sequence[Alarm] = (),
 ) -> None:
-    """Give a workflow step its annotations, summary and outputs.
+    """Write the annotations, summary and outputs of a workflow step.
 
     Parameters
     ----------
     record : RunRecord
     environ : mapping
-        Of the step; what it does not name is skipped.
+        Environment of the step; files that it does not name are skipped.
     write : callable
         Takes the annotations, for standard output.
     folder : Path
-        What the files of the gates are relative to.
+        Base of the gates' relative file names.
     alarms : sequence of Alarm
-        That this run raised.
+        Alarms that this run raised.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def write_github(
 
 
 def write_failure(environ: Mapping[str, str], write: Callable[[str], object]) -> None:
-    """Say that there is no record: whoever waits for the outputs must not take silence for success.
+    """Write that there is no record, so that later jobs do not read missing outputs as success.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def _append(environ: Mapping[str, str], name: str, text: str) -> None:
     try:
         with path.open("a", encoding="utf-8", newline="\n") as file:
             if file.tell():
-                file.write("\n")  # whatever stands there may not end its line
+                file.write("\n")  # earlier content may lack its last line end
             file.write(text)
     except OSError as error:
         raise UsageError(

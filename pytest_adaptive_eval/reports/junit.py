@@ -1,12 +1,12 @@
 """The gate report: JUnit XML that the strictest reader, Jenkins, accepts.
 
-A suite is an interview (a subject on a bank) or a study, a test case a gate, and one
-more test case tells whether the interview or study itself can be used.
+A suite is an interview (a subject on a bank) or a study, and a test case a gate.  One
+more test case shows whether the interview or study itself is usable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,15 +15,16 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.values import as_mapping
 from pytest_adaptive_eval.text import clean_xml
 
 __all__ = ["gate_report", "write_gate_report"]
 
-#: Longest name, message and body, in characters: what readers show, and far from their limits on files.
+#: Longest name, message and body, in characters; readers show no more.
 _NAME, _MESSAGE, _BODY = 200, 2_000, 20_000
-#: What is told of a quantity of a study.
-_OF_QUANTITIES = ("estimate", "low", "high", "error")
-#: Attributes that Jenkins' schema knows, of those that the package writes.
+#: Columns of a study's quantities that become properties.
+_QUANTITY_COLUMNS = ("estimate", "low", "high", "error")
+#: Attributes in Jenkins' schema, of those that the package junit-xml writes.
 _ALLOWED = {
     "testsuites": {"name", "time", "tests", "failures", "errors"},
     "testsuite": {"name", "time", "tests", "failures", "errors", "skipped", "timestamp"},
@@ -32,7 +33,7 @@ _ALLOWED = {
 
 
 def write_gate_report(record: RunRecord, path: Path) -> None:
-    """Write the gate report, replacing what is there in one step.
+    """Write the gate report, replacing an earlier one in one step.
 
     Raises
     ------
@@ -43,7 +44,7 @@ def write_gate_report(record: RunRecord, path: Path) -> None:
 
 
 def gate_report(record: RunRecord) -> bytes:
-    """The gate report as UTF-8 XML; the same record gives the same bytes.
+    """Return the gate report as UTF-8 XML; the same record gives the same bytes.
 
     A PASS is a passed test case, FAIL and INCONCLUSIVE are failures (of type
     ``fail`` and ``inconclusive``), ERROR is an error.  The verdict is the
@@ -54,75 +55,72 @@ def gate_report(record: RunRecord) -> bytes:
 
     started = clean_xml(record.started, _NAME)
     groups, alone = words.gates_by_interview(record)
-    suites, names = [], _Names()
+    suites, unique = [], _UniqueNames()
     for interview, gates in zip(record.interviews, groups, strict=True):
         subject = interview.subject.get("name") or "unnamed subject"
-        name = names.unique(_one_line(f"{subject} on {words.bank_name(interview) or 'unnamed bank'}", _NAME))
+        name = unique(_one_line(f"{subject} on {words.bank_name(interview) or 'unnamed bank'}", _NAME))
         cases = [_interview_case(interview, name), *_gate_cases(gates, name)]
-        properties = {key: clean_xml(value, _MESSAGE) for key, value in _properties(record, interview).items()}
+        properties = _texts(_interview_properties(record, interview))
         suites.append(TestSuite(name, cases, timestamp=started, properties=properties))
     for study, gates in zip(record.studies, words.gates_by_study(record), strict=True):
-        name = names.unique(_one_line(f"{study.candidate} in {words.study_name(study)}", _NAME))
+        name = unique(_one_line(f"{study.candidate} in {words.study_name(study)}", _NAME))
         cases = [_study_case(study, name), *_gate_cases(gates, name)]
-        facts = {key: clean_xml(value, _MESSAGE) for key, value in _study_properties(record, study).items()}
-        suites.append(TestSuite(name, cases, timestamp=started, properties=facts))
+        suites.append(TestSuite(name, cases, timestamp=started, properties=_texts(_study_properties(record, study))))
     if alone:
-        name = names.unique("gates without an interview")
+        name = unique("gates without an interview")
         suites.append(TestSuite(name, _gate_cases(alone, name), timestamp=started))
     return _to_schema(to_xml_report_string(suites, prettyprint=False))
 
 
-class _Names:
-    """Makes names unique: GitLab keeps only the first of those that are the same."""
+class _UniqueNames:
+    """Function that makes names unique, since GitLab keeps only the first of equal ones."""
 
     def __init__(self, *taken: str) -> None:
-        self._seen = set(taken)
+        self._taken = set(taken)
 
-    def unique(self, name: str) -> str:
+    def __call__(self, name: str) -> str:
         candidate, n = name, 1
-        while candidate in self._seen:
+        while candidate in self._taken:
             n += 1
             candidate = f"{name} ({n})"
-        self._seen.add(candidate)
+        self._taken.add(candidate)
         return candidate
 
 
 def _class(suite: str) -> str:
-    """The suite as a class name; readers take a dot for the end of a package."""
+    """Return the suite as a class name without dots, which readers take for the ends of packages."""
     return "adaptive_eval." + suite.replace(".", "_")
 
 
 def _interview_case(interview: InterviewRecord, suite: str) -> Any:
-    from junit_xml import TestCase
-
     facts = [
         f"asked {words.share(interview)}, {words.stop(interview)}",
         f"ability {words.ability(interview)}, accuracy {words.accuracy(interview)}",
     ]
     if missing := words.missing(interview):
         facts.append(f"no score: {missing}")
-    text = clean_xml("\n".join([*facts, *interview.notes, interview.nodeid]), _BODY)
-    case = TestCase("interview", _class(suite), elapsed_sec=interview.seconds or None, stdout=text)
-    if error := words.void(interview):
+    facts += [*interview.notes, interview.nodeid]
+    return _case("interview", suite, facts, interview.seconds, words.void(interview))
+
+
+def _study_case(study: StudyRecord, suite: str) -> Any:
+    facts = [*filter(None, (words.study_line(study), words.study_cost(study), *study.notes, study.nodeid))]
+    return _case("study", suite, facts, study.seconds, study.error)
+
+
+def _case(name: str, suite: str, facts: Sequence[str], seconds: float, error: str) -> Any:
+    from junit_xml import TestCase
+
+    text = clean_xml("\n".join(facts), _BODY)
+    case = TestCase(name, _class(suite), elapsed_sec=seconds or None, stdout=text)
+    if error:
         message = _one_line(f"ERROR {error}")
         case.add_error_info(message, message, "void")
     return case
 
 
-def _study_case(study: StudyRecord, suite: str) -> Any:
-    from junit_xml import TestCase
-
-    facts = [words.study_line(study), words.study_cost(study), *study.notes, study.nodeid]
-    text = clean_xml("\n".join(filter(None, facts)), _BODY)
-    case = TestCase("study", _class(suite), elapsed_sec=study.seconds or None, stdout=text)
-    if study.error:
-        message = _one_line(f"ERROR {study.error}")
-        case.add_error_info(message, message, "void")
-    return case
-
-
-def _study_properties(record: RunRecord, study: StudyRecord) -> dict[str, str]:
-    """What was held, and the candidate's quantities."""
+def _study_properties(record: RunRecord, study: StudyRecord) -> dict[str, Any]:
+    """Return the study's settings and the candidate's quantities."""
     facts: dict[str, Any] = {
         "run": record.run,
         "evaluation": study.name,
@@ -135,25 +133,23 @@ def _study_properties(record: RunRecord, study: StudyRecord) -> dict[str, str]:
     for metric, rows in words.quantities(study).items():
         for row in rows:
             if row.get("subject") == study.candidate:
-                facts |= {metric if n == "estimate" else f"{metric}_{n}": row.get(n) for n in _OF_QUANTITIES}
-                rank = row.get("rank")
-                facts |= {f"{metric}_rank": rank.get("mean") if isinstance(rank, dict) else None}
-    return {clean_xml(name, _NAME): _fact(value) for name, value in facts.items() if value not in (None, "")}
+                facts |= {metric if n == "estimate" else f"{metric}_{n}": row.get(n) for n in _QUANTITY_COLUMNS}
+                facts[f"{metric}_rank"] = as_mapping(row.get("rank")).get("mean")
+    return facts
 
 
 def _gate_cases(gates: Sequence[GateRecord], suite: str) -> list[Any]:
     from junit_xml import TestCase
 
-    cases, names = [], _Names("interview", "study")
+    cases, unique = [], _UniqueNames("interview", "study")
     for gate in gates:
         outcome, verdict = words.outcome(gate), gate.verdict
         claim = f"{verdict.get('metric', '')} {verdict.get('requirement', '')}".strip()
         name = _one_line(f"{gate.name}: {claim}" if claim else gate.name, _NAME)
-        sentence = str(verdict.get("sentence") or "ERROR the record holds no verdict for this gate")
-        message = _one_line(sentence)
+        message = _one_line(str(verdict.get("sentence") or f"ERROR {words.NO_VERDICT}"))
         where = f"{gate.file}:{gate.line}" if gate.file else gate.nodeid
         body = clean_xml("\n".join([message, *map(str, verdict.get("notes") or ()), where]), _BODY)
-        case = TestCase(names.unique(name), _class(suite))
+        case = TestCase(unique(name), _class(suite))
         if outcome is Outcome.PASS:
             case.stdout = body
         elif outcome is Outcome.ERROR:
@@ -168,8 +164,8 @@ def _one_line(text: str, limit: int = _MESSAGE) -> str:
     return " ".join(clean_xml(text, limit).split())
 
 
-def _properties(record: RunRecord, interview: InterviewRecord) -> dict[str, str]:
-    """What the suite is about; facts that are not known are left out."""
+def _interview_properties(record: RunRecord, interview: InterviewRecord) -> dict[str, Any]:
+    """Return the interview's settings and estimates."""
     facts: dict[str, Any] = {
         "run": record.run,
         "evaluation": interview.name,
@@ -183,7 +179,7 @@ def _properties(record: RunRecord, interview: InterviewRecord) -> dict[str, str]
         "theta": interview.theta,
         "standard_error": interview.standard_error,
         "samples": interview.samples,
-        "decoding_noise": (interview.decoding_noise or {}).get("error"),
+        "decoding_noise": as_mapping(interview.decoding_noise).get("error"),
         "asked": interview.asked,
         "scored": interview.scored,
         "bank_size": interview.size,
@@ -197,19 +193,28 @@ def _properties(record: RunRecord, interview: InterviewRecord) -> dict[str, str]
     ):
         for name, value in (interval or {}).items():
             facts[prefix if name == "estimate" else f"{prefix}_{name}"] = value
-    return {clean_xml(name, _NAME): _fact(value) for name, value in facts.items() if value not in (None, "")}
+    return facts
 
 
-def _fact(value: Any) -> str:
+def _texts(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return known facts as texts for XML."""
+    return {
+        clean_xml(name, _NAME): clean_xml(_text(value), _MESSAGE)
+        for name, value in facts.items()
+        if value not in (None, "")
+    }
+
+
+def _text(value: Any) -> str:
     if isinstance(value, list):
-        return " ".join(map(_fact, value))
+        return " ".join(map(_text, value))
     if value is None:
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _to_schema(xml: str) -> bytes:
-    """Drop what the schema forbids, round times, indent."""
+    """Return the report without attributes that the schema forbids, with rounded times and indentation."""
     root = ElementTree.fromstring(xml)
     for element in root.iter():
         if element.tag in _ALLOWED:

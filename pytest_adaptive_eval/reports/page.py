@@ -26,7 +26,7 @@ from pytest_adaptive_eval.reports.curves import Kind
 from pytest_adaptive_eval.reports.figures import KIND_WORDS, PANELS, history_legend, history_panels, interview_figures
 from pytest_adaptive_eval.reports.interviewing import interviewer_section
 from pytest_adaptive_eval.reports.markup import Markup, clean_html
-from pytest_adaptive_eval.reports.questions import question_lists
+from pytest_adaptive_eval.reports.questions import QuestionList, question_lists
 from pytest_adaptive_eval.reports.studies import interval_of, study_view
 from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 from pytest_adaptive_eval.text import clean_terminal, number
@@ -102,10 +102,6 @@ def html_page(
         for n, (interview, gates) in enumerate(zip(record.interviews, groups, strict=True), 1)
     ]
     titles = [(view["title"], interview) for view, interview in zip(interviews, record.interviews, strict=True)]
-    lists = question_lists(titles, banks)
-    questions = [question for entry in lists for question in entry.questions]
-    categories = sorted({question.broad for question in questions if question.broad})[:_CATEGORIES]
-    kinds = [question.kind for question in questions]
     page: str = template.render(
         style=style,
         script=script,
@@ -117,15 +113,25 @@ def html_page(
         studies=[study_view(f"s{n}", study) for n, study in enumerate(record.studies, 1)],
         panels=history_panels(record.run, series, alarms),
         panels_left=max(len(series) - PANELS, 0),
-        lists=lists,
-        asked=len(questions),
-        kinds=[(kind, KIND_WORDS[kind], n) for kind in Kind if (n := kinds.count(kind))],
-        categories=categories,
-        places={name: n for n, name in enumerate(categories, 1)},
         history_legend=history_legend(),
         versions=", ".join(f"{name} {version}" for name, version in record.versions.items()),
+        **_questions(question_lists(titles, banks)),
     )
     return page
+
+
+def _questions(lists: list[QuestionList]) -> dict[str, Any]:
+    """Return the questions, and the choices of their filters."""
+    questions = [question for entry in lists for question in entry.questions]
+    categories = sorted({question.broad for question in questions if question.broad})[:_CATEGORIES]
+    kinds = [question.kind for question in questions]
+    return {
+        "lists": lists,
+        "asked": len(questions),
+        "kinds": [(kind, KIND_WORDS[kind], n) for kind in Kind if (n := kinds.count(kind))],
+        "categories": categories,
+        "places": {name: n for n, name in enumerate(categories, 1)},
+    }
 
 
 def need_jinja2() -> None:

@@ -141,7 +141,7 @@ def test_hostile_names_are_escaped() -> None:
     assert not any("::error" in line for line in lines)
     root = ElementTree.fromstring(backtest_svg(result(row(HOSTILE))))
     assert {element.tag for element in root.iter()} <= {
-        f"{SVG}{t}" for t in ("svg", "rect", "text", "line", "polyline", "circle")
+        f"{SVG}{t}" for t in ("svg", "title", "desc", "style", "rect", "text", "line", "polyline", "circle")
     }
 
 
