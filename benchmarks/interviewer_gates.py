@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.config.interviewing import interviewed
+from pytest_adaptive_eval.config.tables import InterviewTable
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.records.baseline import read_baseline
@@ -68,11 +69,10 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
 
-        def led(settings: dict[str, object], seed: int) -> Policy:
+        def led(table: InterviewTable, seed: int) -> Policy:
             selector, *_ = interviewed(
-                settings,
+                table,
                 bank,
-                "benchmark",
                 (FIXTURES / "checkpoints",),
                 cache=Path(folder) / "cache",
                 decisions=Path(folder) / f"{seed}.jsonl",
@@ -81,8 +81,10 @@ def main() -> None:
             return replace(plain, selector=selector, batch=1)
 
         ways: dict[str, Callable[[int], Policy]] = {
-            "code": lambda seed: led({"encoder": "clip"}, seed),
-            "model": lambda seed: led({"encoder": "clip", "interviewer": "interviewer", "sort_candidates": True}, seed),
+            "code": lambda seed: led(InterviewTable(encoder="clip"), seed),
+            "model": lambda seed: led(
+                InterviewTable(encoder="clip", interviewer="interviewer", sort_candidates=True), seed
+            ),
             "decide": lambda _: plain,
         }
         for name in ("text-late", "text-regressed"):

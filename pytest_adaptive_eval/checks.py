@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["check_count", "check_decoding", "check_keys", "unique_keys"]
+__all__ = ["check_count", "check_decoding", "unique_keys"]
 
 
 def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -58,33 +58,3 @@ def check_decoding(temperature: object, seed: object) -> None:
         raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ConfigError(f"seed is {seed!r}, expected a whole number")
-
-
-def check_keys(data: Mapping[str, Any], keys: Mapping[str, tuple[type, ...]], where: str, table: str = "") -> None:
-    """Refuse unknown settings, values of a wrong type, and numbers that TOML does not have.
-
-    Parameters
-    ----------
-    data : mapping
-    keys : mapping
-        Types of the settings that are known.
-    where : str
-        The place to name.
-    table : str
-        What stands before a setting's name, such as ``interview.``.
-
-    Raises
-    ------
-    ConfigError
-        Names the place and the setting.
-    """
-    for key, value in data.items():
-        name = f"{table}{key}"
-        if key not in keys:
-            raise ConfigError(f"{where}: unknown setting {name!r}; known are {', '.join(keys)}")
-        if not isinstance(value, keys[key]) or (isinstance(value, bool) and bool not in keys[key]):
-            expected = " or ".join(kind.__name__ for kind in keys[key])
-            hint = ' (a share is written in quotes: "15%")' if key == "budget" else ""
-            raise ConfigError(f"{where}: {name} is {value!r:.80}, expected {expected}{hint}")
-        if isinstance(value, int) and value.bit_length() > 63:
-            raise ConfigError(f"{where}: {name} is too large: numbers in TOML have 64 bits")

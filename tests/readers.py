@@ -19,7 +19,7 @@ from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.formats import read_format_responses
 from pytest_adaptive_eval.calibration.engines import read_parameters
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.config.kept import KeptTexts
+from pytest_adaptive_eval.config.reply_cache import ReplyCache
 from pytest_adaptive_eval.config.toml import read_toml
 from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.items.item import Item
@@ -180,7 +180,7 @@ def _journal(folder: Path) -> None:
 
 
 def _kept(folder: Path) -> None:
-    texts = KeptTexts(folder / "journal" / "a.jsonl", fresh=False)
+    texts = ReplyCache(folder / "journal" / "a.jsonl", fresh=False)
     try:
         texts.get("key")
     finally:

@@ -25,6 +25,7 @@ OUTSIDE = {
     "plugin": {"numpy", "pytest", "xdist"},
     "cli": {"numpy"},
     **{room: set() for room in (*FLOORS[0], *FLOORS[1], *FLOORS[2], "config", "reports", "sandbox")},
+    "typed_tables": {"msgspec"},
 }
 #: Packages that an engine room imports within functions, by module.
 WITHIN = {"items/grading": {"regex"}}

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cat.selection import MODES, Selector
+from pytest_adaptive_eval.cat.selection import Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import FIXED_FORM, POLICIES, Policy
+from pytest_adaptive_eval.cat.session import FIXED_FORM, Policy
 from pytest_adaptive_eval.cat.stopping import repeats
-from pytest_adaptive_eval.checks import check_count, check_keys
+from pytest_adaptive_eval.config.policy import item_count, make_policy
+from pytest_adaptive_eval.config.tables import AUTOJUDGER, InterviewTable, MarkerTable
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.bank import ItemBank
-from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
+from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
 
-__all__ = ["EVAL_KEYS", "EvalSpec", "Evaluation", "Settings", "bank_notes"]
+__all__ = ["EvalSpec", "Evaluation", "Settings", "bank_notes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,43 +77,6 @@ class Settings:
     unsafe_code: bool = False
     model_options: Mapping[str, Any] = field(default_factory=dict)
     required_gates: tuple[str, ...] = ()
-
-
-#: The selector that is led by an interviewer.
-AUTOJUDGER = "autojudger"
-_NUMBER = (int, float)
-#: What one evaluation may say, in a marker or in TOML, and the types it takes.
-EVAL_KEYS: Mapping[str, tuple[type, ...]] = {
-    "bank": (str,),
-    "task": (str,),
-    "levels": (int,),
-    "queries": (int,),
-    "stop_at": _NUMBER,
-    "settle": (bool,),
-    "width": _NUMBER,
-    "scale": (str,),
-    "category": (str,),
-    "values": (str,),
-    "formats": (str, list, tuple),
-    "name": (str,),
-    "policy": (str,),
-    "selector": (str,),
-    "interview": (dict,),
-    "floor": _NUMBER,
-    "budget": (int, str),
-    "standard_error": _NUMBER,
-    "batch": (int,),
-    "estimator": (str,),
-    "seed": (int,),
-    "stop": (str,),
-    "samples": (int,),
-    "repeat": (int, str),
-}
-_TASK_KEYS = ("levels", "queries", "stop_at", "settle", "width", "scale")
-#: Of which those that only a climb has.
-_CLIMB_KEYS = ("stop_at", "settle", "width")
-#: Questions a level: of a climb, as MACEval asks them, and of a population that is drawn from.
-_QUERIES, _POPULATION = 10, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,46 +153,54 @@ class EvalSpec:
     Parameters
     ----------
     data : mapping
-        Settings by name, see `EVAL_KEYS`.
+        Settings by name, as in `MarkerTable`.
     where : str
         File and line, for errors.
     base : Path
         Folder that the bank's path is relative to.
+
+    Raises
+    ------
+    ConfigError
+        A setting is unknown or has a wrong value, or two settings exclude each other.
     """
 
     data: Mapping[str, Any]
     where: str
     base: Path
+    table: MarkerTable = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_keys(self.data, EVAL_KEYS, self.where)
-        if not self.data.get("bank") and not self.data.get("task"):
-            raise ConfigError(
-                f'{self.where}: bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task '
-                'that is generated: task="addition"'
-            )
-        if conflicts := [
-            key for key in ("bank", "category", "values", "formats") if key in self.data and "task" in self.data
-        ]:
-            raise ConfigError(f"{self.where}: {conflicts[0]} and task exclude each other: remove one of them")
-        if conflicts := [key for key in _TASK_KEYS if key in self.data and "task" not in self.data]:
-            raise ConfigError(f"{self.where}: {conflicts[0]} goes with a task, and there is none")
+        object.__setattr__(self, "table", read_table(MarkerTable, self.data, self.where))
+        with located(self.where):
+            if not self.table.bank and not self.table.task:
+                raise ConfigError(
+                    'bank is missing; name a bank folder or a JSONL of items: bank="my.bank", or a task that is '
+                    'generated: task="addition"'
+                )
+            if "task" in self.data:
+                of_banks = ("bank", "category", "values", "formats")
+                refuse_keys(self.data, of_banks, "and task exclude each other: remove one of them")
+            else:
+                of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale")
+                refuse_keys(self.data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
 
     @property
     def bank_stem(self) -> str:
         """The task, or the bank's file name without its suffixes."""
-        if "task" in self.data:
-            return str(self.data["task"])
-        stem = Path(str(self.data["bank"])).name
+        if self.table.task:
+            return self.table.task
+        stem = Path(self.table.bank).name
         for suffix in (".bank", ".jsonl", ".items"):
             stem = stem.removesuffix(suffix)
         return stem
 
     @property
     def name(self) -> str:
-        """The evaluation's name: its own, else the bank's stem, with the category."""
-        category = self.data.get("category")
-        return str(self.data.get("name", f"{self.bank_stem}-{category}" if category else self.bank_stem))
+        """The evaluation's own name, else the bank's stem with the category."""
+        if self.table.name is not None:
+            return self.table.name
+        return f"{self.bank_stem}-{self.table.category}" if self.table.category else self.bank_stem
 
     @property
     def parameter_id(self) -> str:
@@ -250,67 +221,119 @@ class EvalSpec:
         ----------
         settings : Settings
         read : callable, optional
-            Gives the bank at a path.
+            Function that reads the bank at a path.
         selector : callable, optional
-            Gives selectors that are not built in, by name.
+            Function that returns a plugin's selector of a name.
         tasks : callable, optional
-            Gives the task families by name; those that are built in when omitted.
+            Function that returns the task families by name; the built-in families by default.
 
         Raises
         ------
         ConfigError, BankError
-            Anything the user can mend.
+            Anything the user can correct.
         """
-        try:
-            if (seed := self.data.get("seed", 0)) < 0:
-                raise ConfigError(f"the seed is {seed}, expected a whole number of at least 0")
-            path = None
-            if "task" in self.data:
-                bank = self._task(settings, seed if settings.seed is None else settings.seed, tasks)
-            else:
-                path = self._bank_path("bank", settings.root)
-                bank = read(path) if read else read_bank(path, graders=settings.graders)
-            if "category" in self.data:
-                bank = bank.only(self.data["category"])
-            if "values" in self.data:
-                from pytest_adaptive_eval.tasks.twin import twin_bank
-
-                bank = twin_bank(bank, self.data["values"], seed if settings.seed is None else settings.seed)
-            if "formats" in self.data:
-                from pytest_adaptive_eval.items.modalities import asked_in_formats
-
-                bank = asked_in_formats(bank, self.data["formats"])
-            lead, interviewer = "", None
-            if self.data.get("selector") == AUTOJUDGER:
-                led, interviewer, lead = self._interviewer(settings, bank)
-                selector = {AUTOJUDGER: led}.get
-            policy = self._policy(settings, bank, selector)
+        fixed = self.table.policy == FIXED_FORM
+        seed = self.table.seed if settings.seed is None else settings.seed
+        lead, interviewer = "", None
+        with located(self.where):
+            bank, path = self._bank(settings, seed, read, tasks)
+            if self.table.selector == AUTOJUDGER:
+                judger, interviewer, lead = self._interviewer(settings, bank, seed)
+                selector = {AUTOJUDGER: judger}.get
+            policy = make_policy(self.table, self.data, bank, selector, settings.budget)
             budget = policy.budget_on(bank)
             samples, repeat = self._decodings(bank, policy)
-        except ConfigError as error:
-            text = str(error)
-            raise ConfigError(text if text.startswith(self.where) else f"{self.where}: {text}") from None
-        fixed = self.data.get("policy") == FIXED_FORM
-        seed = settings.seed if settings.seed is not None and not fixed else seed
-        stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
-        if bank.report.get("textless"):
-            raise ConfigError(
-                f"{self.where}: the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it "
-                "with --items ITEMS.jsonl"
-            )
+            if bank.report.get("textless"):
+                raise ConfigError(
+                    f"the bank {path} was calibrated without texts, so there is nothing to ask: calibrate it with "
+                    "--items ITEMS.jsonl"
+                )
         notes = bank_notes(bank, policy.selector.name, climbed=policy.levelled is not None)
         if fixed:
-            notes.insert(0, "a fixed form, drawn once: every checkpoint gets the same items, and shares their luck")
+            seed = self.table.seed
+            notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
+        stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
         return Evaluation(
             self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat, interviewer
         )
 
+    def _bank(
+        self,
+        settings: Settings,
+        seed: int,
+        read: Callable[[Path], ItemBank] | None,
+        tasks: Callable[[], Mapping[str, TaskFamily]] | None,
+    ) -> tuple[ItemBank, Path | None]:
+        """Return the bank as it is administered, and its path unless it was generated."""
+        if self.table.task:
+            return self._generated(settings, seed, tasks), None
+        path = self._bank_path(self.table.bank, settings.root)
+        bank = read(path) if read else read_bank(path, graders=settings.graders)
+        if self.table.category is not None:
+            bank = bank.only(self.table.category)
+        if self.table.values is not None:
+            from pytest_adaptive_eval.tasks.twin import twin_bank
+
+            bank = twin_bank(bank, self.table.values, seed)
+        if self.table.formats is not None:
+            from pytest_adaptive_eval.items.modalities import asked_in_formats
+
+            bank = asked_in_formats(bank, self.table.formats)
+        return bank, path
+
+    def _generated(
+        self, settings: Settings, seed: int, tasks: Callable[[], Mapping[str, TaskFamily]] | None
+    ) -> ItemBank:
+        from pytest_adaptive_eval.tasks import FAMILIES
+        from pytest_adaptive_eval.tasks.bank import task_bank
+
+        table = self.table
+        family = find_named("task", table.task, FAMILIES if tasks is None else tasks())
+        scaled: dict[str, Any] = {}
+        if table.scale is not None:
+            from pytest_adaptive_eval.tasks.difficulty import level_parameters
+
+            reference = read_bank(self._bank_path(table.scale, settings.root), graders=settings.graders)
+            levels = family.levels if table.levels is None else table.levels
+            scaled = {"difficulty": level_parameters(reference, table.task, levels), "scale": reference.scale}
+        return task_bank(
+            family,
+            queries=item_count(table),
+            levels=table.levels,
+            seed=seed,
+            pictures=settings.folder / "pictures",
+            **scaled,
+        )
+
+    def _bank_path(self, path: str, root: Path) -> Path:
+        """Return the place of a bank beside the file, else below `root`."""
+        folders = (self.base, root)
+        if (existing := find_input(Path(path).expanduser(), folders)) is not None:
+            return existing
+        paths = dict.fromkeys(str(folder / Path(path).expanduser()) for folder in folders)
+        raise ConfigError(f"there is no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
+
+    def _interviewer(
+        self, settings: Settings, bank: ItemBank, seed: int
+    ) -> tuple[Selector, tuple[str, Mapping[str, Any]] | None, str]:
+        from pytest_adaptive_eval.config.interviewing import interviewed
+
+        name = hashlib.sha256(f"{seed}:{self.name}".encode()).hexdigest()[:16]
+        return interviewed(
+            self.table.interview or InterviewTable(),
+            bank,
+            (self.base, settings.root),
+            cache=settings.folder / "cache",
+            decisions=settings.folder / "decisions" / f"{name}.jsonl",
+            fresh=settings.fresh,
+            seed=seed,
+        )
+
     def _decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
-        """Return how often each item is asked, and how many are asked again at the end."""
-        samples = self.data.get("samples", 1)
-        check_count("samples", samples)
-        by_default = samples == 1 and policy.levelled is None and not policy.design_based
-        repeat = self.data.get("repeat", None if by_default else 0)
+        """Return the samples of each item, and the items that are asked again at the end."""
+        samples, repeat = self.table.samples, self.table.repeat
+        if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
+            repeat = 0
         if samples == 1 and repeats(repeat, len(bank)) == 0:
             return 1, 0
         item_id = next((item.id for item in bank.items if "sample" in item.meta), None)
@@ -322,138 +345,6 @@ class EvalSpec:
                 "remove samples and repeat"
             )
         return samples, repeat
-
-    @property
-    def _policy_name(self) -> str:
-        return str(self.data.get("policy", LADDER if "task" in self.data else "decide"))
-
-    def _task(self, settings: Settings, seed: int, tasks: Callable[[], Mapping[str, TaskFamily]] | None) -> ItemBank:
-        from pytest_adaptive_eval.tasks import FAMILIES
-        from pytest_adaptive_eval.tasks.bank import task_bank
-
-        families = FAMILIES if tasks is None else tasks()
-        name = self.data["task"]
-        if name not in families:
-            raise ConfigError(
-                f"{self.where}: task {name!r} is not known; use {', '.join(families)}, or install a plugin"
-            )
-        scaled: dict[str, Any] = {}
-        if "scale" in self.data:
-            from pytest_adaptive_eval.tasks.difficulty import level_parameters
-
-            reference = read_bank(self._bank_path("scale", settings.root), graders=settings.graders)
-            levels = self.data.get("levels", families[name].levels)
-            scaled = {"difficulty": level_parameters(reference, name, levels), "scale": reference.scale}
-        return task_bank(
-            families[name],
-            queries=self.data.get("queries", self._questions),
-            levels=self.data.get("levels"),
-            seed=seed,
-            pictures=settings.folder / "pictures",
-            **scaled,
-        )
-
-    @property
-    def _questions(self) -> int:
-        """Questions a level that a task has when nothing is said."""
-        return _QUERIES if self._policy_name == LADDER and "width" not in self.data else _POPULATION
-
-    def _bank_path(self, key: str, root: Path) -> Path:
-        written = Path(self.data[key]).expanduser()
-        if (path := find_input(written, (self.base, root))) is not None:
-            return path
-        tried = dict.fromkeys(str(base / written) for base in (self.base, root))
-        raise ConfigError(
-            f"{self.where}: there is no bank at {' or '.join(tried)}: give a folder NAME.bank or a JSONL file of items"
-        )
-
-    def _interviewer(
-        self, settings: Settings, bank: ItemBank
-    ) -> tuple[Selector, tuple[str, Mapping[str, Any]] | None, str]:
-        from pytest_adaptive_eval.config.interviewing import interviewed
-
-        seed = self.data.get("seed", 0) if settings.seed is None else settings.seed
-        name = hashlib.sha256(f"{seed}:{self.name}".encode()).hexdigest()[:16]
-        return interviewed(
-            self.data.get("interview", {}),
-            bank,
-            self.where,
-            (self.base, settings.root),
-            cache=settings.folder / "cache",
-            decisions=settings.folder / "decisions" / f"{name}.jsonl",
-            fresh=settings.fresh,
-            seed=seed,
-        )
-
-    def _climb(self, bank: ItemBank) -> Policy:
-        data = self.data
-        if "task" not in data:
-            raise ConfigError(f"{self.where}: the policy 'ladder' climbs the levels of a task, and a bank has none")
-        if conflicts := [k for k in ("selector", "floor", "stop", "standard_error", "batch", "budget") if k in data]:
-            raise ConfigError(f"{self.where}: a ladder is asked level by level: remove {conflicts[0]}; set queries")
-        if conflicts := [k for k in ("samples", "repeat") if k in data]:
-            raise ConfigError(
-                f"{self.where}: a ladder asks each of its questions once, and its intervals know no noise of decoding: "
-                f"remove {conflicts[0]}, or draw from the task with the policy 'decide'"
-            )
-        queries = data.get("queries", self._questions)
-        ladder: Climb | AdaptiveClimb
-        if "width" in data:
-            if conflicts := [k for k in ("stop_at", "settle") if k in data]:
-                raise ConfigError(f"{self.where}: with a width all levels are asked: remove {conflicts[0]}")
-            ladder = AdaptiveClimb(queries, float(data["width"]), float(bank.report.get("guess", 0.0)))
-        else:
-            ladder = Climb(queries, float(data.get("stop_at", 0.0)), data.get("settle", False))
-        return replace(LADDER_POLICY, selector=ladder, batch=ladder.batch)
-
-    def _policy(self, settings: Settings, bank: ItemBank, more: Callable[[str], Selector | None]) -> Policy:
-        data = self.data
-        name = self._policy_name
-        if name == LADDER:
-            return self._climb(bank)
-        if name not in POLICIES:
-            names = ", ".join([*POLICIES, LADDER])
-            raise ConfigError(f"{self.where}: policy {name!r} is not known; use {names}")
-        policy = POLICIES[name]
-        if conflicts := [k for k in _CLIMB_KEYS if k in data]:
-            raise ConfigError(f"{self.where}: {conflicts[0]} goes with the policy 'ladder'")
-        if not bank.calibrated and "selector" not in data:
-            policy = replace(policy, selector=SELECTORS["random"])
-        elif bank.parts and "selector" not in data and name != FIXED_FORM:
-            policy = replace(policy, selector=SELECTORS["information"])  # which tells more of every part
-        changes: dict[str, Any] = {
-            k: data[k] for k in ("floor", "standard_error", "batch", "budget", "stop") if k in data
-        }
-        if name == FIXED_FORM and (
-            conflicts := [k for k in ("selector", "floor", "stop", "standard_error") if k in data]
-        ):
-            raise ConfigError(f"{self.where}: a fixed form is drawn uniformly and asked in full: remove {conflicts[0]}")
-        if data.get("selector") == AUTOJUDGER:
-            changes.setdefault("batch", 1)  # so that each choice is made with all answers before it known
-        elif "interview" in data:
-            raise ConfigError(f"{self.where}: interview goes with selector = '{AUTOJUDGER}'")
-        if "selector" in data:
-            chosen = SELECTORS.get(data["selector"]) or more(data["selector"])
-            if chosen is None:
-                raise ConfigError(
-                    f"{self.where}: selector {data['selector']!r} is not known; use {', '.join(SELECTORS)}, "
-                    f"{AUTOJUDGER}, or install a plugin that provides it"
-                )
-            if isinstance(chosen, type) or not isinstance(chosen, Selector) or chosen.mode not in MODES:
-                raise ConfigError(
-                    f"{self.where}: selector {data['selector']!r}: a plugin gave {chosen!r:.80}, expected an object "
-                    f"with name, mode ({' or '.join(map(repr, MODES))}), needs_calibration and criterion(view)"
-                )
-            changes["selector"] = chosen
-        if "estimator" in data:
-            if data["estimator"] not in ESTIMATORS:
-                raise ConfigError(
-                    f"{self.where}: estimator {data['estimator']!r} is not known; use {', '.join(ESTIMATORS)}"
-                )
-            changes["estimator"] = ESTIMATORS[data["estimator"]]()
-        if settings.budget is not None:
-            changes["budget"] = settings.budget
-        return replace(policy, **changes)
 
 
 def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_adaptive_eval.config.evaluation import Settings
-from pytest_adaptive_eval.config.study import Around, Member, Progress, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.studies.network.declare import read_network
+from pytest_adaptive_eval.studies.network.declare import NetworkTable, read_network
 from pytest_adaptive_eval.studies.network.energy import energy
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.studies.network.result import NetworkResult
@@ -22,11 +23,12 @@ from pytest_adaptive_eval.studies.result import Bounded, StudyCondition, StudyRe
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.typed_tables import described
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["NETWORK", "NetworkPlan"]
+__all__ = ["NETWORK", "NetworkPlan", "NetworkStudyTable"]
 
 #: The first is of the interviewee, the others are of nodes.
 _METRICS = ("energy", "auc", "last_level")
@@ -229,18 +231,27 @@ class _Counting(MutableMapping[str, str]):
         return len(self._replies)
 
 
-def _build(spec: StudySpec, settings: Settings, context: Around) -> NetworkPlan:
-    data = spec.data
-    if not data.get("network"):
+class NetworkStudyTable(StudyTable, frozen=True, kw_only=True):
+    """``[[eval]]`` of the kind ``network``."""
+
+    kind: Literal["network"]
+    network: Annotated[NetworkTable | None, described("topology and nodes")] = None
+    models: Annotated[dict[str, str | MemberTable], described("other models of the network, by name")] = {}
+
+
+def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> NetworkPlan:
+    table = spec.table
+    assert isinstance(table, NetworkStudyTable)
+    if not spec.data.get("network"):
         raise ConfigError("there is no network: write [eval.network] with a topology, and [[eval.network.node]]")
-    others = []
-    for name, entry in data.get("models", {}).items():
-        model_data: Any = {"model": entry} if isinstance(entry, str) else entry
-        others.append({**model_data, "name": name} if isinstance(model_data, Mapping) else model_data)
-    models = members(spec, settings, others, context.folders)
-    written = dict(data["network"])
-    if settings.seed is not None or "seed" in data:
-        written["seed"] = data.get("seed", 0) if settings.seed is None else settings.seed
+    entries = {
+        name: MemberTable(model=entry) if isinstance(entry, str) else entry for name, entry in table.models.items()
+    }
+    others = [MemberTable(name=name, model=entry.model, options=entry.options) for name, entry in entries.items()]
+    models = members(table, settings, others, context.folders)
+    written = dict(spec.data["network"])
+    if settings.seed is not None or "seed" in spec.data:
+        written["seed"] = spec.seed(settings)
 
     def bank(path: str) -> ItemBank:
         bank_path = find_input(path, context.folders)
@@ -251,18 +262,20 @@ def _build(spec: StudySpec, settings: Settings, context: Around) -> NetworkPlan:
         return context.read(bank_path)
 
     network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=bank)
-    named = {member.name for member in models}
-    for name in (*network.subjects, *network.agents):
-        if name not in named:
+    _check_members(network, {member.name for member in models})
+    return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder)
+
+
+def _check_members(network: Network, names: set[str]) -> None:
+    """Refuse a network whose models and their names differ from those of its members."""
+    roles = (*network.subjects, *network.agents)
+    for name in roles:
+        if name not in names:
             raise ConfigError(f'{name!r} is no model here: add it under models = {{ {name} = "FOLDER" }}')
-    if unused := named - {*network.subjects, *network.agents}:
+    if unused := names.difference(roles):
         raise ConfigError(f"the model {min(unused)!r} has no part in the network: remove it")
     if network.interviewee in {node.name for node in network.nodes}:
         raise ConfigError(f"a node is called {network.interviewee!r}, as the candidate is: give it another name")
-    memory = data.get("memory")
-    if memory is not None and memory < 1:
-        raise ConfigError(f"memory is {memory}, expected a number of at least 1: models in memory at once")
-    return NetworkPlan(spec.name, network, tuple(models), written, memory, settings.folder)
 
 
-NETWORK = StudyKind({"network": (dict,), "models": (dict,)}, _METRICS, _build)
+NETWORK = StudyKind(NetworkStudyTable, _METRICS, _build)

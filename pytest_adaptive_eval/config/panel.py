@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pytest_adaptive_eval.checks import check_keys
 from pytest_adaptive_eval.config.evaluation import Settings
-from pytest_adaptive_eval.config.study import Around, Member, Progress, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.studies.peers.assessment import FIRST_ROUNDS, Call, assess
 from pytest_adaptive_eval.studies.peers.reliability import LEAST
@@ -23,25 +23,10 @@ from pytest_adaptive_eval.subjects.agent import Agent, Message, Reply
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.typed_tables import Number, Table, described
 
-__all__ = ["PEERS", "PanelPlan"]
+__all__ = ["PEERS", "PanelPlan", "PanelTable", "PeersTable"]
 
-_NUMBER = (int, float)
-_KEYS: Mapping[str, tuple[type, ...]] = {"peers": (list,), "panel": (dict,)}
-_PANEL_KEYS: Mapping[str, tuple[type, ...]] = {
-    "mode": (str,),
-    "topics": (list,),
-    "difficulties": (list, dict),
-    "criteria": (list,),
-    "rounds": (int,),
-    "retries": (int,),
-    "mean": _NUMBER,
-    "median": _NUMBER,
-    "judge": (str,),
-    "task_tokens": (int,),
-    "answer_tokens": (int,),
-    "rank_tokens": (int,),
-}
 _METRICS = ("score",)
 #: An assessment ends with an error after so many replies of one model in a row that could not be had ...
 _IN_A_ROW = 3
@@ -175,26 +160,54 @@ class PanelPlan:
         )
 
 
-def _build(spec: StudySpec, settings: Settings, context: Around) -> PanelPlan:
-    data = spec.data
-    options = dict(data.get("panel", {}))
-    check_keys(options, _PANEL_KEYS, f"{spec.where}: panel")
-    if "difficulties" in options:
-        options["difficulties"] = _difficulties(options["difficulties"])
-    seed = data.get("seed", 0) if settings.seed is None else settings.seed
-    models = members(spec, settings, data.get("peers", []), context.folders)
+_DEFAULTS = PeerSettings()
+
+
+class PanelTable(Table, frozen=True, kw_only=True):
+    """``[eval.panel]``."""
+
+    mode: Annotated[Literal["reliability", "paper"], described("weights of votes and scores")] = _DEFAULTS.mode
+    topics: Annotated[tuple[str, ...], described("topics of tasks, drawn uniformly")] = tuple(_DEFAULTS.topics)
+    difficulties: Annotated[
+        tuple[str, ...] | dict[str, Number] | None, described("names of difficulties, or a table of names and shares")
+    ] = None
+    criteria: Annotated[tuple[str, ...], described("criteria that answers are judged by")] = tuple(_DEFAULTS.criteria)
+    rounds: Annotated[int, described("rounds, accepted or not")] = _DEFAULTS.rounds
+    retries: Annotated[int, described("attempts at a task in a round, each by another generator")] = _DEFAULTS.retries
+    mean: Annotated[Number, described("least weighted mean of the votes on a task")] = _DEFAULTS.mean
+    median: Annotated[Number, described("least weighted median of the votes on a task")] = _DEFAULTS.median
+    judge: Annotated[str | None, described("the only judge, in mode paper")] = None
+    task_tokens: Annotated[int, described("longest task, in tokens")] = _DEFAULTS.task_tokens
+    answer_tokens: Annotated[int, described("longest answer, in tokens")] = _DEFAULTS.answer_tokens
+    rank_tokens: Annotated[int, described("longest judgment, in tokens")] = _DEFAULTS.rank_tokens
+
+
+class PeersTable(StudyTable, frozen=True, kw_only=True):
+    """``[[eval]]`` of the kind ``peers``."""
+
+    kind: Literal["peers"]
+    peers: Annotated[list[str | MemberTable], described("the other members of the panel")] = []
+    panel: Annotated[PanelTable, described("settings of the assessment")] = PanelTable()
+
+
+def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> PanelPlan:
+    table = spec.table
+    assert isinstance(table, PeersTable)
+    models = members(table, settings, table.peers, context.folders)
     names = [member.name for member in models]
     if len(models) < LEAST:
         raise ConfigError(
             f"a panel of {counted(len(models), 'model')}, expected at least {LEAST}: name more under peers = [...]"
         )
-    memory = data.get("memory")
-    if memory is not None and memory < 1:
-        raise ConfigError(f"memory is {memory}, expected a number of at least 1: models in memory at once")
-    plan = PanelPlan(spec.name, tuple(models), PeerSettings(**options, seed=seed), memory, settings.folder / "cache")
-    if plan.settings.judge is not None and plan.settings.judge not in names:
-        raise ConfigError(f"the judge {plan.settings.judge!r} is none of the panel: {', '.join(names)}")
-    if data.get("gate") and not plan.metrics:
+    options = {name: getattr(table.panel, name) for name in PanelTable.__struct_fields__}
+    if (shares := options.pop("difficulties")) is not None:
+        pairs = shares.items() if isinstance(shares, dict) else [(name, 1.0) for name in shares]
+        options["difficulties"] = [Difficulty(name, float(share)) for name, share in pairs]
+    panel = PeerSettings(**options, seed=spec.seed(settings))
+    plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
+    if panel.judge is not None and panel.judge not in names:
+        raise ConfigError(f"the judge {panel.judge!r} is none of the panel: expected one of {', '.join(names)}")
+    if spec.data.get("gate") and not plan.metrics:
         raise ConfigError(
             "mode 'paper' does not tell how sure its scores are, so no gate can be set on them: leave "
             'the gates out, or use mode = "reliability"'
@@ -202,18 +215,7 @@ def _build(spec: StudySpec, settings: Settings, context: Around) -> PanelPlan:
     return plan
 
 
-def _difficulties(written: Any) -> list[Difficulty]:
-    """Parse names of difficulties, or a table of names and shares."""
-    pairs = written.items() if isinstance(written, Mapping) else [(name, 1.0) for name in written]
-    out = []
-    for name, share in pairs:
-        if isinstance(share, bool) or not isinstance(share, int | float):
-            raise ConfigError(f"panel.difficulties: the share of {name!r} is {share!r}, expected a number above 0")
-        out.append(Difficulty(name, float(share)))
-    return out
-
-
-PEERS = StudyKind(_KEYS, _METRICS, _build)
+PEERS = StudyKind(PeersTable, _METRICS, _build)
 
 
 class _Named:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.config import STUDIES, Around, CodeRunner, EvalSpec, StudySpec, TaskGraders
+from pytest_adaptive_eval.config import STUDIES, CodeRunner, EvalSpec, StudyContext, StudySpec, TaskGraders
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -161,7 +161,7 @@ class Collection:
 
     def _study(self, node: pytest.Function, spec: StudySpec) -> Study:
         folders = (self.config.invocation_params.dir, self.config.rootpath)
-        plan = spec.build(self.state.settings, Around(folders, lambda: self._tasks, self._bank))
+        plan = spec.build(self.state.settings, StudyContext(folders, lambda: self._tasks, self._bank))
         study: Study = Study.from_parent(node.parent, name=node.name, callobj=node.obj, fixtureinfo=node._fixtureinfo)
         study.evaluation, study.state, study.kind = plan, self.state, spec.data["kind"]
         if self.config.pluginmanager.hasplugin("timeout"):

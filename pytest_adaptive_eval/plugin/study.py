@@ -49,7 +49,7 @@ class Study(Once):
         if self.config.getoption("setuponly", False):
             return
         plan, state = self.evaluation, self.state
-        from pytest_adaptive_eval.config.kept import KeptTexts
+        from pytest_adaptive_eval.config.reply_cache import ReplyCache
         from pytest_adaptive_eval.records.journal import interview_key
 
         key = interview_key(
@@ -61,7 +61,7 @@ class Study(Once):
             checkpoint="",  # each reply is kept under a hash of who gave it
             decoding="",
         )
-        replies = KeptTexts(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
+        replies = ReplyCache(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
         begun, usage = time.monotonic(), False
         progress = _Progress(self)
         try:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from pytest_adaptive_eval.config.interviewing import _Agent
-from pytest_adaptive_eval.config.kept import KeptTexts
+from pytest_adaptive_eval.config.reply_cache import ReplyCache
+from pytest_adaptive_eval.config.tables import InterviewTable
 from pytest_adaptive_eval.errors import ConfigError
 
 
 def test_agent_that_cannot_be_loaded_has_a_name_and_still_reports_the_error(tmp_path: Path) -> None:
-    agent = _Agent("no/such/folder", None, {}, {}, tmp_path, KeptTexts(tmp_path / "decisions", False))
+    agent = _Agent(InterviewTable(), "no/such/folder", tmp_path, ReplyCache(tmp_path / "decisions", False))
     assert agent.name == "no/such/folder"
     assert agent.account() == {}
     with pytest.raises(ConfigError, match="no/such/folder"):

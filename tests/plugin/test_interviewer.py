@@ -118,23 +118,23 @@ def test_an_interview_that_was_cut_off_goes_on_as_it_began(lab: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (", interview={'candidate': 3}", "unknown setting 'interview.candidate'; known are interviewer, mode"),
-        (", interview={'candidates': '3'}", "interview.candidates is '3', expected int"),
+        (", interview={'candidate': 3}", "unknown setting 'interview.candidate'; did you mean 'candidates'?"),
+        (", interview={'candidates': '3'}", "interview.candidates is '3', expected a whole number"),
         (", interview={'candidates': 0}", "candidates is 0, expected a whole number of at least 1"),
-        (", interview={'count': True}", "interview.count is True, expected int"),
-        (", interview={'first': 'best'}", "first is 'best', expected one of cluster, difficulty, random, none"),
+        (", interview={'count': True}", "interview.count is True, expected a whole number"),
+        (", interview={'first': 'best'}", "interview.first is 'best', expected 'cluster' or 'difficulty' or"),
         (", interview={'window': [0.8, 0.2]}", "window is (0.8, 0.2), expected two chances"),
         (
             ", interview={'window': [0.8]}",
-            "interview.window is [0.8], expected two chances such as [0.2, 0.8], or false",
+            "interview.window is [0.8], expected a list of 2 (a number each) or false",
         ),
         (", interview={'mode': 'rate'}", "interview.mode goes with interview.interviewer, a model, and there is none"),
         (
             ", interview={'interviewer': 'nowhere'}",
             "interview.interviewer is 'nowhere': expected an existing checkpoint",
         ),
-        (", interview={'interviewer': '.', 'mode': 'guess'}", "interview.mode is 'guess', expected rate or reply"),
-        (", interview={'retrieval': 'near'}", "retrieval is 'near', expected one of"),
+        (", interview={'interviewer': '.', 'mode': 'guess'}", "interview.mode is 'guess', expected 'rate' or 'reply'"),
+        (", interview={'retrieval': 'near'}", "interview.retrieval is 'near', expected 'farthest' or"),
     ],
 )
 def test_mistakes(lab: Any, more: str, message: str) -> None:

@@ -205,7 +205,7 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
         ('topology = "line"', 'topology = "ring"', "topology is 'ring', expected line, star, tree or hybrid"),
         ("queries = 8", "questions = 8", ":2: "),
         ("models = {", 'models = { spare = "http://127.0.0.1:1/v1#x",', "the model 'spare' has no part in the network"),
-        ("models = {", "memory = 0\nmodels = {", "memory is 0, expected a number of at least 1"),
+        ("models = {", "memory = 0\nmodels = {", "memory is 0, expected a whole number of at least 1"),
         ('model = "judge", ', 'model = "owl", ', "'owl' is no model here: add it under models"),
         ('name = "first"', 'name = "pupil"', "a node is called 'pupil', as the candidate is"),
         ('subject = "first"', 'subject = "third"', "'third' is none of the study: pupil, first, second"),

@@ -159,9 +159,9 @@ def test_toml_file_may_hold_required_gates_alone(gates: Any) -> None:
     ("text", "message"),
     [
         ("run = 3", "run is 3, expected one table"),
-        ("[run]\nneeded = []", r"\[run\] has an unknown key 'needed', expected required"),
-        ("[run]\nrequired = 'test_gate'", r"\[run\] required is 'test_gate', expected a list"),
-        ("[run]\nrequired = ['']", r"\[run\] required is \[''\], expected a list"),
+        ("[run]\nneeded = []", r"\[run\]: unknown setting 'needed'; known are required"),
+        ("[run]\nrequired = 'test_gate'", r"\[run\]: required is 'test_gate', expected a list"),
+        ("[run]\nrequired = ['']", r"\[run\] required is \[''\], expected names of gates"),
         ("[run]\nrequired = []", "no evaluation"),
     ],
 )

@@ -233,9 +233,12 @@ def test_ladders_recordings_and_nonsense_are_refused(lab: Any) -> None:
     for settings, sentence in (
         ('"toy.jsonl", samples=0', "samples is 0, expected a whole number of at least 1"),
         ('"toy.jsonl", repeat="much"', "repeat is 'much', expected a count such as 20"),
-        ('"toy.jsonl", samples="3"', "samples is '3', expected int"),
-        ('task="addition", samples=2', "remove samples, or draw from the task with the policy 'decide'"),
-        ('task="addition", repeat=2', "remove repeat, or draw from the task"),
+        ('"toy.jsonl", samples="3"', "samples is '3', expected a whole number"),
+        (
+            'task="addition", samples=2',
+            "samples does not go with a ladder*draw from the task with the policy",
+        ),
+        ('task="addition", repeat=2', "repeat does not go with a ladder*draw from the task"),
     ):
         lab.tests(ASK.replace('"toy.jsonl", {settings}', settings))
         result = lab.run()

@@ -116,12 +116,12 @@ def test_a_plugin_brings_a_task(lab: Any) -> None:
         (", levels=99", "the task 'addition' has levels 1 to "),
         (", queries=0", "queries is 0, expected a whole number of at least 1"),
         (", stop_at=1.0", "stop_at is 1.0, expected an accuracy in [0, 1)"),
-        (", budget=5", "a ladder is asked level by level: remove budget; set queries"),
+        (", budget=5", "budget does not go with a ladder, which is asked level by level: remove it; set queries"),
         (", policy='decide', stop_at=0.1", "stop_at goes with the policy 'ladder'"),
         (", policy='decide', settle=True", "settle goes with the policy 'ladder'"),
-        (", settle=1", "settle is 1, expected bool"),
+        (", settle=1", "settle is 1, expected true or false"),
         (", width=0", "width is 0.0, expected a number of levels above 0"),
-        (", width=0.5, stop_at=0.2", "with a width all levels are asked: remove stop_at"),
+        (", width=0.5, stop_at=0.2", "stop_at does not go with a width, for which all levels are asked"),
         (", scale='no.bank'", "there is no bank at"),
     ],
 )
@@ -136,8 +136,11 @@ def test_more_mistakes(lab: Any) -> None:
     project(lab)
     lab.bank()
     for text, message in (
-        ('task="adding"', "task 'adding' is not known; use counting, addition"),
-        ('bank="toy.jsonl", policy="ladder"', "the policy 'ladder' climbs the levels of a task, and a bank has none"),
+        ('task="adding"', "task 'adding' is not known; "),
+        (
+            'bank="toy.jsonl", policy="ladder"',
+            "the policy 'ladder' administers the levels of a task",
+        ),
         ('bank="toy.jsonl", levels=3', "levels goes with a task, and there is none"),
         ("", "bank is missing"),
     ):

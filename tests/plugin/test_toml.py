@@ -101,15 +101,21 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
         ("[[eval]\n", "adaptive-eval.toml: not readable as TOML: *line 1*"),
         ("", "adaptive-eval.toml: no evaluation; write ??eval??*"),
         ("[other]\n", "adaptive-eval.toml: unknown table 'other'*"),
-        ('\n[[eval]]\nbank = "toy.jsonl"\nbudgett = 3', "adaptive-eval.toml:2: unknown setting 'budgett'*"),
+        (
+            '\n[[eval]]\nbank = "toy.jsonl"\nbudgett = 3',
+            "adaptive-eval.toml:2: unknown setting 'budgett'; did you mean *",
+        ),
         ("\n\n[[eval]]\n", "adaptive-eval.toml:3: bank is missing*"),
         (
             '[[eval]]\nbank = "toy.jsonl"\nbudget = 0.5',
-            'adaptive-eval.toml:1: budget is 0.5, expected int or str (*"15%")',
+            'adaptive-eval.toml:1: budget is 0.5, expected a whole number or text (*"15%")',
         ),
         ('[[eval]]\nbank = "toy.jsonl"\nkind = "crowd"', "adaptive-eval.toml:1: kind 'crowd' is not known*"),
         ('[[eval]]\nbank = "toy.jsonl"\nname = "a::b"', "adaptive-eval.toml:1: name 'a::b' cannot name a test*"),
-        ('[[eval]]\nbank = "toy.jsonl"\n[[eval]]\nbank = "toy.jsonl"', "adaptive-eval.toml:3: two evaluations of *"),
+        (
+            '[[eval]]\nbank = "toy.jsonl"\n[[eval]]\nbank = "toy.jsonl"',
+            "adaptive-eval.toml:3: two evaluations have *",
+        ),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\n',
             "adaptive-eval.toml:3: a gate has one condition of at_least, not_worse_than, *; found none: write *",
@@ -120,7 +126,7 @@ def test_the_ini_names_the_model(recorded: Any) -> None:
         ),
         (
             '[[eval]]\nbank = "toy.jsonl"\n[[eval.gate]]\nat_most = 1',
-            "adaptive-eval.toml:3: unknown setting 'at_most'*",
+            "adaptive-eval.toml:3: unknown setting 'at_most'; known are metric, *",
         ),
         ('[[eval]]\nbank = "none.jsonl"\n', "adaptive-eval.toml:1: there is no bank at *none.jsonl*"),
         (

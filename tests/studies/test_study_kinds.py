@@ -8,7 +8,12 @@ KIND = '''
 from dataclasses import dataclass
 
 from pytest_adaptive_eval.config.study import StudyKind
+from pytest_adaptive_eval.config.tables import StudyTable
 from pytest_adaptive_eval.studies.result import Measured, StudyResult
+
+
+class WeightsTable(StudyTable, frozen=True, kw_only=True):
+    kilograms: float = 1.0
 
 
 @dataclass
@@ -43,12 +48,12 @@ class Weights:
         )
 
 
-def build(spec, settings, around):
-    return Weights(spec.name, spec.data["kilograms"])
+def build(spec, settings, context):
+    return Weights(spec.name, spec.table.kilograms)
 
 
 def pytest_adaptive_eval_study_kinds(config):
-    return {"KIND": lambda: StudyKind({"kilograms": (float,)}, ("weight",), build)}
+    return {"KIND": lambda: StudyKind(WeightsTable, ("weight",), build)}
 '''
 FILE = """
 [[eval]]

@@ -4,53 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any, get_args
 
-from pytest_adaptive_eval.checks import check_keys
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.studies.network.items import bank_levels
-from pytest_adaptive_eval.studies.network.topology import Network, Node, Supervision
+from pytest_adaptive_eval.studies.network.topology import Network, Node, Supervision, Topology
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.typed_tables import Number, Table, described, read_table
 
-__all__ = ["NETWORK_KEYS", "NODE_KEYS", "read_network"]
+__all__ = ["NetworkTable", "NodeTable", "SupervisorTable", "read_network"]
 
-_NUMBER = (int, float)
-#: What a network may say, besides its nodes, and the types it takes.
-NETWORK_KEYS: Mapping[str, tuple[type, ...]] = {
-    "topology": (str,),
-    "node": (list,),
-    "queries": (int,),
-    "stop_at": _NUMBER,
-    "interviewer": (str,),
-    "questions": (str,),
-    "supervisor": (dict, str),
-    "passing": (bool,),
-    "rounds": (int,),
-    "retries": (int,),
-    "seed": (int,),
-    "confidence": _NUMBER,
-}
-#: What a node may say.
-NODE_KEYS: Mapping[str, tuple[type, ...]] = {
-    "name": (str,),
-    "task": (str,),
-    "bank": (str,),
-    "levels": (int,),
-    "after": (str, list),
-    "opens_at": _NUMBER,
-    "weight": _NUMBER,
-    "interviewer": (str,),
-    "interviewers": (list,),
-    "questions": (str,),
-    "queries": (int,),
-    "stop_at": _NUMBER,
-    "panel": (list,),
-    "edges": (list,),
-    "cycles": (int,),
-}
-_SUPERVISOR_KEYS: Mapping[str, tuple[type, ...]] = {"model": (str,), "scheme": (str,), "exchanges": (int,)}
+
+class SupervisorTable(Table, frozen=True, kw_only=True):
+    """``supervisor`` of a network, in place of the model's name alone."""
+
+    model: Annotated[str, described("name of the agent")] = ""
+    scheme: Annotated[str, described("kind of review", ["yes-no", "scale"])] = "yes-no"
+    exchanges: Annotated[int, described("exchanges of each level that are reviewed")] = 1
+
+
+class NodeTable(Table, frozen=True, kw_only=True):
+    """``[[eval.network.node]]``."""
+
+    name: Annotated[str | None, described("name of the node; its task or bank by default")] = None
+    task: Annotated[str | None, described("family of generated tasks")] = None
+    bank: Annotated[str | None, described("bank folder, or JSONL file of items, in place of a task")] = None
+    levels: Annotated[int | None, described("highest level; a calibrated bank is split into so many levels")] = None
+    after: Annotated[str | list[str] | None, described("nodes that come before this one")] = None
+    opens_at: Annotated[Number | None, described("area that each earlier node must surely have")] = None
+    weight: Annotated[Number, described("weight of the route that ends here, relative to others")] = 1.0
+    interviewer: Annotated[str | None, described("agent that writes the items; code by default")] = None
+    interviewers: Annotated[list[str] | None, described("several interviewers, each in a node of its own")] = None
+    questions: Annotated[str | None, described("items by the interviewer", ["written", "rephrased", "code"])] = None
+    queries: Annotated[int | None, described("items of each level")] = None
+    stop_at: Annotated[Number | None, described("end at a level whose accuracy is at most this")] = None
+    panel: Annotated[list[str], described("other interviewees")] = []
+    edges: Annotated[list[list[str]], described('pairs such as ["speaker", "listener"]')] = []
+    cycles: Annotated[int | None, described("times that the panel answers again")] = None
+
+
+class NetworkTable(Table, frozen=True, kw_only=True):
+    """``[eval.network]``."""
+
+    topology: Annotated[str, described("shape of the network", get_args(Topology))] = "line"
+    node: Annotated[list[NodeTable], described("nodes, in order")] = []
+    queries: Annotated[int, described("items of each level, of nodes that set none")] = 10
+    stop_at: Annotated[Number, described("end at a level whose accuracy is at most this")] = 0.0
+    interviewer: Annotated[str, described("agent that writes the items of nodes that name none; code by default")] = ""
+    questions: Annotated[str, described("items by the interviewer", ["written", "rephrased", "code"])] = "written"
+    supervisor: Annotated[SupervisorTable | str | None, described("agent that reviews items and exchanges")] = None
+    passing: Annotated[bool, described("interviewers read the dialogues of earlier nodes")] = True
+    rounds: Annotated[int, described("interviews of each node")] = 1
+    retries: Annotated[int, described("new attempts at an item before code writes it")] = 2
+    seed: Annotated[int, described("seed of every draw")] = 0
+    confidence: Annotated[Number, described("confidence of each one-sided bound")] = 0.95
+
+
 #: Levels that a calibrated bank is split into where nothing is said.
 BANK_LEVELS = 5
 #: Area that the parent in a tree must surely have where nothing is said: one level.
@@ -70,7 +81,7 @@ def read_network(
     Parameters
     ----------
     data : mapping
-        See `NETWORK_KEYS` and `NODE_KEYS`.  A node's ``interviewers`` makes one node of each, which share its weight.
+        See `NetworkTable`.  A node's ``interviewers`` makes one node of each, which share its weight.
     interviewee : str
         Name of the subject under evaluation.
     where : str
@@ -85,14 +96,11 @@ def read_network(
     ConfigError
         Names the place, the node and the setting, and what was expected.
     """
-    check_keys(data, NETWORK_KEYS, where)
+    read_table(NetworkTable, data, where)
     topology = data.get("topology", "line")
     written: list[Node] = []
     for number, entry in enumerate(data.get("node", []), 1):
         place = f"{where}: node {number}"
-        if not isinstance(entry, Mapping):
-            raise ConfigError(f"{place} is {entry!r:.80}, expected a table such as {{ task = 'addition' }}")
-        check_keys(entry, NODE_KEYS, place)
         written += _nodes(entry, data, topology, written, place, families, banks)
     own = {field.name for field in fields(Network)} - {"topology", "nodes", "supervision", "interviewee", "where"}
     return Network(
@@ -116,7 +124,6 @@ def _supervision(data: Any, where: str) -> Supervision | None:
     if data is None:
         return None
     entry = {"model": data} if isinstance(data, str) else data
-    check_keys(entry, _SUPERVISOR_KEYS, where)
     if not entry.get("model", "").strip():
         raise ConfigError(f"{where}: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
     return Supervision(**entry)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.studies.network.declare import NETWORK_KEYS, NODE_KEYS, read_network
+from pytest_adaptive_eval.studies.network.declare import NetworkTable, NodeTable, read_network
 from pytest_adaptive_eval.studies.network.items import LevelItems, bank_levels
 from pytest_adaptive_eval.studies.network.supervision import Label, read_labels
 from pytest_adaptive_eval.tasks import FAMILIES
@@ -96,9 +96,9 @@ A = {"task": "addition"}
     [
         ({"node": []}, "there is no node"),
         ({}, "there is no node"),
-        ({"nodes": []}, "unknown setting 'nodes'; known are topology"),
+        ({"nodes": []}, "unknown setting 'nodes'; did you mean 'node'?"),
         ({"node": [A], "topology": "ring"}, "topology is 'ring', expected line, star, tree or hybrid"),
-        ({"node": [A], "queries": "ten"}, "queries is 'ten', expected int"),
+        ({"node": [A], "queries": "ten"}, "queries is 'ten', expected a whole number"),
         ({"node": [A], "queries": True}, "queries is True"),
         ({"node": [A], "queries": 0}, "node 'addition': queries is 0"),
         ({"node": [A], "rounds": 0}, "rounds is 0, expected a whole number of at least 1"),
@@ -138,7 +138,7 @@ A = {"task": "addition"}
         ({"topology": "hybrid", "node": [{**A, "cycles": 2}]}, "without a panel there is none"),
         ({"topology": "hybrid", "node": [{**A, "panel": ["a"], "edges": [["a"]]}]}, "does not join two of sue, a"),
         ({"topology": "hybrid", "node": [{**A, "panel": ["a"], "edges": [["a", "b"]]}]}, "does not join"),
-        ({"topology": "hybrid", "node": [{**A, "panel": [1]}]}, "expected a list of names"),
+        ({"topology": "hybrid", "node": [{**A, "panel": [1]}]}, "node 1: panel 1 is 1, expected text"),
         ({"node": [{**A, "interviewers": ["a", "b"]}]}, "several interviewers for one task make a star"),
         ({"topology": "star", "node": [{**A, "interviewers": ["a"]}]}, "name two or more"),
         ({"node": [{**A, "questions": "written"}]}, "interviewer is '' and questions 'written'"),
@@ -148,7 +148,7 @@ A = {"task": "addition"}
         ({"node": [A], "supervisor": {}}, "supervisor: there is no model"),
         ({"node": [A], "supervisor": {"model": "s", "scheme": "ten"}}, "scheme is 'ten', expected 'yes-no' or 'scale'"),
         ({"node": [A], "supervisor": {"model": "s", "exchanges": -1}}, "exchanges is -1"),
-        ({"node": [A], "supervisor": {"model": "s", "colour": "red"}}, "unknown setting 'colour'"),
+        ({"node": [A], "supervisor": {"model": "s", "colour": "red"}}, "unknown setting 'supervisor.colour'"),
     ],
 )
 def test_mistakes_name_the_place_and_the_setting(data: dict[str, Any], message: str) -> None:
@@ -165,12 +165,14 @@ _values = st.recursive(
     | st.floats()
     | st.text(max_size=5)
     | st.sampled_from(["addition", "a", "tree"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*NODE_KEYS]), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NodeTable.__struct_fields__), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 
 
-@given(st.dictionaries(st.sampled_from([*NETWORK_KEYS]), _values, max_size=5))
+@given(st.dictionaries(st.sampled_from(NetworkTable.__struct_fields__), _values, max_size=5))
 def test_any_data_is_a_network_or_a_mistake_of_the_user(data: Mapping[str, Any]) -> None:
     with contextlib.suppress(ConfigError):
         read_network(data, "sue")

@@ -1,4 +1,4 @@
-"""Texts that models said, by a hash of what they were asked, in a journal that is opened when it is first needed."""
+"""On-disk cache of model replies, keyed by request hash."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.journal import Journal
 
-__all__ = ["KeptTexts"]
+__all__ = ["ReplyCache"]
 
 
-class KeptTexts(MutableMapping[str, str]):
-    """Texts by key, each on disk before it is used; texts are looked up and kept, never listed or dropped.
+class ReplyCache(MutableMapping[str, str]):
+    """Replies by key, each on disk before it is used; they are looked up and stored, never listed or deleted.
 
     Parameters
     ----------
     path : Path
-        Of the journal.
+        Path of the journal, which is opened at its first use.
     fresh : bool
-        Forget what is there.
+        Forget earlier replies.
     field : str
-        What a text is called in the journal.
+        Name of a reply in the journal.
     """
 
     def __init__(self, path: Path, fresh: bool, field: str = "decision") -> None:
@@ -48,10 +48,10 @@ class KeptTexts(MutableMapping[str, str]):
         self._open().append(key, {self._field: value})
 
     def __delitem__(self, key: str) -> None:
-        raise TypeError(f"{key}: what was said is kept")
+        raise TypeError(f"{key}: replies are never deleted")
 
     def __iter__(self) -> Iterator[str]:
-        raise TypeError("texts are looked up, not listed")
+        raise TypeError("replies are looked up, not listed")
 
     def __len__(self) -> int:
         return len(self._open())

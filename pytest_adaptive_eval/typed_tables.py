@@ -1,0 +1,245 @@
+"""Tables of settings declared as types: the checks, error messages and documentation of their keys.
+
+A table is a subclass of `Table` whose fields are its keys.  Types say which values a key takes, and the descriptions
+in ``Annotated[..., described(...)]`` are shown by editors and in the documentation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = [
+    "Count",
+    "Index",
+    "Number",
+    "Table",
+    "describe",
+    "described",
+    "find_named",
+    "json_schema",
+    "located",
+    "read_table",
+    "refuse_keys",
+    "suggestion",
+    "type_words",
+]
+
+#: A number that keeps its type, since names of gates and records show it as it was written.
+Number = int | float
+#: A whole number of at least 1, and one of at least 0.
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Index = Annotated[int, msgspec.Meta(ge=0)]
+
+V = TypeVar("V")
+
+
+def described(text: str, names: Iterable[str] = (), *, closed: bool = True, hint: str = "") -> msgspec.Meta:
+    """Return the annotation of a key.
+
+    Parameters
+    ----------
+    text : str
+        Meaning of the key, for editors and the documentation.
+    names : iterable of str
+        Names that the key takes.
+    closed : bool
+        Whether plugins cannot add names.
+    hint : str
+        End of an error message about a value of another type.
+    """
+    values = {("enum" if closed else "examples"): list(names)} if names else {}
+    return msgspec.Meta(description=text, extra_json_schema=values, extra={"hint": hint} if hint else None)
+
+
+def find_named(kind: str, name: str, options: Mapping[str, V]) -> V:
+    """Return the option of a name.
+
+    Raises
+    ------
+    ConfigError
+        There is none; the message suggests a similar name.
+    """
+    if name not in options:
+        raise ConfigError(f"{kind} {name!r} is not known; {suggestion(name, options)}")
+    return options[name]
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all tables of settings."""
+
+
+T = TypeVar("T", bound=Table)
+
+
+def read_table(table: type[T], data: Mapping[str, Any], where: str) -> T:
+    """Convert settings as the user wrote them to a typed table.
+
+    Parameters
+    ----------
+    table : type
+        A subclass of `Table`.
+    data : mapping
+    where : str
+        File and line, for errors.
+
+    Raises
+    ------
+    ConfigError
+        Names the place, the key, its value and the values that it takes.
+    """
+    # None stands for keys that were not written; a written None becomes a value that no type takes
+    builtins = {key: ... if value is None else _builtin(value, f"{where}: {key}") for key, value in data.items()}
+    try:
+        return msgspec.convert(builtins, table)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {_sentence(table, data, str(error))}") from None
+
+
+@contextlib.contextmanager
+def located(where: str) -> Iterator[None]:
+    """Begin the message of a `ConfigError` with file and line, unless it does already."""
+    try:
+        yield
+    except ConfigError as error:
+        text = str(error)
+        raise ConfigError(text if text.startswith(f"{where}:") else f"{where}: {text}") from None
+
+
+def refuse_keys(data: Mapping[str, Any], keys: Iterable[str], reason: str) -> None:
+    """Raise a ConfigError if a key was written that does not apply."""
+    for key in keys:
+        if key in data:
+            raise ConfigError(f"{key} {reason}")
+
+
+def json_schema(tables: Sequence[type[Table]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return a reference to each table, and the definitions that the references name, as JSON Schema without null."""
+    references, definitions = msgspec.json.schema_components(tables, ref_template="#/$defs/{name}")
+    return list(references), _without_null(definitions)
+
+
+def describe(table: type[Table]) -> Iterator[tuple[str, str, Any, str]]:
+    """Yield name, values in words, default and meaning of each key; the default is None where the key has none."""
+    info = inspect.type_info(table)
+    assert isinstance(info, inspect.StructType)
+    for field in info.fields:
+        schema = (field.type.extra_json_schema or {}) if isinstance(field.type, inspect.Metadata) else {}
+        names = schema.get("enum") or schema.get("examples")
+        words = " or ".join(map(repr, names)) if names else type_words(field.type)
+        if "examples" in schema:
+            words += " or a plugin's"
+        default = (
+            field.default_factory() if field.default is msgspec.NODEFAULT and not field.required else field.default
+        )
+        yield field.name, words, None if default is msgspec.NODEFAULT else default, schema.get("description", "")
+
+
+def suggestion(word: str, words: Iterable[str]) -> str:
+    """Return the end of an error message about an unknown word: the most similar known word, or all of them."""
+    words = list(words)
+    close = difflib.get_close_matches(word, words, 1, 0.7)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(words)}"
+
+
+def type_words(kind: inspect.Type) -> str:
+    """Return the values that a type takes, in words."""
+    match kind:
+        case inspect.Metadata():
+            return type_words(kind.type)
+        case inspect.UnionType():
+            number = any(isinstance(option, inspect.FloatType) for option in kind.types)
+            dropped = (inspect.NoneType, inspect.IntType) if number else inspect.NoneType
+            return " or ".join(type_words(option) for option in kind.types if not isinstance(option, dropped))
+        case inspect.IntType():
+            return "a whole number" + (f" of at least {kind.ge}" if kind.ge is not None else "")
+        case inspect.FloatType():
+            return "a number"
+        case inspect.StrType():
+            return "text"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType():
+            return " or ".join(json.dumps(value) if isinstance(value, bool) else repr(value) for value in kind.values)
+        case inspect.TupleType():
+            return f"a list of {len(kind.item_types)} ({type_words(kind.item_types[0])} each)"
+        case inspect.ListType() | inspect.VarTupleType():
+            return f"a list ({type_words(kind.item_type)} each)"
+        case inspect.DictType() if not isinstance(kind.value_type, inspect.AnyType):
+            return f"a table ({type_words(kind.value_type)} under each name)"
+        case _:
+            return "a table"
+
+
+def _builtin(value: Any, name: str) -> Any:
+    """Return a copy in built-in types, without subclasses of float such as numpy's.
+
+    Raises
+    ------
+    ConfigError
+        An integer is larger than those of TOML.
+    """
+    if isinstance(value, Mapping):
+        return {key: _builtin(entry, f"{name}.{key}") for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_builtin(entry, name) for entry in value]
+    if isinstance(value, int) and value.bit_length() > 63:
+        raise ConfigError(f"{name} is too large: numbers in TOML have 64 bits")
+    return float(value) if isinstance(value, float) else value
+
+
+def _without_null(schema: Any) -> Any:
+    """Return a JSON Schema for values that are never null, with the first line of each description."""
+    if isinstance(schema, list | tuple):
+        return [_without_null(entry) for entry in schema if entry not in ({"type": "null"}, None)]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {key: _without_null(value) for key, value in schema.items() if value is not None}
+    if len(schema.get("anyOf", ())) == 1:
+        schema |= schema.pop("anyOf")[0]
+    if isinstance(schema.get("description"), str):
+        schema["description"] = schema["description"].partition("\n")[0]
+    return schema
+
+
+def _sentence(table: type[Table], data: Any, message: str) -> str:
+    """Return a sentence on the first value that msgspec refused, from its message and the path in it."""
+    problem, _, path = message.partition(" - at `$")
+    kind: inspect.Type = inspect.type_info(table)
+    place = name = hint = ""
+    for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path.partition("[...]")[0]):
+        if key:
+            kind = next(fields[key] for fields in map(_fields, _alternatives(kind)) if key in fields)
+            data, name = data[key], f"{name}.{key}".lstrip(".")
+        else:
+            lists = [
+                option for option in _alternatives(kind) if isinstance(option, inspect.ListType | inspect.TupleType)
+            ]
+            kind = lists[0].item_type if isinstance(lists[0], inspect.ListType) else lists[0].item_types[0]
+            data, place, name = data[int(index)], f"{place}{name} {int(index) + 1}: ", ""
+        if isinstance(kind, inspect.Metadata) and kind.extra:
+            hint = kind.extra["hint"]
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
+        fields = next(filter(None, map(_fields, _alternatives(kind))))
+        return f"{place}unknown setting {f'{name}.{unknown[1]}'.lstrip('.')!r}; {suggestion(unknown[1], fields)}"
+    return f"{f'{place}{name}'.removesuffix(': ')} is {data!r:.80}, expected {type_words(kind)}{hint}"
+
+
+def _alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
+    """Return the members of a union, or the type alone."""
+    kind = kind.type if isinstance(kind, inspect.Metadata) else kind
+    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def _fields(kind: inspect.Type) -> dict[str, inspect.Type]:
+    """Return the types of a table's keys; empty for any other type."""
+    return {field.name: field.type for field in kind.fields} if isinstance(kind, inspect.StructType) else {}
