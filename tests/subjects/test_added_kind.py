@@ -15,6 +15,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects import built_in_kinds, load_agent, load_subject, resolve, subject_kinds
+from pytest_adaptive_eval.subjects.endpoint.settings import EndpointSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "add-a-subject.md"
 #: Module of the plugin that the page describes.
@@ -50,6 +51,8 @@ def test_declared_options_are_those_of_the_loader(kind: object, role: str) -> No
     load = getattr(importlib.import_module(module), loader).load
     parameters = inspect.signature(load).parameters.values()
     by_name = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        by_name += inspect.signature(EndpointSettings).parameters
     assert list(getattr(kind, f"{role}_options")) == by_name
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import inspect
 import io
 import json
 import math
@@ -613,11 +612,3 @@ def test_no_likelihoods_of_any_kind_are_a_fault_of_ours(token: Any, figure: Any,
     made["choices"][0]["logprobs"]["content"][0] |= {"token": token, "logprob": figure, "top_logprobs": listed}
     table = first_token(Delivery(Status.OK, made))
     assert table is None or sum(map(math.exp, table.values())) < 1.01
-
-
-def test_an_agent_and_a_subject_at_a_server_have_the_same_defaults() -> None:
-    subject, agent = (inspect.signature(of.load).parameters for of in (EndpointSubject, EndpointAgent))
-    assert {name: agent[name].default for name in agent.keys() & subject.keys()} == {
-        name: subject[name].default for name in agent.keys() & subject.keys()
-    }
-    assert subject["timeout"].default == agent["timeout"].default == 120.0

@@ -1,11 +1,10 @@
-"""Reaching a model on an OpenAI-compatible server: the settings, the first look, and who it is taken to be."""
+"""Connect to a model on an OpenAI-compatible server, check that it answers, and identify it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.subjects.agent import Reply
 from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
-from pytest_adaptive_eval.subjects.endpoint.additions import read_additions
+from pytest_adaptive_eval.subjects.endpoint.additions import Additions, read_additions
 from pytest_adaptive_eval.subjects.endpoint.body import excerpt
 from pytest_adaptive_eval.subjects.endpoint.bounds import Bounds, context_length
 from pytest_adaptive_eval.subjects.endpoint.chat import read_reply
@@ -26,39 +24,38 @@ from pytest_adaptive_eval.subjects.endpoint.decoding import NEUTRAL, find_accept
 from pytest_adaptive_eval.subjects.endpoint.identity import Answerer, check_accept_models
 from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
 from pytest_adaptive_eval.subjects.endpoint.secrets import from_environment
+from pytest_adaptive_eval.subjects.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.subjects.endpoint.wire import Wire
 
 __all__ = ["Endpoint", "connect"]
 
-#: What it warns of is shown on the terminal at once.
+#: Logger whose warnings the terminal shows at once.
 _LOGGER = logging.getLogger("pytest_adaptive_eval")
 _CHAT = "/chat/completions"
-#: What a server says of a model that changes by itself.
-_PASSING = frozenset({"created", "permission", "status"})
-#: Fields of a request that are not the user's to set.
-_OURS = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "logprobs", "top_logprobs"})
+#: Fields of a server's entry for a model that change while the model stays the same.
+_VOLATILE = frozenset({"created", "permission", "status"})
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A model on a server that was seen to answer.
+    """A model on a server that has answered once.
 
     Parameters
     ----------
     wire : Wire
     identity : SubjectIdentity
     model : str
-        As the server names it.
+        Name of the model on the server.
     answerer : Answerer
         Checks which model each reply comes from.
     bounds : Bounds
         Checks whether a prompt or an answer was cut.
-    settings : mapping
+    fields : mapping
         Further fields of each request.
     temperature : float
     seed : int
-    first : Usage
-        What seeing it cost.
+    usage : Usage
+        Cost of connecting.
     """
 
     wire: Wire
@@ -66,165 +63,162 @@ class Endpoint:
     model: str
     answerer: Answerer
     bounds: Bounds
-    settings: Mapping[str, Any]
+    fields: Mapping[str, Any]
     temperature: float
     seed: int
-    first: Usage
+    usage: Usage
 
-    def body(self, messages: Sequence[Mapping[str, Any]], max_tokens: int, sample: int = 0, **more: Any) -> bytes:
-        """Write a request; further draws of the same prompt have seeds of their own."""
-        return _body(
-            self.model, messages, {**_decoding(max_tokens, self.temperature, self.seed, sample), **more}, self.settings
-        )
+    def body(self, messages: Sequence[Mapping[str, Any]], max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
+        """Return the body of a request; each draw of the same prompt has a seed of its own."""
+        decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample), **fields}
+        return _body(self.model, messages, decoding, self.fields)
 
     def post(
         self,
         bodies: Sequence[bytes | Callable[[], bytes]],
         arrived: Callable[[int, Delivery], object] | None = None,
     ) -> list[Delivery]:
-        """Send chats.  A reply of another model than the accepted ones is a delivery with status ``error``.
+        """Send chats.  A reply of a model that is not accepted is a delivery with status ``error``.
 
-        `arrived` gets each delivery with its place as soon as it is there, in the thread of the connections.
+        `arrived` is called with the index of a request and its delivery as soon as that is there, in the thread of the
+        connections.
         """
         if arrived is None:
             return [self.answerer.check(delivery) for delivery in self.wire.post(_CHAT, bodies)]
-        return self.wire.post(_CHAT, bodies, lambda place, one: arrived(place, self.answerer.check(one)))
+        return self.wire.post(_CHAT, bodies, lambda index, delivery: arrived(index, self.answerer.check(delivery)))
 
     def read(self, delivery: Delivery, max_tokens: int) -> Reply:
-        """Tell what a delivery says, given the cap on its tokens."""
+        """Return the reply in a delivery, given the cap on its tokens."""
         return self.bounds.check(read_reply(delivery), max_tokens)
 
 
-def connect(
-    url: str,
-    model: str,
-    decoding: Mapping[str, Any],
-    *,
-    key_env: str,
-    revision: str,
-    temperature: float,
-    seed: int,
-    timeout: float,
-    concurrency: int,
-    rate: float | None,
-    retries: int,
-    start_timeout: float,
-    proxy: str | None,
-    extra: Mapping[str, Any] | None,
-    headers: Mapping[str, str] | None,
-    query: Mapping[str, str] | None,
-    accept_models: Sequence[str],
-) -> Endpoint:
-    """Check the settings, reach the server, and see one token of the model.
+def connect(url: str, model: str, settings: EndpointSettings, max_tokens: int | None = None) -> Endpoint:
+    """Connect to the server, and get one token from the model.
 
     Parameters
     ----------
-    url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, start_timeout, proxy, \
-    extra, headers, query
-        As of `pytest_adaptive_eval.subjects.endpoint.subject.EndpointSubject.load`.
-    accept_models
-        As there.
-    decoding : mapping
-        Settings to record besides these.
+    url, model
+        See `pytest_adaptive_eval.subjects.endpoint.subject.EndpointSubject.load`.
+    settings : EndpointSettings
+    max_tokens : int, optional
+        Cap on all answers, recorded with the decoding.
 
     Raises
     ------
     ConfigError
-        A setting is out of its range, or the server cannot be reached, wants
-        another key, or does not answer as the protocol says.
+        A setting is out of its range, or the server cannot be reached, requires
+        another key, or does not follow the protocol.
     """
     base = _base(url, model)
-    check_count("concurrency", concurrency)
-    check_count("retries", retries, least=0)
-    if not (isinstance(start_timeout, int | float) and 0.0 <= start_timeout < math.inf):
-        raise ConfigError(f"start_timeout is {start_timeout!r}, expected seconds, 0 or more")
-    for name, number in (("timeout", timeout), ("rate", rate)):
-        if number is not None and not (isinstance(number, int | float) and 0.0 < number < math.inf):
-            raise ConfigError(f"{name} is {number!r}, expected a number above 0")
-    check_decoding(temperature, seed)
-    if not isinstance(extra, Mapping | None):
-        raise ConfigError(f"extra is {extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
-    settings = dict(extra or {})
-    if wrong := sorted(_OURS & set(settings)):
-        raise ConfigError(f"extra sets {', '.join(wrong)}, which is not left to it; remove it there")
-    _check_proxy(proxy)
-    additions = read_additions(headers, query)
+    additions = read_additions(settings.headers, settings.query)
     environment: dict[str, Any] = {}
-    answerer = Answerer(model, check_accept_models(accept_models), environment)
+    answerer = Answerer(model, check_accept_models(settings.accept_models), environment)
     wire = Wire(
         base,
-        key=from_environment(key_env),
-        timeout=timeout,
-        concurrency=concurrency,
-        rate=rate,
-        retries=retries,
-        proxy=proxy,
+        key=from_environment(settings.key_env),
+        timeout=settings.timeout,
+        concurrency=settings.concurrency,
+        rate=settings.rate,
+        retries=settings.retries,
+        proxy=settings.proxy,
         additions=additions,
-        seed=seed,
+        seed=settings.seed,
     )
-    neutral = {name: value for name, value in NEUTRAL.items() if name not in settings}
+    extra = dict(settings.extra or {})
+    neutral = {name: value for name, value in NEUTRAL.items() if name not in extra}
     usage = Usage()
 
     def probe(fields: Mapping[str, Any]) -> Delivery:
         nonlocal usage
-        hello = [{"role": "user", "content": "Hi"}]
-        body = _body(model, hello, _decoding(1, temperature, seed, 0), {**fields, **settings})
-        (delivery,) = wire.post(_CHAT, [body])
+        greeting = [{"role": "user", "content": "Hi"}]
+        decoding = _decoding(1, settings.temperature, settings.seed, 0)
+        (delivery,) = wire.post(_CHAT, [_body(model, greeting, decoding, {**fields, **extra})])
         usage += read_reply(delivery).usage
         return answerer.check(delivery)
 
     try:
-        told, listed = _told(wire, model, key_env, start_timeout)
+        entry, listed = _list_models(wire, model, settings)
         accepted, delivery = find_accepted_fields(probe, neutral)
         reply = read_reply(delivery)
         if reply.status.infrastructure:
-            raise ConfigError(_why(base, model, delivery, reply.detail, key_env, listed))
+            raise ConfigError(_no_answers(base, model, delivery, reply.detail, settings.key_env, listed))
     except BaseException:
         wire.close()
         raise
-    if listed and told is None:
+    if listed and entry is None:
         names = ", ".join(f"{name!r:.60}" for name in listed[:5])
         warnings.warn(
             AdaptiveEvalWarning(f"{base} lists {names} and not {model}, and answers to that name all the same"),
             stacklevel=2,
         )
-    bounds = Bounds(context_length(told), reports_caps=reply.status is Status.TRUNCATED)
+    bounds = Bounds(context_length(entry), reports_caps=reply.status is Status.TRUNCATED)
     bounds.warn_if_blind(reply)
-    refused = [name for name in neutral if name not in accepted]
-    told_by = [base, model, told, revision, *([additions.written] if additions.written else [])]
-    environment |= {
-        "endpoint": base,
-        "weights": "not known: a server is taken at its word",
-        "seed heeded": "not known" if temperature else "not needed",
-        **({"revision": revision} if revision else {}),
-        **({"concurrency": concurrency} if concurrency > 1 else {}),
-        **additions.names,
-        **({"context": bounds.context} if bounds.context else {}),
-        # at temperature 0 these make the decoding what it is said to be; above 0 they belong to it, see below
-        **({} if temperature else {"decoding fields sent": dict(accepted)}),
-        **({"decoding fields refused": refused} if refused else {}),
-    }
+    environment |= _environment(base, settings, additions, bounds.context, accepted, neutral)
+    stated = [base, model, entry, settings.revision, *([additions.written] if additions.written else [])]
+    decoding = {} if max_tokens is None else {"max_tokens": max_tokens}
     identity = SubjectIdentity(
         model,
-        hashlib.sha256(json.dumps(told_by, sort_keys=True).encode()).hexdigest(),
-        {
-            **decoding,
-            "temperature": float(temperature),
-            "seed": seed if temperature else None,
-            "template": "chat",
-            "images": "png",
-            **({"extra": settings} if settings else {}),
-            **({"sent": dict(accepted)} if temperature else {}),
-        },
+        hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest(),
+        {**decoding, **_recorded_decoding(settings, accepted)},
         environment,
     )
-    return Endpoint(wire, identity, model, answerer, bounds, {**accepted, **settings}, float(temperature), seed, usage)
+    fields = {**accepted, **extra}
+    return Endpoint(wire, identity, model, answerer, bounds, fields, float(settings.temperature), settings.seed, usage)
+
+
+def _recorded_decoding(settings: EndpointSettings, accepted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that can change an answer, for the identity."""
+    decoding: dict[str, Any] = {
+        "temperature": float(settings.temperature),
+        "seed": settings.seed if settings.temperature else None,
+        "template": "chat",
+        "images": "png",
+    }
+    if settings.extra:
+        decoding["extra"] = dict(settings.extra)
+    if settings.temperature:
+        decoding["sent"] = dict(accepted)
+    return decoding
+
+
+def _environment(
+    base: str,
+    settings: EndpointSettings,
+    additions: Additions,
+    context: int,
+    accepted: Mapping[str, Any],
+    neutral: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return facts about the server and the connection, for the record."""
+    environment: dict[str, Any] = {
+        "endpoint": base,
+        "weights": "not known: a server is taken at its word",
+        "seed heeded": "not known" if settings.temperature else "not needed",
+    }
+    if settings.revision:
+        environment["revision"] = settings.revision
+    if settings.concurrency > 1:
+        environment["concurrency"] = settings.concurrency
+    environment |= additions.names
+    if context:
+        environment["context"] = context
+    if not settings.temperature:  # above 0 they belong to the decoding, see `_recorded_decoding`
+        environment["decoding fields sent"] = dict(accepted)
+    if refused := [name for name in neutral if name not in accepted]:
+        environment["decoding fields refused"] = refused
+    return environment
 
 
 def _base(url: str, model: str) -> str:
-    """Check the address that paths are added to."""
+    """Return the address that paths are added to.
+
+    Raises
+    ------
+    ConfigError
+        The address has a user, a query or a path below the base, or it is no URL, or the model's name is missing.
+    """
     if "@" in url:
-        raise ConfigError(  # not shown: it is a secret
+        raise ConfigError(  # the address is not shown: it holds a secret
             "the address of the model holds a user name or a password, which would be recorded; expected "
             "http://HOST:PORT/v1#MODEL, with the key in an environment variable that key_env names"
         )
@@ -239,79 +233,74 @@ def _base(url: str, model: str) -> str:
     elif parts.query or parts.fragment or not url.isprintable() or not url.isascii() or " " in url:
         fault = "has more than an address and a path"
     elif re.search(r"/(chat/)?completions/?$", parts.path):
-        fault = "names a path below the one that is wanted"
-    elif not model or not model.isprintable():
+        fault = "names a path below the base of the API"
+    if fault:
+        raise ConfigError(f"model {url!r} {fault}; expected http://HOST:PORT/v1#MODEL")
+    if not model or not model.isprintable():
         raise ConfigError(
             f"model {url!r} names {'no model' if not model else f'the model {model!r}'}; expected "
             f"{url}#MODEL, with a name of those that {url.rstrip('/')}/models lists"
         )
-    if fault:
-        raise ConfigError(f"model {url!r} {fault}; expected http://HOST:PORT/v1#MODEL")
     return url.rstrip("/")
 
 
-def _check_proxy(proxy: str | None) -> None:
-    try:
-        parts = urlsplit(proxy or "http://none")
-        sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except (TypeError, ValueError, AttributeError):
-        sound = False
-    if not sound:
-        raise ConfigError("proxy is no URL of a proxy; expected http://HOST:PORT")  # not shown: it may hold a password
-
-
-def _told(wire: Wire, model: str, key_env: str, start_timeout: float) -> tuple[Mapping[str, Any] | None, list[str]]:
-    """What the server says of a model, as far as it stays the same, and the names of those it lists."""
-    delivery = wire.get("/models", start_timeout=start_timeout, tell=_LOGGER.warning)
+def _list_models(wire: Wire, model: str, settings: EndpointSettings) -> tuple[Mapping[str, Any] | None, list[str]]:
+    """Return the server's entry for a model without its volatile fields, None if unlisted, and all listed names."""
+    delivery = wire.get("/models", start_timeout=settings.start_timeout, tell=_LOGGER.warning)
     if delivery.code in (0, 401, 403) and delivery.status is not Status.OK:
-        raise ConfigError(_why(wire.url, model, delivery, delivery.detail, key_env, []))
-    entries = delivery.data.get("data")
-    named = [
+        raise ConfigError(_no_answers(wire.url, model, delivery, delivery.detail, settings.key_env, []))
+    data = delivery.data.get("data")
+    entries = [
         entry
-        for entry in (entries if isinstance(entries, list) else [])
+        for entry in (data if isinstance(data, list) else [])
         if isinstance(entry, dict) and isinstance(entry.get("id"), str)
     ]
-    told = next((entry for entry in named if entry["id"] == model), None)
-    lasting = None if told is None else {name: value for name, value in told.items() if name not in _PASSING}
-    return lasting, [entry["id"] for entry in named]
+    entry = next((entry for entry in entries if entry["id"] == model), None)
+    stable = None if entry is None else {name: value for name, value in entry.items() if name not in _VOLATILE}
+    return stable, [entry["id"] for entry in entries]
 
 
-def _why(base: str, model: str, delivery: Delivery, detail: str, key_env: str, listed: Sequence[str]) -> str:
-    """Say why a model cannot be used, and what to do."""
-    if "no connected db" in detail.lower():
-        do = (
-            "mend the key, the variable that key_env names: LiteLLM says this of every key but its master key where it "
-            "runs without a database"
-        )
-    elif delivery.code == 404 and model in listed:
-        do = (
-            "start the server again, or mend the path of the address: it lists this model and does not answer for it, "
-            "as MLX-LM does when its generating thread has died"
-        )
-    elif delivery.code in (401, 403):
-        do = f"mend the key in {key_env!r}" if key_env else "name the environment variable of its key by key_env"
-    elif not delivery.code:
-        do = "start the server, or mend the address"
-    elif delivery.code == 404:
-        do = "mend the name of the model, or the path of the address, which most servers want to end in /v1"
-    else:
-        do = "see what the server logs, or name another"
+def _no_answers(base: str, model: str, delivery: Delivery, detail: str, key_env: str, listed: Sequence[str]) -> str:
+    """Return the sentence for a model that cannot be used: the reason, and the fix."""
     names = ", ".join(excerpt(name) for name in listed[:10]) + (", ..." if len(listed) > 10 else "")
     has = f" (it lists {names})" if listed and model not in listed else ""
     return (
         f"model {model!r} at {base} gives no answers: {detail}; expected an OpenAI-compatible server at "
-        f"{base}{_CHAT}{has}: {do}"
+        f"{base}{_CHAT}{has}: {_fix(delivery, key_env, model in listed)}"
     )
 
 
+def _fix(delivery: Delivery, key_env: str, listed: bool) -> str:
+    """Return what a user can do about a server that gives no answers."""
+    if "no connected db" in delivery.detail.lower():
+        return (
+            "mend the key, the variable that key_env names: LiteLLM says this of every key but its master key where it "
+            "runs without a database"
+        )
+    if delivery.code == 404 and listed:
+        return (
+            "start the server again, or mend the path of the address: it lists this model and does not answer for it, "
+            "as MLX-LM does when its generating thread has died"
+        )
+    if delivery.code in (401, 403):
+        return f"mend the key in {key_env!r}" if key_env else "name the environment variable of its key by key_env"
+    if not delivery.code:
+        return "start the server, or mend the address"
+    if delivery.code == 404:
+        return "mend the name of the model, or the path of the address, which ends in /v1 on most servers"
+    return "see what the server logs, or name another"
+
+
 def _body(
-    model: str, messages: Sequence[Mapping[str, Any]], decoding: Mapping[str, Any], settings: Mapping[str, Any]
+    model: str, messages: Sequence[Mapping[str, Any]], decoding: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> bytes:
-    fields = {"model": model, "messages": messages, "stream": False, **decoding, **settings}
-    kept = {name: value for name, value in fields.items() if value is not None}
-    return json.dumps(kept, separators=(",", ":"), allow_nan=False).encode("ascii")
+    """Return a request as JSON; fields that are None are left out."""
+    values = {"model": model, "messages": messages, "stream": False, **decoding, **fields}
+    sent = {name: value for name, value in values.items() if value is not None}
+    return json.dumps(sent, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def _decoding(max_tokens: int, temperature: float, seed: int, sample: int) -> dict[str, Any]:
-    drawn = int.from_bytes(hashlib.sha256(f"{seed} {sample}".encode()).digest()[:4], "big") >> 1
-    return {"max_tokens": max_tokens, "temperature": temperature, "seed": drawn if temperature else None}
+    """Return the fields of a request that say how tokens are chosen."""
+    sample_seed = int.from_bytes(hashlib.sha256(f"{seed} {sample}".encode()).digest()[:4], "big") >> 1
+    return {"max_tokens": max_tokens, "temperature": temperature, "seed": sample_seed if temperature else None}

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.subjects.endpoint.chat import chat_of_item, chat_of_me
 from pytest_adaptive_eval.subjects.endpoint.opening import Endpoint, connect
 from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
 from pytest_adaptive_eval.subjects.endpoint.pictures import check_pictures
+from pytest_adaptive_eval.subjects.endpoint.settings import EndpointSettings
 
 __all__ = ["EndpointAgent", "EndpointSubject"]
 
@@ -46,7 +47,7 @@ class EndpointSubject(Subject):
         super().__init__(endpoint.identity)
         self._endpoint = endpoint
         self._max_tokens = max_tokens
-        self._usage = endpoint.first
+        self._usage = endpoint.usage
         self._pictures_checked = False
 
     @classmethod
@@ -55,91 +56,33 @@ class EndpointSubject(Subject):
         url: str,
         model: str,
         *,
-        key_env: str = "",
-        revision: str = "",
         max_tokens: int = 64,
-        temperature: float = 0.0,
-        seed: int = 0,
-        timeout: float = 120.0,
-        concurrency: int = 16,
-        rate: float | None = None,
-        retries: int = 3,
-        start_timeout: float = 120.0,
-        proxy: str | None = None,
-        extra: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None,
-        accept_models: Sequence[str] = (),
+        **options: Any,
     ) -> EndpointSubject:
-        """Reach a server and see that its model answers.
+        """Connect to a server and check that its model answers.
 
-        One token is asked for, so that a wrong address, key or model is an
+        One token is requested, so that a wrong address, key or model is an
         error here and not a row of items without answers.
 
         Parameters
         ----------
         url : str
-            What ``/chat/completions`` is added to, such as ``http://localhost:8000/v1``.
+            Address that ``/chat/completions`` is added to, such as ``http://localhost:8000/v1``.
         model : str
-            As the server names it.
-        key_env : str
-            Environment variable that holds the API key; without a name none is sent.
-        revision : str
-            Your own word for the weights behind the name.  A server does not
-            tell: change this when they change, and no earlier answer is taken.
+            Name of the model on the server.
         max_tokens : int
             Cap on the tokens of an answer, reasoning included.
-        temperature : float
-            0 is greedy.
-        seed : int
-            Of the sampling, as far as the server heeds it, and of the waits
-            between retries.
-        timeout : float
-            Seconds for an answer, all tries and the time for which the request is held back included.
-        concurrency : int
-            Requests at once.
-        rate : float, optional
-            Requests begun per second.
-        retries : int
-            Of one request, after HTTP 500 or a broken connection while the server answers others.  A server that
-            answers none, or that requests come too fast for, is waited for instead, within `timeout`.
-        start_timeout : float
-            Seconds to wait at first for a server that refuses connections or is starting.
-        proxy : str, optional
-            URL of a proxy; those of the environment are not used.
-        extra : mapping, optional
-            Further fields of each request, recorded with the answers; None leaves a field of ours out.
-        headers, query : mapping, optional
-            Headers and query fields of each request.  ``"$NAME"`` is the value of an environment variable.
-        accept_models : sequence of str
-            Names that replies may carry besides `model`.  A reply of any other model is an error.
+        **options
+            Those of `pytest_adaptive_eval.subjects.endpoint.settings.EndpointSettings`.
 
         Raises
         ------
         ConfigError
             A setting is out of its range, or the server cannot be reached,
-            wants another key, or does not answer as the protocol says.
+            requires another key, or does not follow the protocol.
         """
         check_count("max_tokens", max_tokens)
-        endpoint = connect(
-            url,
-            model,
-            {"max_tokens": max_tokens},
-            key_env=key_env,
-            revision=revision,
-            temperature=temperature,
-            seed=seed,
-            timeout=timeout,
-            concurrency=concurrency,
-            rate=rate,
-            retries=retries,
-            start_timeout=start_timeout,
-            proxy=proxy,
-            extra=extra,
-            headers=headers,
-            query=query,
-            accept_models=accept_models,
-        )
+        endpoint = connect(url, model, EndpointSettings(**options), max_tokens)
         return cls(endpoint, max_tokens)
 
     @property
@@ -222,7 +165,7 @@ class EndpointAgent:
         self._answers = answers
         self._top = top
         self._takes_schema = True
-        self._usage = endpoint.first
+        self._usage = endpoint.usage
 
     @classmethod
     def load(
@@ -230,58 +173,26 @@ class EndpointAgent:
         url: str,
         model: str,
         *,
-        key_env: str = "",
-        revision: str = "",
-        temperature: float = 0.0,
-        seed: int = 0,
-        timeout: float = 120.0,
-        concurrency: int = 16,
-        rate: float | None = None,
-        retries: int = 3,
-        start_timeout: float = 120.0,
-        proxy: str | None = None,
-        extra: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None,
-        accept_models: Sequence[str] = (),
         answers: MutableMapping[str, Any] | None = None,
+        **options: Any,
     ) -> EndpointAgent:
-        """Reach a server, see that its model answers, and whether it tells likelihoods.
+        """Connect to a server, check that its model answers, and find out whether it returns likelihoods.
 
         Parameters
         ----------
-        url, model, key_env, revision, temperature, seed, timeout, concurrency, rate, retries, start_timeout, proxy, \
-        extra, headers, query, accept_models
-            As of `EndpointSubject.load`.
+        url, model, **options
+            As `EndpointSubject.load`.
         answers : mutable mapping, optional
-            Where replies are kept, and looked up before the server is asked.
+            Store of replies, looked up before the server is asked.
 
         Raises
         ------
         ConfigError
             As `EndpointSubject.load`.
         """
-        endpoint = connect(
-            url,
-            model,
-            {},
-            key_env=key_env,
-            revision=revision,
-            temperature=temperature,
-            seed=seed,
-            timeout=timeout,
-            concurrency=concurrency,
-            rate=rate,
-            retries=retries,
-            start_timeout=start_timeout,
-            proxy=proxy,
-            extra=extra,
-            headers=headers,
-            query=query,
-            accept_models=accept_models,
-        )
+        endpoint = connect(url, model, EndpointSettings(**options))
         top, usage = _likelihoods(endpoint)
-        return cls(replace(endpoint, first=endpoint.first + usage), {} if answers is None else answers, top)
+        return cls(replace(endpoint, usage=endpoint.usage + usage), {} if answers is None else answers, top)
 
     @property
     def rates(self) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.subjects.endpoint.settings import EndpointSettings
 from pytest_adaptive_eval.subjects.kind import SubjectKind
 
 __all__ = ["REGISTERED", "EndpointModel"]
 
-_CONNECTION = ("timeout", "concurrency", "rate", "retries", "start_timeout", "proxy")
-_REQUEST = ("extra", "headers", "query", "accept_models")
+_SETTINGS = tuple(option.name for option in fields(EndpointSettings))
 
 
 class EndpointModel(SubjectKind):
@@ -20,8 +22,8 @@ class EndpointModel(SubjectKind):
     prefixes = ("http://", "https://")
     subject = "pytest_adaptive_eval.subjects.endpoint.subject:EndpointSubject"
     agent = "pytest_adaptive_eval.subjects.endpoint.subject:EndpointAgent"
-    subject_options = ("key_env", "revision", "max_tokens", "temperature", "seed", *_CONNECTION, *_REQUEST)
-    agent_options = ("key_env", "revision", "temperature", "seed", *_CONNECTION, *_REQUEST, "answers")
+    subject_options = ("max_tokens", *_SETTINGS)
+    agent_options = ("answers", *_SETTINGS)
     extra = "endpoint"
     remote = True
 
