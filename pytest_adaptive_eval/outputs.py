@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -44,7 +45,10 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     OSError
         The file cannot be written.
     """
-    path = path.resolve()
+    try:
+        path = path.resolve()
+    except RuntimeError as error:  # a symbolic link to itself, before Python 3.13
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path)) from error
     path.parent.mkdir(parents=True, exist_ok=True)
     staged = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:

@@ -1,8 +1,7 @@
-"""The one serialisable account of a run.
+"""The record of a run, the only source of reports, history and exports.
 
-Reports, history and exports read a `RunRecord` and nothing else.  It is plain
-JSON: every float is finite or null, every text is valid Unicode without lone
-surrogates, and keys that this version does not know are kept as they are.
+It is plain JSON: every float is finite or null, every text is valid Unicode
+without lone surrogates, and unknown keys are kept.
 """
 
 from __future__ import annotations
@@ -44,90 +43,108 @@ _COLUMNS = {
     "down": "down",
     "up": "up",
 }
-#: Said where other gates were found than those that judged.
+#: Warning on gates that were found and did not run.
 _DESELECTED = "gates that were deselected did not judge this run"
 _ALL = "run them too, without -k, -m, --lf or --deselect"
-#: The same of one shard of several.
+#: Warning on gates of other shards.
 _SHARD = "gates of other shards did not judge this run"
 _MERGE = "merge the records of all shards with adaptive-eval merge, and promote on the merged record"
 _REQUIRED = "required gates gave no result, so that nothing is promoted"
 #: Key of a record's further fields: the run failed for nothing but required gates without a result.
 ONLY_REQUIRED = "only_required_gates_absent"
-#: Said of a run that was to judge nothing.
+#: Warning on a run without gates.
 _NO_GATE = "no gate: nothing was judged"
-#: Said where nothing but peers' opinion promotes.
+#: Warning on a promotion by peer assessments alone.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
 #: Fields of a category without a score.
-_NO_FIGURES: dict[str, Any] = {"accuracy": None, "standard_error": None}
+_NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}
 _ATOMS = frozenset((type(None), int, bool))
 
 
 def plain(value: Any) -> Any:
-    """`value` as strict JSON data: no NaN, no lone surrogates, no foreign types."""
+    """Return strict JSON data: no NaN, no lone surrogates, no foreign types."""
     kind = type(value)
     if kind in _ATOMS:
         return value
     if kind is str:
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if kind is float:
-        return value if math.isfinite(value) else None
-    if kind is list or kind is tuple:
-        return [plain(v) for v in value]
-    if isinstance(value, _Json):
-        known: dict[str, Any] = {}
-        for name in value.__dataclass_fields__:
-            part = getattr(value, name)
-            kind = part.__class__  # most are numbers and plain texts: a call for each would cost more than all else
-            if not (kind in _ATOMS or (kind is float and math.isfinite(part)) or (kind is str and part.isascii())):
-                part = plain(part)
-            known[name] = part
-        extra = known.pop("extra")
-        return {**known, **extra} if extra else known
-    if kind is dict or isinstance(value, Mapping):
-        return {plain(str(k)): plain(v) for k, v in value.items()}
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if hasattr(value, "tolist"):  # numpy scalars and arrays
-        return plain(value.tolist())
-    return plain(float(value)) if isinstance(value, float) else plain(str(value))
+        return [plain(entry) for entry in value]
+    if isinstance(value, _Record):
+        return value.to_json()
+    if kind is dict or isinstance(value, Mapping):
+        return {plain(str(name)): plain(entry) for name, entry in value.items()}
+    return plain(value.tolist() if hasattr(value, "tolist") else str(value))  # numpy scalars and arrays, or anything
 
 
-class _Json:
-    """Shared reading and writing: known fields by name, unknown ones kept in `extra`."""
+class _Record:
+    """Base of records: fields are JSON keys, and keys that this version does not know stay in `extra`."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
     extra: dict[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        data: dict[str, Any] = plain(self)
-        return data
+        """Return plain JSON data."""
+        data: dict[str, Any] = {}
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            kind = type(value)  # most are numbers and ASCII texts, for which a call would dominate the time
+            finite = kind in _ATOMS or (kind is float and math.isfinite(value)) or (kind is str and value.isascii())
+            data[name] = value if finite else plain(value)
+        extra = data.pop("extra")
+        return {**data, **extra} if extra else data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read back what `to_json` wrote, by this or a later version."""
-        known = set(cls.__dataclass_fields__) - {"extra"}
-        extra = {k: v for k, v in data.items() if k not in known}
-        return cls(**{**{k: v for k, v in data.items() if k in known}, "extra": extra})
+        """Read the data of `to_json`, by this or another version.
+
+        Raises
+        ------
+        TypeError
+            A value has another type; the message names its place.
+        """
+        import msgspec  # only where records are read
+
+        try:
+            return msgspec.convert(_separated(cls, data), cls)
+        except msgspec.ValidationError as error:
+            text, _, path = str(error).partition(" - at `$")
+            raise TypeError(f"{path.strip('.`') or 'the record'}: {text}") from None
+
+
+def _separated(kind: type[_Record], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record's data, and that of records in it, with unknown keys under ``extra``."""
+    fields: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for name, value in data.items():
+        if name == "extra" or name not in kind.__dataclass_fields__:
+            extra[name] = value
+        elif (nested := _NESTED.get(name)) and isinstance(value, list):
+            fields[name] = [_separated(nested, entry) if isinstance(entry, Mapping) else entry for entry in value]
+        else:
+            fields[name] = value
+    return {**fields, "extra": extra}
 
 
 @dataclass(slots=True)
-class Administration(_Json):
-    """One question asked.
+class Administration(_Record):
+    """One item given once.
 
     Parameters
     ----------
     position : int
-        From 1.
+        Number in the interview, from 1.
     item, item_hash : str
     format : str
     sample : int
         Index of the answer when an item is asked repeatedly, from 0; it belongs to the seed of its decoding.
     propensity : float or None
-        Chance of the item at its draw; None for a deterministic selector.
+        Probability of the item at its draw; None for a deterministic selector.
     predicted : float or None
-        Predicted score before asking.
+        Predicted score before the answer.
     rest, variance, down, up : float or None
         See `pytest_adaptive_eval.inference.design.Proposal`.
     theta_before, theta_after : list of float or None
@@ -135,17 +152,17 @@ class Administration(_Json):
     status : str
     score : float or None
     text : str
-        The answer; empty when the test did not show it.
+        The answer; empty when the test did not pass it on.
     detail : str
-        Why there is no score.
+        Reason of a missing score.
     reason : str
-        Why the item was chosen.
+        Reason of the choice.
     difficulty : float or None
         Ability in logits at which half the answers beyond guessing are right, on a calibrated bank of one dimension.
     category : list of str
     seconds : float or None
     resumed : bool
-        The answer was taken from the journal of this same run.
+        Whether the answer comes from the journal of this run.
     """
 
     position: int
@@ -174,22 +191,21 @@ class Administration(_Json):
 
 
 def by_item(administrations: list[Administration], samples: int) -> list[Administration]:
-    """Each item's first administration, with the mean score of its samples; none where one of them has none."""
+    """Return each item's first administration with the mean score of its samples, None if one lacks a score."""
     if all(a.sample == 0 for a in administrations):
         return administrations
     groups: dict[str, list[Administration]] = {}
     for a in administrations:
         if a.sample < samples:
             groups.setdefault(a.item, []).append(a)
-    found = []
-    for first, *rest in groups.values():
-        scores = [first.score, *(a.score for a in rest), *[None] * (samples - 1 - len(rest))]
-        found.append(replace(first, score=item_score(scores)))
-    return found
+    return [
+        replace(group[0], score=item_score([*(a.score for a in group), *[None] * (samples - len(group))]))
+        for group in groups.values()
+    ]
 
 
 def noise_of(administrations: list[Administration], samples: int, size: int) -> DecodingNoise:
-    """How far the answers to an item vary, by samples and repeats; `size` is the bank's."""
+    """Return the variance of answers to one item, from samples and repeats; `size` is the bank's."""
     answers: dict[str, list[float]] = {}
     for a in administrations:
         if a.score is not None:
@@ -198,8 +214,8 @@ def noise_of(administrations: list[Administration], samples: int, size: int) -> 
 
 
 @dataclass(slots=True)
-class InterviewRecord(_Json):
-    """One subject and one bank.  Without a score it has no figures: they are None, in categories too.
+class InterviewRecord(_Record):
+    """Interview of one subject on one bank; without any score, its estimates are None, in categories too.
 
     Parameters
     ----------
@@ -282,29 +298,19 @@ class InterviewRecord(_Json):
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Drop figures that rest on no score: they would be the prior's, and earlier versions recorded them."""
+        """Drop estimates without any score, which repeat the prior; earlier versions recorded them."""
         if self.scored == 0:
             self.theta = self.standard_error = None
             self.accuracy = self.accuracy_model = self.accuracy_conformal = self.accuracy_error = None
             self.levels = None
-        if isinstance(self.categories, list):  # a damaged record is refused later, by what it holds
-            self.categories = [
-                {**row, **_NO_FIGURES} if isinstance(row, Mapping) and row.get("scored") == 0 else row
-                for row in self.categories
-            ]
+        self.categories = [{**row, **_NO_ESTIMATES} if row.get("scored") == 0 else row for row in self.categories]
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """See `_Json.from_json`."""
-        asked = [Administration.from_json(a) for a in data.get("administrations", [])]
-        return super(InterviewRecord, cls).from_json({**data, "administrations": asked})
-
-    def draws(self, place: Mapping[str, int] | None = None) -> DesignLog:
-        """The draws as inference takes them; without propensities where the policy left items no sure chance.
+    def draws(self, index: Mapping[str, int] | None = None) -> DesignLog:
+        """Return the draws for inference, without propensities if the policy bounded none of them from below.
 
         Parameters
         ----------
-        place : mapping, optional
+        index : mapping, optional
             Index of each item in its bank; their order of asking when omitted.
         """
         asked = self.by_item()
@@ -315,18 +321,18 @@ class InterviewRecord(_Json):
         floor = self.policy.get("floor")
         if isinstance(floor, int | float) and floor < GATE_FLOOR and self.policy.get("selector") != "random":
             columns["propensities"] = np.full(len(asked), np.nan)
-        items = range(len(asked)) if place is None else [place[a.item] for a in asked]
+        items = range(len(asked)) if index is None else [index[a.item] for a in asked]
         noise = (self.decoding_noise or {}).get("allowed", 0.0)
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise)
 
     def by_item(self) -> list[Administration]:
-        """See `by_item`."""
+        """Return the administrations by item, see `by_item`."""
         return by_item(self.administrations, self.samples)
 
 
 @dataclass(slots=True)
-class StudyRecord(_Json):
-    """An evaluation that is no interview of one subject, such as a panel of models that judge each other.
+class StudyRecord(_Record):
+    """Evaluation of several subjects, such as a panel of models that judge each other.
 
     Parameters
     ----------
@@ -345,7 +351,7 @@ class StudyRecord(_Json):
     unit : str
         Such as ``rounds``.
     account : dict
-        Everything that was found, by kind; of ``peers`` see `studies.peers.result.Assessment.to_json`,
+        All results, by kind; of ``peers`` see `studies.peers.result.Assessment.to_json`,
         with ``truth`` besides, where members have accuracies.
     costs : dict
         ``total`` calls, tokens, seconds and FLOPs, and how often each model was loaded as ``loads``.
@@ -378,7 +384,7 @@ class StudyRecord(_Json):
 
 
 @dataclass(slots=True)
-class GateRecord(_Json):
+class GateRecord(_Record):
     """One gate's verdict.
 
     Parameters
@@ -409,8 +415,8 @@ class GateRecord(_Json):
     @property
     def let_through(self) -> bool:
         """Whether the gate is undecided and yet no reason for the run to fail."""
-        told = self.verdict.get("notice") or self.verdict.get("on_inconclusive", "fail") != "fail"
-        return self.verdict.get("outcome") == Outcome.INCONCLUSIVE and bool(told)
+        tolerated = self.verdict.get("notice") or self.verdict.get("on_inconclusive", "fail") != "fail"
+        return self.verdict.get("outcome") == Outcome.INCONCLUSIVE and bool(tolerated)
 
     @property
     def holds(self) -> bool:
@@ -419,8 +425,8 @@ class GateRecord(_Json):
 
 
 @dataclass(slots=True)
-class RunRecord(_Json):
-    """Everything one run found.
+class RunRecord(_Record):
+    """Results of one run.
 
     Parameters
     ----------
@@ -461,9 +467,9 @@ class RunRecord(_Json):
     @property
     def required(self) -> dict[str, list[str]]:
         """Node ids of the gates that the settings require, by their names there; none where no gate was found."""
-        given = self.extra.get("required")
-        named = given.items() if isinstance(given, Mapping) else ()
-        return {str(name): [*map(str, nodeids)] if isinstance(nodeids, list) else [] for name, nodeids in named}
+        required = self.extra.get("required")
+        entries = required.items() if isinstance(required, Mapping) else ()
+        return {str(name): [*map(str, nodeids)] if isinstance(nodeids, list) else [] for name, nodeids in entries}
 
     @property
     def absent_required(self) -> list[str]:
@@ -486,9 +492,9 @@ class RunRecord(_Json):
         self.warnings = []
         if not self.gates and not self.extra.get("missing"):
             self.warnings.append(_NO_GATE)
-        if left_out := self.extra.get("deselected"):
-            what, todo = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
-            self.warnings.append(f"{what}: {', '.join(map(str, left_out))}; {todo}")
+        if deselected := self.extra.get("deselected"):
+            warning, advice = (_SHARD, _MERGE) if self.left_to_shards else (_DESELECTED, _ALL)
+            self.warnings.append(f"{warning}: {', '.join(map(str, deselected))}; {advice}")
         if absent := self.absent_required:
             self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
         if not self.promote:
@@ -507,15 +513,21 @@ class RunRecord(_Json):
         ------
         UsageError
             The record was written by a newer, incompatible version.
+        TypeError
+            A value has another type; the message names its place.
         """
         version = data.get("schema_version")
         if version != SCHEMA_VERSION:
             raise UsageError(
                 f"the run record has schema_version {version!r}, this version reads {SCHEMA_VERSION}: upgrade"
             )
-        more = {
-            "interviews": [InterviewRecord.from_json(i) for i in data.get("interviews", [])],
-            "studies": [StudyRecord.from_json(s) for s in data.get("studies", [])],
-            "gates": [GateRecord.from_json(g) for g in data.get("gates", [])],
-        }
-        return super(RunRecord, cls).from_json({**data, **more})
+        return super(RunRecord, cls).from_json(data)
+
+
+#: Classes of records within records, by field.
+_NESTED: dict[str, type[_Record]] = {
+    "interviews": InterviewRecord,
+    "studies": StudyRecord,
+    "gates": GateRecord,
+    "administrations": Administration,
+}

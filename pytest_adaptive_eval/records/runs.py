@@ -1,4 +1,4 @@
-"""Records of runs: one immutable file a run, whole or not there."""
+"""Files of run records: one file per run, written whole and never changed."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from pytest_adaptive_eval.errors import JournalError, UsageError
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
-from pytest_adaptive_eval.records.typed import mistyped
 
 __all__ = ["new_run_id", "parse_run", "read_run", "write_record", "write_run"]
 
-#: What a run id may be, so that it is a file name on every system and no path.
+#: Run ids are file names on every system, and no paths.
 _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
-#: A whole number of more digits is none, nor is it within what can be computed with.
+#: Most digits of a whole number; longer ones exceed all floats.
 _DIGITS = 300
 #: Depth of a record's administrations.
 _DEPTH = 4
+_EXPECTED_FILE = "Give a file that --adaptive-eval-record or a run wrote"
 
 
 def new_run_id(now: datetime, entropy: bytes) -> str:
-    """A run id that sorts by time.
+    """Return a run id that sorts by time.
 
     Parameters
     ----------
     now : datetime
         With a time zone.
     entropy : bytes
-        At least 4 random bytes, to tell runs of the same millisecond apart.
+        At least 4 random bytes, which separate runs of the same millisecond.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def write_run(folder: Path, record: RunRecord) -> Path:
     Returns
     -------
     Path
-        Of the file written.
+        The file written.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def write_run(folder: Path, record: RunRecord) -> Path:
 
 
 def write_record(path: Path, record: RunRecord) -> None:
-    """Write a record to any path, replacing what is there in one step.
+    """Write a record to any path, replacing an earlier file in one step.
 
     Raises
     ------
@@ -86,23 +86,23 @@ def write_record(path: Path, record: RunRecord) -> None:
         The record is no JSON data, or the path is no regular file or cannot be written.
     """
     try:
-        parts = [*_parts(record.to_json(), _DEPTH), "\n"]
+        pieces = [*_pieces(record.to_json(), _DEPTH), "\n"]
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list within itself
         raise JournalError(f"{path}: the run record is no JSON data: {error}; see what the tests attached") from error
-    write_whole(path, (part.encode("ascii") for part in parts), "the run record", JournalError, durable=True)
+    write_whole(path, (piece.encode("ascii") for piece in pieces), "the run record", JournalError, durable=True)
 
 
-def _parts(data: Any, depth: int) -> Iterator[str]:
-    """JSON of plain data, what lies `depth` below in one piece each: the pieces of it all would take megabytes."""
+def _pieces(data: Any, depth: int) -> Iterator[str]:
+    """Yield the JSON of plain data, values at `depth` in one piece: smaller pieces would take megabytes."""
     if depth and isinstance(data, dict):
         for n, (name, value) in enumerate(data.items()):
             yield f"{', ' if n else '{'}{_encode(name)}: "
-            yield from _parts(value, depth - 1)
+            yield from _pieces(value, depth - 1)
         yield "}" if data else "{}"
     elif depth and isinstance(data, list):
         for n, value in enumerate(data):
             yield ", " if n else "["
-            yield from _parts(value, depth - 1)
+            yield from _pieces(value, depth - 1)
         yield "]" if data else "[]"
     else:
         yield _encode(data)
@@ -124,80 +124,75 @@ def read_run(path: Path) -> RunRecord:
 
 
 def parse_run(content: bytes, where: str) -> RunRecord:
-    """The run record in a file's content; raises as `read_run`, with `where` for the file's name."""
+    """Return the run record in a file's content; raises as `read_run`, with `where` as the file's name."""
     try:
-        data: Any = json.loads(content, parse_constant=_refuse, parse_int=_whole)
+        data: Any = json.loads(content, parse_constant=_refuse_constant, parse_int=_parse_int)
     except (ValueError, RecursionError) as error:
-        raise JournalError(
-            f"{where} is no run record: it is not JSON ({error}). Give a file that --adaptive-eval-record or a "
-            "run wrote"
-        ) from error
+        raise JournalError(f"{where} is no run record: it is not JSON ({error}). {_EXPECTED_FILE}") from error
     if not isinstance(data, dict) or "run" not in data:
+        keys = f"an object with the keys {', '.join(sorted(data)[:5])}" if isinstance(data, dict) else ""
         raise JournalError(
-            f"{where} is no run record: expected a JSON object with the key 'run', found {_kind(data)}. Give a file "
-            "that --adaptive-eval-record or a run wrote"
+            f"{where} is no run record: expected a JSON object with the key 'run', found "
+            f"{keys or type(data).__name__}. {_EXPECTED_FILE}"
         )
     try:
         record = RunRecord.from_json(data)
-        if fault := mistyped(record) or next(filter(None, map(_misfigured, record.interviews)), None):
-            raise TypeError(fault)
+        for interview in record.interviews:
+            _check_interview(interview)
         for gate in record.gates:
-            if not isinstance(outcome := gate.verdict.get("outcome"), str):
-                raise TypeError(f"the outcome of {gate.name} is {outcome!r:.80}, expected a string")
+            _check(gate.verdict.get("outcome"), str, "outcome", gate.name)
         datetime.fromisoformat(record.started)
     except UsageError as error:
         raise JournalError(f"{where}: {error}") from error
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError) as error:
         raise JournalError(
             f"{where}: the run record is damaged: {error}. Write it again or restore the file"
         ) from error
     return record
 
 
-def _misfigured(interview: InterviewRecord) -> str | None:
-    """What is no number, or no hash, where an interview has one; None if all are."""
-    found: dict[str, Any] = {
-        name: getattr(interview, name) for name in ("accuracy", "accuracy_model", "accuracy_conformal")
+def _check(value: Any, types: Any, field: str, name: str, expected: str = "a string") -> None:
+    """Raise a TypeError unless a field of an interview or a gate has one of some types; truth values have none."""
+    if isinstance(value, bool) or not isinstance(value, types):
+        raise TypeError(f"{field} of {name} is {value!r:.80}, expected {expected}")
+
+
+def _check_interview(interview: InterviewRecord) -> None:
+    """Raise a TypeError for a mistyped value that reports and comparisons compute with, or a repeated item."""
+    name, levels = interview.name, interview.levels
+    intervals: dict[str, Any] = {
+        key: getattr(interview, key) for key in ("accuracy", "accuracy_model", "accuracy_conformal")
     }
-    found["levels.auc"] = (interview.levels or {}).get("auc")
+    intervals["levels.auc"] = (levels or {}).get("auc")
     for number, category in enumerate(interview.categories):
-        found |= {f"categories[{number}]": category, f"categories[{number}].accuracy": category.get("accuracy")}
-    for name, figures in found.items():
-        if not isinstance(figures, dict | None):
-            return f"{name} of {interview.name} is {figures!r:.80}, expected an object"
+        intervals[f"categories[{number}]"] = category
+        intervals[f"categories[{number}].accuracy"] = category.get("accuracy")
+    for field, interval in intervals.items():
+        _check(interval, dict | None, field, name, "an object")
         for key in ("estimate", "low", "high", "standard_error"):
-            value = (figures or {}).get(key)
-            if isinstance(value, bool) or not isinstance(value, float | int | None):
-                return f"{name}.{key} of {interview.name} is {value!r:.80}, expected a number or null"
+            _check((interval or {}).get(key), float | int | None, f"{field}.{key}", name, "a number or null")
     for key in ("content_hash", "scale"):
-        if not isinstance(value := interview.bank.get(key), str | None):
-            return f"bank.{key} of {interview.name} is {value!r:.80}, expected a string"
-    if (levels := interview.levels) is not None:
-        known = levels.get("accuracy")
-        if not isinstance(known, list) or not all(isinstance(share, float | int | None) for share in known):
-            return f"levels.accuracy of {interview.name} is {known!r:.80}, expected a list of numbers and nulls"
-        if not isinstance(cap := levels.get("cap"), int):
-            return f"levels.cap of {interview.name} is {cap!r:.80}, expected a whole number"
-    seen: set[tuple[str, int]] = set()
+        _check(interview.bank.get(key), str | None, f"bank.{key}", name)
+    if levels is not None:
+        shares = levels.get("accuracy")
+        if not isinstance(shares, list) or not all(isinstance(share, float | int | None) for share in shares):
+            raise TypeError(f"levels.accuracy of {name} is {shares!r:.80}, expected a list of numbers and nulls")
+        _check(levels.get("cap"), int, "levels.cap", name, "a whole number")
+    administered: set[tuple[str, int]] = set()
     for number, asked in enumerate(interview.administrations):
-        if (what := (asked.item, asked.sample)) in seen:
-            return f"administrations[{number}] of {interview.name} is the item {asked.item!r:.80} a second time"
-        seen.add(what)
+        place = f"administrations[{number}]"
+        if (asked.item, asked.sample) in administered:
+            raise TypeError(f"{place} of {name} is the item {asked.item!r:.80} a second time")
+        administered.add((asked.item, asked.sample))
         if asked.score is not None and not 0 <= asked.score <= 1:
-            where = f"administrations[{number}].score of {interview.name}"
-            return f"{where} is {asked.score!r:.80}, expected a number in [0, 1] or null"
-    return None
+            raise TypeError(f"{place}.score of {name} is {asked.score!r:.80}, expected a number in [0, 1] or null")
 
 
-def _whole(digits: str) -> int:
+def _parse_int(digits: str) -> int:
     if len(digits) > _DIGITS:
         raise ValueError(f"a number has {len(digits)} digits")
     return int(digits)
 
 
-def _refuse(constant: str) -> float:
+def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is not a JSON number")
-
-
-def _kind(data: Any) -> str:
-    return f"an object with the keys {', '.join(sorted(data)[:5])}" if isinstance(data, dict) else type(data).__name__

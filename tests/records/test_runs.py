@@ -144,21 +144,21 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, content: bytes, messa
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ((), {"started": 5}, "started is 5, expected str"),
+        ((), {"started": 5}, "started: Expected `str`, got `int`"),
         ((), {"started": "yesterday"}, "Invalid isoformat string: 'yesterday'"),
-        ((), {"exit_status": True}, "exit_status is True, expected int | None"),
-        (("interviews", 0), {"subject": None}, r"interviews\[0\]\.subject is None, expected dict\[str"),
-        (("interviews", 0), {"theta": "x"}, r"interviews\[0\]\.theta is 'x', expected list\[float\] | None"),
-        (("interviews", 0), {"categories": [1]}, r"interviews\[0\]\.categories is \[1\], expected list\[dict"),
+        ((), {"exit_status": True}, r"exit_status: Expected `int \| null`, got `bool`"),
+        (("interviews", 0), {"subject": None}, r"interviews\[0\]\.subject: Expected `object`, got `null`"),
+        (("interviews", 0), {"theta": "x"}, r"interviews\[0\]\.theta: Expected `array \| null`, got `str`"),
+        (("interviews", 0), {"categories": [1]}, r"interviews\[0\]\.categories\[0\]: Expected `object`, got `int`"),
         (
             ("interviews", 0),
             {"statuses": {"ok": "1"}},
-            r"interviews\[0\]\.statuses is {'ok': '1'}, expected dict\[str, int",
+            r"interviews\[0\]\.statuses\[\.\.\.\]: Expected `int`, got `str`",
         ),
         (
             ("interviews", 0, "administrations", 0),
             {"score": []},
-            r"\.administrations\[0\]\.score is \[\], expected float",
+            r"\.administrations\[0\]\.score: Expected `float \| null`, got `array`",
         ),
         (
             ("interviews", 0),
@@ -175,8 +175,8 @@ def test_a_file_that_is_no_record_is_named(tmp_path: Path, content: bytes, messa
         (("interviews", 0), {"levels": {"auc": {"low": []}}}, r"levels\.auc\.low of m is \[\], expected a number"),
         (("interviews", 0), {"levels": {"cap": 3}}, r"levels\.accuracy of m is None, expected a list of numbers"),
         (("interviews", 0), {"levels": {"accuracy": [None]}}, r"levels\.cap of m is None, expected a whole number"),
-        (("gates", 0, "verdict"), {"outcome": ["PASS"]}, r"the outcome of .* is \['PASS'\], expected a string"),
-        (("gates", 0), {"line": 1.5}, r"gates\[0\]\.line is 1\.5, expected int"),
+        (("gates", 0, "verdict"), {"outcome": ["PASS"]}, r"outcome of .* is \['PASS'\], expected a string"),
+        (("gates", 0), {"line": 1.5}, r"gates\[0\]\.line: Expected `int`, got `float`"),
     ],
 )
 def test_a_value_of_another_type_is_named(tmp_path: Path, place: Any, value: Any, message: str) -> None:
