@@ -37,7 +37,8 @@ from backtests import BENCHMARKS, DATA, FOLDER, draw, models, read
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split
-from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
+from pytest_adaptive_eval.calibration.parameters import read_parameters
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.selectors import FixedForm
 from pytest_adaptive_eval.cat.session import Policy, Session
@@ -223,7 +224,7 @@ def bank_maker(benchmark: str, responses: Responses, train: Array) -> Callable[[
                 path = FOLDER / f"{BENCHMARKS[benchmark]}_released_difficulty.jsonl.gz"
                 made[model] = read_parameters(path, responses.items).bank("b", responses.items)
             else:
-                made[model] = Recipe(model)(train).bank("b", responses.items)  # type: ignore[arg-type]
+                made[model] = Recipe(model)(train).bank("b", responses.items)
         return made[model]
 
     return bank

@@ -32,9 +32,12 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Contender, Split, backtest, splits
-from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Split, backtest, splits
+from pytest_adaptive_eval.calibration.contender import Contender
+from pytest_adaptive_eval.calibration.contenders.classical import REGISTERED as CLASSICAL
+from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.quality import assess
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import grouped, replay
 from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
@@ -155,13 +158,13 @@ def paper(options: argparse.Namespace) -> None:
                 f"the authors count ties, {ranking_accuracy(theta, truth):.2f} with ties as half"
             )
         start = time.perf_counter()
-        found = backtest(responses, split, list(CONTENDERS.values()), ["1%", "5%"], recipe=Recipe())
+        found = backtest(responses, split, list(CLASSICAL), ["1%", "5%"], recipe=Recipe())
         for (name, budget), cell in found.cells.items():
             print(f"  {name:20} {budget:>3} ranking {cell.ranking[0]:.2f} error {cell.error[0]:.4f}")
         print(f"  {time.perf_counter() - start:.0f} s, calibration included", flush=True)
         banks = {m: Recipe(m)(train) for m in ("1pl", "2pl", "mirt")}
         start = time.perf_counter()
-        for contender in CONTENDERS.values():
+        for contender in CLASSICAL:
             if isinstance(contender.policy, Policy):
                 model = {"bank": "2pl", "none": "2pl"}.get(contender.model, contender.model)
                 replay(banks[model].bank("b", responses.items), replace(contender.policy, budget="5%"), scores, seed=0)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.build import calibrate
-from pytest_adaptive_eval.calibration.engines import Recipe
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.items.responses import Responses
 
 Array = NDArray[np.float64]

@@ -24,7 +24,7 @@ from interval_coverage import bank_of, read
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from pytest_adaptive_eval.calibration.variational import Model, fit_map
+from pytest_adaptive_eval.calibration.engines.variational import fit_map
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
@@ -76,7 +76,7 @@ def decided(
     return decide(interviews(bank, policy, responses, share, seed, claim, **more), [claim])
 
 
-def banks_of(name: str, model: Model, pool: str) -> dict[str, ItemBank]:
+def banks_of(name: str, model: str, pool: str) -> dict[str, ItemBank]:
     """A good bank, one with parameters perturbed, one with difficulties shuffled, of the models of a pool."""
     fitted = fit_map(read(NAMES[name], pool), model=model)
     rng = np.random.default_rng(0)
@@ -112,7 +112,7 @@ def naive(log: DesignLog, total: float, side: int) -> NDArray[np.bool_]:
     return np.asarray(((side * (mean - total) > 1.645 * error)[:, 19:]).any(-1))
 
 
-def errors(seeds: int, model: Model, pool: str, share: str, every: bool) -> None:
+def errors(seeds: int, model: str, pool: str, share: str, every: bool) -> None:
     """False verdicts with the truth at the threshold."""
     print(f"alpha .05 one-sided, {seeds} seeds a model, looked at after each answer up to {share} of the bank")
     limit = binom.isf(0.05 / 17, seeds, 0.05) / seeds
@@ -185,7 +185,7 @@ def classical(totals: Array, n: int, margin: float) -> float:
     return float((infinite / (1 + (infinite - 1) / n)).mean())
 
 
-def items(seeds: int, model: Model, pool: str, margins: Sequence[float], hindsight: bool) -> None:
+def items(seeds: int, model: str, pool: str, margins: Sequence[float], hindsight: bool) -> None:
     """Questions to a verdict by margin; most of the time is for the best constant bets in hindsight."""
     print(f"questions to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
     ratios: dict[float, list[float]] = {}
@@ -259,7 +259,7 @@ class KnownFlips(Baseline):
         return np.repeat(found[None], len(items), axis=0)
 
 
-def paired(seeds: int, model: Model, pool: str, hindsight: bool) -> None:
+def paired(seeds: int, model: str, pool: str, hindsight: bool) -> None:
     """Questions and error rates of a candidate against its baseline."""
     for name in NAMES:
         responses = read(NAMES[name], "test")
@@ -332,7 +332,7 @@ def siblings(name: str, bank: ItemBank, responses: Array) -> None:
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 
-def planning(seeds: int, model: Model, pool: str) -> None:
+def planning(seeds: int, model: str, pool: str) -> None:
     """What a gate promises and what happens."""
     print("chance of a verdict within a fifth and expected questions: promised (happened)")
     for name in NAMES:

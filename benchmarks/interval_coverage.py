@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration.variational import Fit, fit_map
+from pytest_adaptive_eval.calibration.engines.variational import Fit, fit_map
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.claims.projection import model_based

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_format_responses
 from pytest_adaptive_eval.calibration import fit_map
-from pytest_adaptive_eval.calibration.format_backtest import format_backtest, separation
-from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS
+from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS, format_backtest, separation
 from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, fit_multimodal, roc_auc
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation

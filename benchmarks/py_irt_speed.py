@@ -33,7 +33,7 @@ OURS = """
 import json, sys, time
 from pathlib import Path
 import numpy as np
-from pytest_adaptive_eval.calibration.variational import fit_map
+from pytest_adaptive_eval.calibration.engines.variational import fit_map
 
 folder, repeats = Path(sys.argv[1]), int(sys.argv[2])
 scores = np.load(folder / "scores.npy")

@@ -30,7 +30,7 @@ import numpy as np
 from backtests import BENCHMARKS, draw, read
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration.engines import Recipe
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
 from pytest_adaptive_eval.cat.session import POLICIES, Session
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale
@@ -77,7 +77,7 @@ def state(responses: Responses, seed: int, budget: str, out: Statements) -> None
     named = np.quantile(known, PLACES, method="nearest")
 
     def made(learn: NDArray[np.float64]) -> ItemBank:
-        return Recipe("2pl").finished(learn).bank("b", responses.items)
+        return Recipe("2pl").fit_completely(learn).bank("b", responses.items)
 
     bank = made(train.scores)
     policies = [replace(POLICIES[name], budget=budget) for name in POLICY_NAMES]

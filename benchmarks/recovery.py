@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration import fit_map
-from pytest_adaptive_eval.calibration.variational import Fit
+from pytest_adaptive_eval.calibration.engines.variational import Fit
 
 Array = NDArray[np.float64]
 

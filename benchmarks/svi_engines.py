@@ -22,9 +22,9 @@ import numpy as np
 from interval_coverage import read
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.calibration.engines.svi import SVIFit, SVISettings, fit_svi
+from pytest_adaptive_eval.calibration.engines.variational import fit_map
 from pytest_adaptive_eval.calibration.replay import replay
-from pytest_adaptive_eval.calibration.svi import SVIFit, SVISettings, fit_svi
-from pytest_adaptive_eval.calibration.variational import fit_map
 from pytest_adaptive_eval.cat.selectors import NearestDifficulty
 from pytest_adaptive_eval.cat.session import POLICIES, Policy
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy

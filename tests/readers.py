@@ -17,7 +17,7 @@ import numpy as np
 from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.formats import read_format_responses
-from pytest_adaptive_eval.calibration.engines import read_parameters
+from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.config.reply_cache import ReplyCache
 from pytest_adaptive_eval.config.toml import read_toml

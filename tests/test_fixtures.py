@@ -16,7 +16,7 @@ import pytest
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.build import matched
-from pytest_adaptive_eval.calibration.engines import Recipe
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES
 

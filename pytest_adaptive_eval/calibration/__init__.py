@@ -1,5 +1,5 @@
 """From responses to a bank."""
 
-from pytest_adaptive_eval.calibration.variational import Fit, fit_map
+from pytest_adaptive_eval.calibration.engines.variational import Fit, fit_map
 
 __all__ = ["Fit", "fit_map"]

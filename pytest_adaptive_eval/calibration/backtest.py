@@ -1,163 +1,50 @@
-"""Backtests: how well a policy would have ranked and estimated subjects whose every answer is known."""
+"""Backtests of policies: ranking and estimation of subjects with known responses to every item."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.calibration.engines import Engine, Recipe
+from pytest_adaptive_eval.calibration.contender import Contender
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
-from pytest_adaptive_eval.calibration.subsets import evolved, item_total
-from pytest_adaptive_eval.cat.selection import Selector
-from pytest_adaptive_eval.cat.selectors import (
-    FixedForm,
-    Information,
-    MaximumInformation,
-    NearestDifficulty,
-    Random,
-    Spread,
-    Stratified,
-    Variance,
-)
-from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.session import Policy, Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inference.clusters import clusters, response_factors
 from pytest_adaptive_eval.inference.conformal import Conformal, combined, conformal_scale, subjects_needed
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
 from pytest_adaptive_eval.inference.sampling import hull, with_missing_bounded
 from pytest_adaptive_eval.inference.student import student_quantile
-from pytest_adaptive_eval.irt.estimation import PseudoItems
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.text import counted
 
-__all__ = [
-    "CONTENDERS",
-    "Backtest",
-    "Cell",
-    "Contender",
-    "Maker",
-    "Split",
-    "backtest",
-    "conformal_possible",
-    "splits",
-]
+__all__ = ["CONTENDERS", "Backtest", "Cell", "Split", "backtest", "conformal_possible", "splits"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-#: Makes a policy from the scores (S, n) of the calibration subjects, embeddings (n, E) of the items or None, the budget
-#: in items, and a seed.
-Maker = Callable[[Array, Array | None, int, int], Policy]
+#: Contenders by name.
+CONTENDERS: Mapping[str, Contender] = registered(
+    "pytest_adaptive_eval.calibration.contenders", "adaptive_eval.contenders", Contender
+)
 
-#: A half-width below is none: of subjects that are right on everything, or asked everything.
+#: Smaller half-widths count as 0: of subjects that are right on everything, or were given every item.
 NO_WIDTH = 1e-5
-
-
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A way to interview and to estimate.
-
-    Parameters
-    ----------
-    name : str
-    model : str
-        Of the bank, with `dimensions`; ``none`` needs no bank.
-    policy : Policy or Maker
-        A maker makes one for every split and budget.
-    estimate : {"projection", "mean", "ability"}
-        What subjects are ranked by.
-    says : str
-        In one line, for tables and help.
-    """
-
-    name: str
-    model: Literal["none", "bank", "1pl", "2pl", "3pl", "mirt"]
-    policy: Policy | Maker
-    estimate: Literal["projection", "mean", "ability"]
-    says: str
-
-
-def _selector(selector: Selector, floor: float = 0.0) -> Policy:
-    return Policy(selector, floor)
-
-
-def _clusters(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
-    """A form of the items nearest to the centres of `count` clusters (k-means)."""
-    points = response_factors(train) if embeddings is None else embeddings
-    chosen = clusters(points, count, seed).items
-    rest = np.setdiff1d(np.arange(len(points)), chosen)[: count - len(chosen)]
-    return Policy(FixedForm((*chosen.tolist(), *rest.tolist())), 0.0)
-
-
-def _item_total(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
-    """A form of the items that correlate most with the subjects' means."""
-    return Policy(FixedForm(tuple(np.argsort(-item_total(train), kind="stable")[:count].tolist())), 0.0)
-
-
-def _evolved(train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:  # noqa: ARG001
-    """A form by FlashEval's evolutionary search."""
-    return Policy(FixedForm(tuple(evolved(train, count, np.random.default_rng(seed)).tolist())), 0.0)
-
-
-#: Everything a backtest can compare, by name.
-CONTENDERS: Mapping[str, Contender] = {
-    contender.name: contender
-    for contender in (
-        Contender(
-            "estimate", "bank", POLICIES["estimate"], "projection", "the policy estimate, on the model of --model"
-        ),
-        Contender(
-            "decide",
-            "bank",
-            replace(POLICIES["decide"], batch=1),
-            "projection",
-            "the policy decide, one by one, on the same model",
-        ),
-        Contender("random", "none", _selector(Random()), "mean", "uniform draws, mean score"),
-        Contender(
-            "random-projected",
-            "bank",
-            _selector(Random()),
-            "projection",
-            "uniform draws, projected by the model of --model",
-        ),
-        Contender("stratified", "none", _selector(Stratified()), "mean", "equal numbers a category, mean score"),
-        Contender("cluster", "none", _clusters, "mean", "an item a cluster of response patterns, mean score"),
-        Contender("item-total", "none", _item_total, "mean", "items that go with the total, mean score"),
-        Contender("flasheval", "none", _evolved, "mean", "evolutionary search (FlashEval), mean score"),
-        Contender(
-            "nearest-difficulty",
-            "1pl",
-            Policy(NearestDifficulty(), 0.0, estimator=PseudoItems()),
-            "ability",
-            "Rasch, difficulty nearest to ability (as in AutoJudger)",
-        ),
-        Contender("maximum-information", "2pl", _selector(MaximumInformation()), "projection", "2PL, most information"),
-        Contender("d-optimal", "mirt", _selector(MaximumInformation()), "projection", "MIRT, D-optimal"),
-        Contender(
-            "information", "2pl", _selector(Information(), 0.25), "projection", "2PL, drawn by information, floor .25"
-        ),
-        Contender("spread", "2pl", _selector(Spread(), 0.5), "projection", "2PL, drawn by predicted spread, floor .5"),
-        Contender(
-            "variance", "mirt", _selector(Variance()), "projection", "MIRT, what most lowers the projection's variance"
-        ),
-    )
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Who calibrates and who is interviewed, by position."""
+    """Positions of the subjects that calibrate and of those that are interviewed."""
 
     train: Ints
     test: Ints
@@ -166,14 +53,14 @@ class Split:
 def splits(
     responses: Responses, count: int, *, test: int, seed: int, strata: Sequence[float] | None = None
 ) -> Iterator[Split]:
-    """Random splits that keep families whole.
+    """Yield random splits that keep families whole.
 
     Parameters
     ----------
     responses : Responses
     count : int
     test : int
-        Subjects to interview, at most; a family that does not fit in is left to calibrate.
+        Largest number of subjects to interview; a family that does not fit in is left to calibrate.
     seed : int
     strata : sequence of float, length S, optional
         Such as model sizes: every fifth of them gives its share of test subjects.  NaN is a stratum of its own.
@@ -194,24 +81,11 @@ def splits(
             "calibrate: choose another number of test subjects"
         )
     rng = np.random.default_rng(seed)
-    level = np.zeros(len(families), dtype=np.int64)
-    if strata is not None:
-        size = np.asarray(strata, dtype=np.float64)
-        known = ~np.isnan(size)
-        members = np.bincount(codes[known], minlength=len(families))
-        some = members > 0
-        mean = np.bincount(codes[known], size[known], len(families))[some] / members[some]
-        level[~some] = 5
-        if some.any():
-            level[some] = np.searchsorted(np.quantile(mean, [0.2, 0.4, 0.6, 0.8]), mean)
+    stratum = None if strata is None else _family_strata(codes, len(families), strata)
     for _ in range(count):
         order = rng.permutation(len(families))
-        if strata is not None:  # the fifths take turns
-            turn = np.empty(len(order))
-            for one in np.unique(level):
-                mine = level[order] == one
-                turn[mine] = (np.arange(mine.sum()) + rng.random()) / mine.sum()
-            order = order[np.argsort(turn, kind="stable")]
+        if stratum is not None:
+            order = _alternate(order, stratum, rng)
         chosen: list[int] = []
         for family in order:
             members = np.flatnonzero(codes == family)
@@ -227,9 +101,31 @@ def splits(
         yield Split(np.flatnonzero(~mask), np.flatnonzero(mask))
 
 
+def _family_strata(codes: Ints, count: int, strata: Sequence[float]) -> Ints:
+    """Return the fifth of each family by its mean stratum value, 5 where all values are missing."""
+    values = np.asarray(strata, dtype=np.float64)
+    present = ~np.isnan(values)
+    members = np.bincount(codes[present], minlength=count)
+    with_value = members > 0
+    mean = np.bincount(codes[present], values[present], count)[with_value] / members[with_value]
+    stratum = np.full(count, 5, dtype=np.int64)
+    if with_value.any():
+        stratum[with_value] = np.searchsorted(np.quantile(mean, [0.2, 0.4, 0.6, 0.8]), mean)
+    return stratum
+
+
+def _alternate(order: Ints, stratum: Ints, rng: np.random.Generator) -> Ints:
+    """Return the order of families with the strata taking turns."""
+    turn = np.empty(len(order))
+    for value in np.unique(stratum):
+        members = stratum[order] == value
+        turn[members] = (np.arange(members.sum()) + rng.random()) / members.sum()
+    return order[np.argsort(turn, kind="stable")]
+
+
 @dataclass(slots=True)
 class Cell:
-    """What one contender at one budget did, a value a split, and a value a test subject.
+    """Results of one contender at one budget, a value per split or per test subject.
 
     Parameters
     ----------
@@ -251,28 +147,28 @@ class Cell:
     uniform: list[float] = field(default_factory=list)
 
     def extend(self, other: Cell) -> None:
-        """Take in another part."""
+        """Append the values of another part."""
         for name in ("ranking", "correlation", "error", "truth", "uniform"):
             getattr(self, name).extend(getattr(other, name))
         for method, pairs in other.intervals.items():
             self.intervals.setdefault(method, []).extend(pairs)
 
     def coverage(self, method: str, where: Bools | None = None) -> float:
-        """Share of intervals that hold the truth."""
+        """Return the share of intervals that contain the truth."""
         low, high = np.array(self.intervals[method]).T
         truth = np.array(self.truth)
         inside = (low <= truth + 1e-12) & (truth <= high + 1e-12)
         return float(inside[where if where is not None else slice(None)].mean())
 
     def width(self, method: str) -> float:
-        """Mean half-width over that of as many uniform draws, where that is not 0."""
+        """Return the mean half-width over that of as many uniform draws, where that is not 0."""
         low, high = np.array(self.intervals[method]).T
         uniform = np.array(self.uniform)
-        some = uniform > NO_WIDTH
-        return float(((high - low)[some] / 2 / uniform[some]).mean()) if some.any() else float("nan")
+        wide = uniform > NO_WIDTH
+        return float(((high - low)[wide] / 2 / uniform[wide]).mean()) if wide.any() else float("nan")
 
     def fifths(self, method: str) -> list[float]:
-        """Coverage in each fifth of the subjects by accuracy."""
+        """Return the coverage in each fifth of the subjects by accuracy."""
         truth = np.array(self.truth)
         fifth = np.searchsorted(np.quantile(truth, [0.2, 0.4, 0.6, 0.8]), truth, side="right")
         return [self.coverage(method, fifth == f) for f in range(5) if (fifth == f).any()]
@@ -289,13 +185,13 @@ class Backtest:
     confidence: float = 0.975
 
     def merge(self, other: Backtest) -> None:
-        """Take in the splits of another part."""
+        """Add the splits of another part."""
         for key, cell in other.cells.items():
             self.cells.setdefault(key, Cell()).extend(cell)
         self.splits += other.splits
 
     def to_json(self) -> dict[str, Any]:
-        """The table as data, rounded to six digits; None where there is no number."""
+        """Return the table as JSON values, rounded to six digits; None where there is no number."""
         rows = []
         for (name, budget), cell in self.cells.items():
             mean, error = _mean(cell.ranking)
@@ -304,44 +200,43 @@ class Backtest:
                     "policy": name,
                     "budget": budget,
                     "items": self.budgets[budget],
-                    "ranking_accuracy": mean,
-                    "ranking_accuracy_se": error,
-                    "spearman": _mean(cell.correlation)[0],
-                    "mean_absolute_error": _mean(cell.error)[0],
+                    "ranking_accuracy": _rounded(mean),
+                    "ranking_accuracy_se": _rounded(error),
+                    "spearman": _rounded(_mean(cell.correlation)[0]),
+                    "mean_absolute_error": _rounded(_mean(cell.error)[0]),
                     "intervals": {
-                        method: {"coverage": _plain(cell.coverage(method)), "width": _plain(cell.width(method))}
+                        method: {"coverage": _rounded(cell.coverage(method)), "width": _rounded(cell.width(method))}
                         for method in cell.intervals
                     },
                 }
             )
-        plain = [{k: _plain(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
         return {
             "items": self.items,
             "splits": self.splits,
             "confidence": self.confidence,
-            "rows": plain,
+            "rows": rows,
             "smallest_budget": self.smallest(),
         }
 
     def smallest(self, targets: Sequence[float] = (85.0, 90.0)) -> dict[str, dict[str, str | None]]:
-        """The smallest budget tried at which each contender's mean ranking accuracy reaches each target."""
-        out: dict[str, dict[str, str | None]] = {}
+        """Return the smallest tried budget at which each contender's mean ranking accuracy reaches each target."""
+        smallest: dict[str, dict[str, str | None]] = {}
         for name in dict.fromkeys(name for name, _ in self.cells):
             by_size = sorted((b for n, b in self.cells if n == name), key=self.budgets.__getitem__)
-            out[name] = {
+            smallest[name] = {
                 f"{target:g}": next((b for b in by_size if _mean(self.cells[name, b].ranking)[0] >= target), None)
                 for target in targets
             }
-        return out
+        return smallest
 
 
-def _plain(value: float) -> float | None:
+def _rounded(value: float) -> float | None:
     return None if math.isnan(value) else round(value, 6)
 
 
-def _mean(values: Iterable[float]) -> tuple[float, float]:
-    """Mean and its standard error; NaN where there is nothing."""
-    array = np.array(list(values), dtype=np.float64)
+def _mean(values: ArrayLike) -> tuple[float, float]:
+    """Return the mean and its standard error without NaN; NaN where there is nothing."""
+    array = np.asarray(values, dtype=np.float64)
     array = array[~np.isnan(array)]
     if not len(array):
         return float("nan"), float("nan")
@@ -371,12 +266,12 @@ def backtest(
     split : Split
     contenders : sequence of Contender
     budgets : sequence of str or int
-        As in settings.
+        Budgets as in settings.
     recipe : Recipe
-        Of the banks of contenders on ``bank``; the others take its engine.
+        Recipe of the banks of contenders on ``bank``; the others use its engine.
     seed : int
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     intervals : bool
         Whether to make them, which replays the calibration subjects' interviews.
         Conformal ones are left out where the calibration subjects are too few for `confidence`.
@@ -387,109 +282,110 @@ def backtest(
     embeddings : array, shape (n, E), optional
         For makers of policies; response patterns of the train subjects where there are none.
     """
-    scores = responses.scores[split.test]
+    scores, train = responses.scores[split.test], responses.scores[split.train]
     truth = np.nanmean(scores, axis=1)
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
-    learn = responses.scores[split.train]
 
-    def made(by: Recipe | None, data: Array) -> ItemBank:
+    def make_bank(fit: Recipe | None, data: Array) -> ItemBank:
         if bank is not None:
             return replace(bank, categories=tuple(categories) or bank.categories)
-        if by is None:
+        if fit is None:
             zeros = np.zeros(n)
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
-        return replace(by.finished(data).bank("backtest", responses.items), categories=tuple(categories))
+        return replace(fit.fit_completely(data).bank("backtest", responses.items), categories=tuple(categories))
 
-    out = Backtest(n, counts, {}, 1, confidence)
+    result = Backtest(n, counts, {}, 1, confidence)
     banks: dict[Recipe | None, ItemBank] = {}
     for contender in contenders:
-        by = _recipe(contender.model, recipe)
-        if by not in banks:
-            banks[by] = made(by, learn)
-        here, made_by = banks[by], contender.policy
+        fit = _bank_recipe(contender, recipe)
+        if fit not in banks:
+            banks[fit] = make_bank(fit, train)
         policies = [
-            replace(made_by if isinstance(made_by, Policy) else made_by(learn, embeddings, count, seed), budget=count)
-            for count in counts.values()
+            replace(_policy(contender, train, embeddings, count, seed), budget=count) for count in counts.values()
         ]
         tables: Sequence[Conformal | None] = [None] * len(policies)
-        if intervals and here.calibrated and contender.estimate == "projection":
+        if intervals and banks[fit].calibrated and contender.estimate == "projection":
             if bank is not None:
                 tables = [bank.conformal.get(policy.key(bank)) for policy in policies]
-            elif conformal_possible(train := responses.of(split.train), confidence):
-                tables = conformal_tables(train, partial(made, by), policies, bank=here, seed=seed)
+            elif conformal_possible(calibrating := responses.of(split.train), confidence):
+                tables = conformal_tables(calibrating, partial(make_bank, fit), policies, bank=banks[fit], seed=seed)
         for label, policy, table in zip(counts, policies, tables, strict=True):
-            session = replay(here, policy, scores, seed=[seed + int(s) for s in split.test])
-            out.cells[contender.name, label] = _judge(session, contender, truth, confidence, intervals, table)
-    return out
+            session = replay(banks[fit], policy, scores, seed=[seed + int(s) for s in split.test])
+            result.cells[contender.name, label] = _evaluate(session, contender, truth, confidence, intervals, table)
+    return result
+
+
+def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
+    """Return the contender's policy, made for this split and budget if it has a maker."""
+    policy = contender.policy
+    return policy if isinstance(policy, Policy) else policy(train, embeddings, count, seed)
 
 
 def conformal_possible(train: Responses, confidence: float) -> bool:
-    """Whether families are enough for conformal intervals with this confidence of each one-sided bound."""
+    """Return whether families are enough for conformal intervals with this confidence of each one-sided bound."""
     return len(set(train.families)) >= subjects_needed(confidence)
 
 
-def _recipe(model: str, recipe: Recipe) -> Recipe | None:
-    """What makes a contender's bank: the recipe itself, or with its engine where that fits the model."""
-    if model == "none":
+def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
+    """Return the recipe of a contender's bank: the given one, or with the contender's model; None for no bank."""
+    if contender.model == "none":
         return None
-    if model in ("bank", recipe.model):
-        return recipe
-    engine: Engine = "map" if model == "mirt" else recipe.engine
-    return replace(recipe, model=model, dimensions=None, engine=engine)  # type: ignore[arg-type]
+    return recipe if contender.model == "bank" else recipe.with_model(contender.model)
 
 
-def _judge(
+def _evaluate(
     session: Session, contender: Contender, truth: Array, confidence: float, intervals: bool, table: Conformal | None
 ) -> Cell:
-    """What ended interviews say about the truth."""
+    """Compare estimates and intervals of ended interviews with the truth."""
     n, asked = len(session.bank), session.stopped_at
-    answers = session.answers[1]
-    scored = (~np.isnan(answers)).sum(axis=1)
-    mean = np.where(scored > 0, np.nansum(answers, axis=1) / np.maximum(scored, 1), 0.5)
+    scores = session.answers[1]
+    scored = (~np.isnan(scores)).sum(axis=1)
+    mean = np.where(scored > 0, np.nansum(scores, axis=1) / np.maximum(scored, 1), 0.5)
     accuracy, error = session.projection() if session.bank.calibrated else (mean, np.zeros(len(mean)))
-    score = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
-    shown = mean if contender.estimate == "mean" else accuracy
-    spread = np.maximum(truth * (1.0 - truth), 1e-12) / asked * np.maximum(1.0 - asked / n, 1e-12)
+    rated = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
+    estimated_accuracy = mean if contender.estimate == "mean" else accuracy
+    variance = np.maximum(truth * (1.0 - truth), 1e-12) / asked * np.maximum(1.0 - asked / n, 1e-12)
+    z = student_quantile(math.inf, confidence)
     cell = Cell(
-        [ranking_accuracy(score, truth) if np.ptp(truth) > 0 else float("nan")],
-        [rank_correlation(score, truth)],
-        [float(np.abs(shown - truth).mean())],
+        [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
+        [rank_correlation(rated, truth)],
+        [float(np.abs(estimated_accuracy - truth).mean())],
         truth.tolist(),
-        uniform=(student_quantile(math.inf, confidence) * np.sqrt(spread)).tolist(),
+        uniform=(z * np.sqrt(variance)).tolist(),
     )
     if session.bank.calibrated and contender.estimate == "projection":
-        half = student_quantile(math.inf, confidence) * error
-        cell.intervals["model-based"] = list(zip(accuracy - half, accuracy + half, strict=True))
-    by_method: dict[str, list[Interval]] = {}
-    if intervals and not session.policy.design_based and np.isfinite(session.log().propensities).all():
-        by_method["design-based"] = [_design(session, s, confidence) for s in range(len(truth))]
-    if table is not None and table.families < subjects_needed(confidence):
-        table = None
-    if table is not None:
-        scale = conformal_scale(accuracy, error, asked, n)
-        both = zip(accuracy.tolist(), scale.tolist(), strict=True)
-        by_method["conformal"] = [table.interval(a, s, confidence) for a, s in both]
-    if len(by_method) == 2 and table is not None:
-        by_method["combined"] = _combined(session, table, accuracy, scale, confidence)
-    for method, found in by_method.items():
-        cell.intervals[method] = [(i.low, i.high) for i in found]
+        cell.intervals["model-based"] = list(zip(accuracy - z * error, accuracy + z * error, strict=True))
+    scale = conformal_scale(accuracy, error, asked, n)
+    by_method = _valid_intervals(session, table, accuracy, scale, confidence, design=intervals)
+    cell.intervals |= {method: [(i.low, i.high) for i in bounds] for method, bounds in by_method.items()}
     return cell
 
 
-def _design(session: Session, subject: int, confidence: float) -> Interval:
-    """The design-based interval as gates have it."""
-    return hull(*with_missing_bounded(session.log(subject), confidence))
-
-
-def _combined(session: Session, table: Conformal, accuracy: Array, scale: Array, confidence: float) -> list[Interval]:
-    """Both methods at half the error each; the design alone where they contradict each other."""
-    half = (1.0 + confidence) / 2.0
+def _valid_intervals(
+    session: Session, table: Conformal | None, accuracy: Array, scale: Array, confidence: float, *, design: bool
+) -> dict[str, list[Interval]]:
+    """Return the intervals of each subject by method, of the methods that are possible."""
+    intervals: dict[str, list[Interval]] = {}
+    if design and not session.policy.design_based and np.isfinite(session.log().propensities).all():
+        intervals["design-based"] = [_design_interval(session, s, confidence) for s in range(len(accuracy))]
+    if table is None or table.families < subjects_needed(confidence):
+        return intervals
+    centres = list(zip(accuracy.tolist(), scale.tolist(), strict=True))
+    intervals["conformal"] = [table.interval(centre, width, confidence) for centre, width in centres]
+    if "design-based" not in intervals:
+        return intervals
+    half = (1.0 + confidence) / 2.0  # both methods at half the error each
     if table.families < subjects_needed(half):
-        return [_design(session, s, confidence) for s in range(len(accuracy))]
-    out = []
-    for s in range(len(accuracy)):
-        design = _design(session, s, half)
-        both = combined(design, table.interval(float(accuracy[s]), float(scale[s]), half))
-        out.append(both or design)
-    return out
+        return {**intervals, "combined": intervals["design-based"]}
+    both = []
+    for s, (centre, width) in enumerate(centres):
+        by_design = _design_interval(session, s, half)
+        # None where they contradict each other; the design-based one then holds alone
+        both.append(combined(by_design, table.interval(centre, width, half)) or by_design)
+    return {**intervals, "combined": both}
+
+
+def _design_interval(session: Session, subject: int, confidence: float) -> Interval:
+    """Return the design-based interval as gates have it."""
+    return hull(*with_missing_bounded(session.log(subject), confidence))

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration.engines import Calibration, Recipe
+from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted, prior_sd
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, copies, grouped
 from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.errors import ResponsesError
@@ -220,7 +221,7 @@ def calibrate(
         if families >= FEWEST:
             tables = conformal_tables(
                 together,
-                lambda scores: recipe.finished(scores).bank("bank", together.items),
+                lambda scores: recipe.fit_completely(scores).bank("bank", together.items),
                 policies,
                 bank=fit.bank("bank", together.items),
                 seed=seed,

@@ -1,57 +1,66 @@
-"""Backtests in formats: each subject is left out once, and every contender asks it as many pairs of item and format.
+"""Backtests in formats: each subject is left out once, and every contender gives it as many pairs of item and format.
 
-Two protocols rank the subjects.  *Together*: raw means of all of them on the pairs
-that the left-out one was asked, one coefficient a left-out subject, as the code of
-the M3-IRT paper does; the others chose those pairs, so that it flatters whoever
-looked at their answers.  *Alone*: each subject is judged by its own interview, and
-there is one coefficient.  Two truths, both over the items that are not known to be
-of low quality: the mean over all formats, which is that paper's, and the mean in
-the fullest format.  gamma is the share of calls spent on low-quality items; what
-uniform draws spend on them is their share of the bank.
+Two protocols rank the subjects.  *Together*: raw means of all subjects on the pairs that
+the left-out one was given, one coefficient per left-out subject, as the code of the
+M3-IRT paper does.  The others' answers chose those pairs, so this flatters contenders
+that use them.  *Alone*: each subject is judged by its own interview, and there is one
+coefficient.  Two truths, both over the items that are not known to be of low quality:
+the mean over all formats, which is that paper's, and the mean in the fullest format.
+gamma is the share of calls spent on low-quality items; uniform draws spend their share
+of the bank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.calibration.format_contenders import DEFAULT, FORMAT_CONTENDERS, Fold
+from pytest_adaptive_eval.calibration.format_contender import Fold, FormatContender
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.items.responses import FormatResponses
+from pytest_adaptive_eval.registry import registered
 
-__all__ = ["FormatBacktest", "Separation", "format_backtest", "separation", "signed_rank"]
+__all__ = ["FORMAT_CONTENDERS", "FormatBacktest", "Separation", "format_backtest", "separation", "signed_rank"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Subjects below which there is no ranking to speak of.
+#: Contenders by name.
+FORMAT_CONTENDERS: Mapping[str, FormatContender] = registered(
+    "pytest_adaptive_eval.calibration.format_contenders", "adaptive_eval.format_contenders", FormatContender
+)
+
+#: Least number of subjects for a ranking.
 FEWEST = 4
-#: Bins that a distribution is drawn in.
+#: Bins of a drawn distribution.
 BINS = 12
+#: Quantities that are averaged over left-out subjects and tested; of the last, less is better.
+_COMPARED = ("together_all", "together_fullest", "gamma")
 
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """How one quantity differs between original and low-quality items.
+    """Difference of one quantity between original and low-quality items.
 
     Parameters
     ----------
     original, low : float
         Means.
     u, p : float
-        Mann-Whitney, two-sided.
+        Statistic and two-sided p value of the Mann-Whitney test.
     wasserstein : float
         Distance of the two distributions.
     auc : float
-        Chance that an original item has the larger value, ties half.
+        Probability that an original item has the larger value, ties half.
     edges : tuple of float
-        Of BINS bins of equal width over all values.
+        Edges of BINS bins of equal width over all values.
     counts : tuple of two tuples of int
         Original and low-quality items in each bin.
     """
@@ -70,11 +79,11 @@ def separation(values: ArrayLike, low: Bools) -> Separation:
     """Compare a quantity (n,) between items that are low-quality and those that are not."""
     from scipy.stats import mannwhitneyu, wasserstein_distance
 
-    all_ = np.asarray(values, dtype=np.float64)
-    original, bad = all_[~low], all_[low]
+    quantity = np.asarray(values, dtype=np.float64)
+    original, bad = quantity[~low], quantity[low]
     test = mannwhitneyu(original, bad)
-    edges = np.histogram_bin_edges(all_, BINS)
-    counts = [np.histogram(values, edges)[0].tolist() for values in (original, bad)]
+    edges = np.histogram_bin_edges(quantity, BINS)
+    counts = [np.histogram(part, edges)[0].tolist() for part in (original, bad)]
     return Separation(
         float(original.mean()),
         float(bad.mean()),
@@ -87,21 +96,21 @@ def separation(values: ArrayLike, low: Bools) -> Separation:
     )
 
 
-def signed_rank(mine: ArrayLike, theirs: ArrayLike, *, greater: bool = True) -> tuple[float, float] | None:
-    """Wilcoxon's signed-rank test, one-sided: W and p of mine being greater, or less; None where all are equal."""
+def signed_rank(values: ArrayLike, others: ArrayLike, *, greater: bool = True) -> tuple[float, float] | None:
+    """Return W and p of the one-sided signed-rank test that `values` are greater, or less; None if all are equal."""
     from scipy.stats import wilcoxon
 
-    x, y = np.asarray(mine, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
-    known = ~np.isnan(x) & ~np.isnan(y)
-    if (x[known] == y[known]).all():
+    x, y = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    paired = ~np.isnan(x) & ~np.isnan(y)
+    if (x[paired] == y[paired]).all():
         return None
-    found = wilcoxon(x[known], y[known], alternative="greater" if greater else "less")
-    return float(found.statistic), float(found.pvalue)
+    test = wilcoxon(x[paired], y[paired], alternative="greater" if greater else "less")
+    return float(test.statistic), float(test.pvalue)
 
 
 @dataclass(slots=True)
 class FormatBacktest:
-    """What contenders did, by (contender, budget): a row a left-out subject and repeat.
+    """Results by (contender, budget), a row per left-out subject and repeat.
 
     A row holds ``target``, ``repeat``, ``calls``, ``together_all``, ``together_fullest``, ``gamma`` (NaN where no item
     is known to be of low quality), and the subject's own estimates ``all`` and ``fullest``.
@@ -111,7 +120,7 @@ class FormatBacktest:
     truths : mapping of str to array, shape (S,)
         ``all`` and ``fullest``.
     pairs : int
-        In the whole bank.
+        Pairs in the whole bank.
     low : float
         Share of items known to be of low quality.
     """
@@ -123,75 +132,73 @@ class FormatBacktest:
     seconds: dict[str, list[float]] = field(default_factory=dict)
 
     def merge(self, other: FormatBacktest) -> None:
-        """Take in other left-out subjects."""
+        """Add other left-out subjects."""
         for key, rows in other.rows.items():
             self.rows.setdefault(key, []).extend(rows)
         for name, seconds in other.seconds.items():
             self.seconds.setdefault(name, []).extend(seconds)
 
-    def by_target(self, contender: str, budget: str, what: str) -> Array:
-        """Means over repeats, one a left-out subject."""
+    def by_target(self, contender: str, budget: str, quantity: str) -> Array:
+        """Return means over repeats, one per left-out subject."""
         rows = self.rows[contender, budget]
         targets = sorted({int(row["target"]) for row in rows})
-        return np.array([np.mean([row[what] for row in rows if row["target"] == target]) for target in targets])
+        return np.array([np.mean([row[quantity] for row in rows if row["target"] == target]) for target in targets])
 
     def alone(self, contender: str, budget: str, truth: str) -> float:
-        """Rank correlation of the subjects' own estimates with the truth, the mean over repeats."""
-        rows, found = self.rows[contender, budget], []
+        """Return the rank correlation of the subjects' own estimates with the truth, the mean over repeats."""
+        rows, correlations = self.rows[contender, budget], []
         for repeat in sorted({row["repeat"] for row in rows}):
-            mine = [row for row in rows if row["repeat"] == repeat]
-            told = np.array([row[truth] for row in mine])
-            known = ~np.isnan(told)
-            targets = np.array([int(row["target"]) for row in mine])[known]
-            found.append(rank_correlation(told[known], self.truths[truth][targets]) if len(targets) > 1 else np.nan)
-        return float(np.mean(found))
+            repeat_rows = [row for row in rows if row["repeat"] == repeat and not np.isnan(row[truth])]
+            estimates = np.array([row[truth] for row in repeat_rows])
+            truths = self.truths[truth][[int(row["target"]) for row in repeat_rows]]
+            correlations.append(rank_correlation(estimates, truths) if len(repeat_rows) > 1 else np.nan)
+        return float(np.mean(correlations))
 
     def to_json(self) -> dict[str, Any]:
-        """The table as data; None where there is no number."""
-        table = []
-        chance = {b: float(self.by_target(n, b, "gamma").mean()) for n, b in self.rows if n == "random"}
-        for name, budget in self.rows:
-            cell: dict[str, Any] = {"policy": name, "budget": budget, "calls": self.rows[name, budget][0]["calls"]}
-            for what in ("together_all", "together_fullest", "gamma"):
-                values = self.by_target(name, budget, what)
-                cell |= {what: float(values.mean()), f"{what}_sd": float(values.std())}
-            cell |= {f"alone_{truth}": self.alone(name, budget, truth) for truth in self.truths}
-            cell["gamma_of_random"] = cell["gamma"] / chance[budget] if chance.get(budget) else float("nan")
-            table.append({key: None if value != value else value for key, value in cell.items()})
+        """Return the table as JSON values; None where there is no number."""
         return {
             "subjects": len(self.truths["all"]),
             "left_out": len({row["target"] for rows in self.rows.values() for row in rows}),
             "pairs": self.pairs,
             "low_quality": self.low,
             "truths_agree": rank_correlation(self.truths["all"], self.truths["fullest"]),
-            "rows": table,
+            "rows": [self._row(name, budget) for name, budget in self.rows],
             "tests": list(self._tests()),
             "seconds": {name: {"mean": float(np.mean(s)), "most": float(max(s))} for name, s in self.seconds.items()},
         }
 
+    def _row(self, name: str, budget: str) -> dict[str, Any]:
+        """Return the means of one contender at one budget."""
+        row: dict[str, Any] = {"policy": name, "budget": budget, "calls": self.rows[name, budget][0]["calls"]}
+        for quantity in _COMPARED:
+            values = self.by_target(name, budget, quantity)
+            row |= {quantity: float(values.mean()), f"{quantity}_sd": float(values.std())}
+        row |= {f"alone_{truth}": self.alone(name, budget, truth) for truth in self.truths}
+        uniform = [n for n, b in self.rows if b == budget and FORMAT_CONTENDERS[n].uniform]
+        expected = float(self.by_target(uniform[0], budget, "gamma").mean()) if uniform else 0.0
+        row["gamma_of_random"] = row["gamma"] / expected if expected else float("nan")
+        return {key: None if value != value else value for key, value in row.items()}
+
     def _tests(self) -> Iterator[dict[str, Any]]:
-        """The default, or the first of ours, against each of the others."""
+        """Yield the tests of the contender of the highest precedence against each comparator."""
         names = list(dict.fromkeys(name for name, _ in self.rows))
-        ours = [name for name in names if name.startswith(("m2", "m3"))]
-        if not ours:
+        proposed = max(names, key=lambda name: FORMAT_CONTENDERS[name].precedence)
+        if FORMAT_CONTENDERS[proposed].precedence == 0:
             return
-        mine = DEFAULT if DEFAULT in ours else ours[0]
-        for budget in dict.fromkeys(budget for _, budget in self.rows):
-            for other in names:
-                if other in ours:
-                    continue
-                for what in ("together_all", "together_fullest", "gamma"):
-                    values = [self.by_target(name, budget, what) for name in (mine, other)]
-                    found = None if np.isnan(values).all() else signed_rank(*values, greater=what != "gamma")
-                    if found is not None:
-                        yield {
-                            "policy": mine,
-                            "against": other,
-                            "budget": budget,
-                            "of": what,
-                            "w": found[0],
-                            "p": found[1],
-                        }
+        comparators = [name for name in names if FORMAT_CONTENDERS[name].precedence == 0]
+        budgets = dict.fromkeys(budget for _, budget in self.rows)
+        for budget, other, quantity in product(budgets, comparators, _COMPARED):
+            values = [self.by_target(name, budget, quantity) for name in (proposed, other)]
+            test = None if np.isnan(values).all() else signed_rank(*values, greater=quantity != "gamma")
+            if test is not None:
+                yield {
+                    "policy": proposed,
+                    "against": other,
+                    "budget": budget,
+                    "of": quantity,
+                    "w": test[0],
+                    "p": test[1],
+                }
 
 
 def format_backtest(
@@ -210,17 +217,17 @@ def format_backtest(
     ----------
     responses : FormatResponses
     low : array of bool, shape (n,)
-        Which items are known to be of low quality; no contender is told.
+        Whether each item is known to be of low quality; contenders do not see this.
     contenders : sequence of str
-        Of `FORMAT_CONTENDERS`.
+        Names in `FORMAT_CONTENDERS`.
     budgets : sequence of str
         Calls, or shares of all pairs of an item and a format.
     targets : iterable of int
     repeats : int
-        Of contenders that draw.
+        Repeats of contenders that draw.
     seed : int
-        Of draws, fits, and the order of items: where two are alike the first is asked, and the low-quality ones of a
-        file may stand together.
+        Seed of draws, fits, and the order of items: of two alike the first is administered, and the low-quality
+        ones of a file may stand together.
 
     Raises
     ------
@@ -238,38 +245,50 @@ def format_backtest(
     order = np.random.default_rng(seed).permutation(len(low))
     scores, low = responses.scores[:, order], low[order]
     clean, fullest = scores[:, ~low], responses.modalities.fullest
-    formats = scores.shape[2]
     n = scores[0].size
-    if (mute := np.isnan(clean[:, :, fullest]).all(axis=1)).any():
+    if (unanswered := np.isnan(clean[:, :, fullest]).all(axis=1)).any():
         raise ResponsesError(
-            f"{responses.source}: the subject {responses.subjects[int(mute.argmax())]!r} has no answer in the format "
-            f"{responses.modalities.formats[fullest]}; leave it out"
+            f"{responses.source}: the subject {responses.subjects[int(unanswered.argmax())]!r} has no answer in the "
+            f"format {responses.modalities.formats[fullest]}; leave it out"
         )
     truths = {"all": np.nanmean(clean, axis=(1, 2)), "fullest": np.nanmean(clean[:, :, fullest], axis=1)}
     sizes = {budget: resolve_budget(budget, n) for budget in budgets}
     result = FormatBacktest(truths, n, float(low.mean()))
-    flat = scores.reshape(len(scores), -1)
     for target in targets:
         fold = Fold(scores, responses.modalities, target, sizes, seed)
         for name in contenders:
-            contender = FORMAT_CONTENDERS[name]
-            for repeat in range(repeats if contender.drawn else 1):
+            for repeat in range(repeats if FORMAT_CONTENDERS[name].drawn else 1):
                 fold.seed = seed + repeat
-                for budget, asked in contender.interview(fold).items():
-                    pairs = fold.pairs_of_all(asked.pairs)
-                    means = _means(flat[:, pairs])
-                    row = {"target": float(target), "repeat": float(repeat), "calls": len(pairs)}
-                    row |= {f"together_{truth}": rank_correlation(means, value) for truth, value in truths.items()}
-                    row["gamma"] = float(low[pairs // formats].mean()) if low.any() else float("nan")
-                    row |= {"all": asked.every, "fullest": asked.fullest}
-                    result.rows.setdefault((name, budget), []).append(row)
+                for budget, row in _interview_rows(fold, FORMAT_CONTENDERS[name], truths, low):
+                    result.rows.setdefault((name, budget), []).append({**row, "repeat": float(repeat)})
             fold.seed = seed
-        for what, seconds in fold.seconds.items():
-            result.seconds.setdefault(what, []).append(seconds)
+        for name, seconds in fold.seconds.items():
+            result.seconds.setdefault(name, []).append(seconds)
     return result
 
 
+def _interview_rows(
+    fold: Fold, contender: FormatContender, truths: Mapping[str, Array], low: Bools
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Interview the left-out subject; yield each budget and its row."""
+    pair_scores = fold.scores.reshape(len(fold.scores), -1)
+    for budget, interview in contender.interview(fold).items():
+        pairs = fold.pairs_of_all(interview.pairs)
+        means = _means(pair_scores[:, pairs])
+        yield (
+            budget,
+            {
+                "target": float(fold.target),
+                "calls": len(pairs),
+                **{f"together_{truth}": rank_correlation(means, values) for truth, values in truths.items()},
+                "gamma": float(low[pairs // fold.formats].mean()) if low.any() else float("nan"),
+                "all": interview.every,
+                "fullest": interview.fullest,
+            },
+        )
+
+
 def _means(scores: Array) -> Array:
-    """Of each subject, over what it has answered; one half where that is nothing."""
+    """Return each subject's mean over the pairs that it has answered; one half if there are none."""
     count = (~np.isnan(scores)).sum(axis=1)
     return np.where(count > 0, np.nansum(scores, axis=1) / np.maximum(count, 1), 0.5)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration.engines import Calibration, Recipe
+from pytest_adaptive_eval.calibration.engine import Calibration
+from pytest_adaptive_eval.calibration.recipe import ENGINES, Recipe
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
@@ -244,18 +245,18 @@ def _held_out_losses(
     tenths = list(_held_out(scores, copies))
     if not tenths:
         return {}, (0.0, 0.0)
-    if recipe is not None and recipe.engine == "svi":  # which takes its time
+    if recipe is not None and ENGINES[recipe.engine].slow:
         tenths = tenths[:1]
     found = {name: np.zeros(scores.shape) for name in ("bank", "mean accuracy", "rasch")}
     held = np.zeros(scores.shape, dtype=bool)
     for at, tenth in enumerate(tenths):
         say(f"checking against held-out responses, {at + 1} of {len(tenths)}")
         kept = np.where(tenth, np.nan, scores)
-        shown = recipe.finished(kept) if recipe is not None else bank
+        shown = recipe.fit_completely(kept) if recipe is not None else bank
         by = {
             "bank": predicted(kept, shown, prior_sd(given=recipe is None)),
             "mean accuracy": np.broadcast_to(alike(kept), scores.shape),
-            "rasch": predicted(kept, Recipe("1pl").finished(kept)),
+            "rasch": predicted(kept, Recipe("1pl").fit_completely(kept)),
         }
         for name, p in by.items():
             found[name][tenth] = _losses(scores[tenth], p[tenth])
@@ -396,7 +397,7 @@ def choose_dimensions(
             losses[D] = np.zeros(scores.shape)
             for tenth in tenths:
                 kept = np.where(tenth, np.nan, scores)
-                losses[D][tenth] = _losses(scores[tenth], predicted(kept, recipe(D).finished(kept))[tenth])
+                losses[D][tenth] = _losses(scores[tenth], predicted(kept, recipe(D).fit_completely(kept))[tenth])
     means = {D: float(loss[held].mean()) for D, loss in losses.items()}
     best = min(means, key=lambda D: means[D])
     gains = {D: _gain(losses[best], loss, held) for D, loss in losses.items()}  # none of the best over itself

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from pytest_adaptive_eval.calibration.engines import Recipe
 from pytest_adaptive_eval.calibration.quality import predicted
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.cat.session import Policy, Session
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -64,7 +64,7 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
     same = np.triu(((by_chance - apart) > kappa * np.maximum(by_chance, 1e-9)) & (number >= FEWEST_COMMON), 1)
     names = list(responses.subjects)
     if same.any():
-        right = np.where(seen > 0, predicted(responses.scores, Recipe("1pl").finished(responses.scores)), 0.0)
+        right = np.where(seen > 0, predicted(responses.scores, Recipe("1pl").fit_completely(responses.scores)), 0.0)
         wrong = seen - right
         met, foreseen = apart * number, right @ wrong.T + wrong @ right.T
         same &= (met < ALIKE * foreseen) & (poisson.cdf(met, foreseen) < LUCK)

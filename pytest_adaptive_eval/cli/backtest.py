@@ -128,24 +128,17 @@ def _chosen(options: argparse.Namespace, bank: ItemBank | None, categories: Sequ
     """The policies to compare; of ``all`` those that can be."""
     from pytest_adaptive_eval.calibration.backtest import CONTENDERS
 
-    lacking = {}
-    if not categories:
-        lacking["stratified"] = "the items have no categories; give --items with texts that have some"
-    if bank is not None:
-        for name in ("cluster", "item-total", "flasheval"):
-            lacking[name] = "it is made of the calibration subjects' responses, which a bank does not hold"
-        if bank.dimensions > 1:
-            lacking["nearest-difficulty"] = f"the bank has {bank.dimensions} dimensions, and it needs one"
+    missing = {name: contender.missing_requirement(bank, categories) for name, contender in CONTENDERS.items()}
     if options.policy == "all":
-        everything = (*CONTENDERS, "autojudger")  # and not each of its switches
-        for name in everything:
-            if name in lacking:
-                screen.note(f"left out: {name}: {lacking[name]}")
-        return [name for name in everything if name not in lacking]
+        names = [name for name, contender in CONTENDERS.items() if not contender.variant]
+        for name in names:
+            if missing[name]:
+                screen.note(f"left out: {name}: {missing[name]}")
+        return [name for name in names if not missing[name]]
     names = names_of(options, "policy")
     for name in names:
-        if name in lacking:
-            raise ConfigError(f"--policy {name}: {lacking[name]}")
+        if missing[name]:
+            raise ConfigError(f"--policy {name}: {missing[name]}")
     return names
 
 
@@ -155,10 +148,9 @@ def backtest_command(options: argparse.Namespace) -> int:
 
     from pytest_adaptive_eval.banks.reader import is_bank
     from pytest_adaptive_eval.banks.responses import in_formats
-    from pytest_adaptive_eval.calibration.backtest import Split, conformal_possible, splits
+    from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, conformal_possible, splits
     from pytest_adaptive_eval.calibration.build import matched
     from pytest_adaptive_eval.calibration.replay import grouped
-    from pytest_adaptive_eval.cli.contenders import ALL
     from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg
     from pytest_adaptive_eval.text import counted
 
@@ -168,8 +160,8 @@ def backtest_command(options: argparse.Namespace) -> int:
     options.policy, options.budget = options.policy or POLICIES, options.budget or BUDGETS
     if options.confidence is None:
         options.confidence = CONFIDENCE
-    if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(ALL)):
-        raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(ALL)}, and all")
+    if options.policy != "all" and (unknown := set(names_of(options, "policy")) - set(CONTENDERS)):
+        raise ConfigError(f"--policy {min(unknown)}: known are {', '.join(CONTENDERS)}, and all")
     if not 0.5 < options.confidence < 1:
         raise ConfigError(f"--confidence {options.confidence}: expected a number above 0.5 and below 1")
     if options.plot is not None and options.plot.suffix != ".svg":
@@ -225,11 +217,10 @@ def backtest_command(options: argparse.Namespace) -> int:
 
 
 def _one_split(shared: tuple[Responses, dict[str, Any]], numbered: tuple[int, Split]) -> Backtest:
-    from pytest_adaptive_eval.calibration.backtest import backtest
-    from pytest_adaptive_eval.cli.contenders import ALL
+    from pytest_adaptive_eval.calibration.backtest import CONTENDERS, backtest
 
     responses, settings = shared
     number, split = numbered
     split_settings = {**settings, "seed": 1000 * settings["seed"] + number}
-    contenders = [ALL[name] for name in split_settings.pop("contenders")]
+    contenders = [CONTENDERS[name] for name in split_settings.pop("contenders")]
     return backtest(responses, split, contenders, split_settings.pop("budgets"), **split_settings)

@@ -39,7 +39,7 @@ def calibrate_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.responses import named_in_formats
     from pytest_adaptive_eval.banks.writer import check_place, write_bank
     from pytest_adaptive_eval.calibration.build import calibrate, matched
-    from pytest_adaptive_eval.calibration.engines import read_parameters
+    from pytest_adaptive_eval.calibration.parameters import read_parameters
     from pytest_adaptive_eval.cat.session import POLICIES
     from pytest_adaptive_eval.cat.stopping import resolve_budget
     from pytest_adaptive_eval.reports.calibration import calibration_lines, format_lines

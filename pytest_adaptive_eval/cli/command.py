@@ -188,12 +188,13 @@ def _add_refine(verbs: Any) -> None:
 
 def _contenders_text() -> str:
     from pytest_adaptive_eval.calibration.backtest import CONTENDERS
-    from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS
-    from pytest_adaptive_eval.cli.contenders import autojudger_text
+    from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS
 
-    lines = [f"  {name:20} {c.says}" for name, c in CONTENDERS.items()]
-    more = [f"  {name:20} {c.says}" for name, c in FORMAT_CONTENDERS.items()]
-    return "\n".join(["policies:", *lines, autojudger_text(), "with responses in formats:", *more])
+    lines = [f"  {name:20} {c.summary}" for name, c in CONTENDERS.items() if not c.variant]
+    variants = [f"  {name:28} {c.summary}" for name, c in CONTENDERS.items() if c.variant]
+    in_formats = [f"  {name:20} {c.summary}" for name, c in FORMAT_CONTENDERS.items()]
+    variants_title = "and AutoJudger with one switch changed:"
+    return "\n".join(["policies:", *lines, variants_title, *variants, "with responses in formats:", *in_formats])
 
 
 def _low_quality_argument(parser: argparse.ArgumentParser) -> None:
@@ -220,15 +221,15 @@ def _responses_arguments(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def _recipe_arguments(parser: argparse.ArgumentParser) -> None:
-    from pytest_adaptive_eval.calibration.engines import DIMENSIONS, ENGINES, Recipe
-    from pytest_adaptive_eval.calibration.variational import MODELS
+    from pytest_adaptive_eval.calibration.engines.variational import DIMENSIONS
+    from pytest_adaptive_eval.calibration.recipe import ENGINES, MODELS, Recipe
 
     add = parser.add_argument_group("calibration").add_argument
     add("--model", choices=MODELS, help=f"item response model ({Recipe().model})")
     text = f"of mirt: a number, or auto by held-out likelihood ({DIMENSIONS})"
     add("--dimensions", metavar="D", help=text)
-    text = f"map is fast; svi is AutoJudger's, by Pyro ({Recipe().engine})"
-    add("--engine", choices=ENGINES, help=text)
+    summaries = "; ".join(engine.summary for engine in ENGINES.values())
+    add("--engine", choices=list(ENGINES), help=f"{summaries} ({Recipe().engine})")
     add("--device", help="torch device such as cuda (numpy on the processor when omitted)")
     add("--limit", metavar="N", type=_count, help="largest number of iterations")
     add("--seed", metavar="N", type=_seed, default=0, help="of splits, folds and draws (%(default)s)")

@@ -89,7 +89,7 @@ def read_formats(
 def format_backtest_command(options: argparse.Namespace) -> int:
     """Leave each subject out, interview it in formats, print the tables; returns the exit code."""
     from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS
+    from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS
     from pytest_adaptive_eval.reports.formats import format_backtest_lines
 
     others = ("responses", "test", "stratify", "plot", "families", "orientation", "format", "metric", "intervals")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.calibration.engines import Recipe
+    from pytest_adaptive_eval.calibration.recipe import Recipe
     from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = [
@@ -112,11 +112,10 @@ def read(options: argparse.Namespace, path: Path) -> Responses:
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options say, without the dimensions where those are ``auto``."""
-    from pytest_adaptive_eval.calibration.engines import Recipe
+    from pytest_adaptive_eval.calibration.recipe import Recipe
 
     model, engine = options.model or Recipe().model, options.engine or Recipe().engine
-    if engine == "svi" and model == "mirt":
-        raise ConfigError("--engine svi fits 1pl (as AutoJudger), 2pl and 3pl: give --model 1pl, or --engine map")
+    Recipe(model, engine=engine).check_model()
     dimensions: int | None = None
     if options.dimensions not in (None, "auto"):
         if not options.dimensions.isdecimal() or int(options.dimensions) < 1:

@@ -10,7 +10,9 @@ import pytest
 
 import pytest_adaptive_eval.calibration.backtest as module
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
-from pytest_adaptive_eval.calibration.engines import Recipe, read_parameters
+from pytest_adaptive_eval.calibration.contenders import classical
+from pytest_adaptive_eval.calibration.parameters import read_parameters
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
@@ -133,7 +135,7 @@ def run(made, names, budgets=("10%",), **more):
 
 def test_all_items_rank_everybody_rightly(planted):
     made = planted(40, 30, 1)
-    found = run(made, [name for name in CONTENDERS if name != "stratified"], ("100%",))
+    found = run(made, [one.name for one in classical.REGISTERED if one.name != "stratified"], ("100%",))
     assert found.budgets == {"100%": 30}
     truth = made.scores[30:].mean(axis=1)
     for (name, _), one in found.cells.items():
@@ -205,12 +207,14 @@ def test_a_cluster_form_is_of_items_that_differ():
     """Ten kinds of items with answers that are all alike, ten of each: one of each kind is asked."""
     rng = np.random.default_rng(1)
     kinds = rng.integers(0, 2, size=(40, 10)).astype(float)
-    policy = module._clusters(np.repeat(kinds, 10, axis=1), None, 10, 0)
+    policy = classical._cluster_form(np.repeat(kinds, 10, axis=1), None, 10, 0)
     chosen = list(policy.selector.order)
     assert len({i // 10 for i in chosen}) == len(chosen) == 10
-    near = module._clusters(kinds, np.repeat(np.arange(10.0), 10)[:, None], 10, 0)
+    near = classical._cluster_form(kinds, np.repeat(np.arange(10.0), 10)[:, None], 10, 0)
     assert len({i // 10 for i in near.selector.order}) == 10  # of embeddings, the same
-    assert len(set(module._clusters(np.ones((8, 6)), None, 4, 0).selector.order)) == 4  # nothing to tell them apart
+    assert (
+        len(set(classical._cluster_form(np.ones((8, 6)), None, 4, 0).selector.order)) == 4
+    )  # nothing to tell them apart
 
 
 def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
@@ -222,7 +226,7 @@ def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
         return replay(bank, policy, scores, seed=seed)
 
     monkeypatch.setattr(module, "replay", spy)
-    names = [name for name in CONTENDERS if name != "stratified"]
+    names = [one.name for one in classical.REGISTERED if one.name != "stratified"]
     run(made, names)
     poisoned = made.scores.copy()
     poisoned[20:] = np.random.default_rng(1).integers(0, 2, (10, 25))
@@ -267,11 +271,10 @@ def test_a_bank_that_is_given_is_used_with_its_tables(planted):
     assert found.cells["random", "25%"].intervals.keys() == {"design-based"}
 
 
-def test_strangers_of_engines_get_the_one_that_fits():
-    assert module._recipe("none", Recipe()) is None
-    assert module._recipe("mirt", Recipe("1pl", engine="svi", seed=3)) == Recipe("mirt", seed=3)
-    assert module._recipe("2pl", Recipe("1pl", engine="svi", seed=3)) == Recipe("2pl", engine="svi", seed=3)
-    assert module._recipe("bank", Recipe("mirt", 2)) == module._recipe("mirt", Recipe("mirt", 2)) == Recipe("mirt", 2)
+def test_recipe_of_another_model_has_an_engine_that_fits_it():
+    assert Recipe("1pl", engine="svi", seed=3).with_model("mirt") == Recipe("mirt", seed=3)
+    assert Recipe("1pl", engine="svi", seed=3).with_model("2pl") == Recipe("2pl", engine="svi", seed=3)
+    assert Recipe("mirt", 2).with_model("mirt") == Recipe("mirt", 2)
 
 
 def test_the_published_baseline_is_reproduced(published):

@@ -6,7 +6,7 @@ import numpy as np
 
 from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.calibration.build import calibrate
-from pytest_adaptive_eval.calibration.engines import Recipe
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.items.responses import Responses
 
 

@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="multimodal fits need torch (extra hf)")
 
-import pytest_adaptive_eval.calibration.format_contenders as module  # noqa: E402
-from pytest_adaptive_eval.calibration.format_backtest import format_backtest, separation, signed_rank  # noqa: E402
-from pytest_adaptive_eval.calibration.format_contenders import FORMAT_CONTENDERS, Fold  # noqa: E402
+import pytest_adaptive_eval.calibration.format_contender as module  # noqa: E402
+from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS, format_backtest, separation, signed_rank  # noqa: E402
+from pytest_adaptive_eval.calibration.format_contender import Fold  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal  # noqa: E402
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # noqa: E402
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total  # noqa: E402

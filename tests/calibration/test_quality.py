@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.calibration.engines import Calibration, Recipe, read_parameters
+from pytest_adaptive_eval.calibration.engine import Calibration
+from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.quality import (
     CHOOSING_SEED,
     FEWEST_SUBJECTS,
@@ -25,6 +26,7 @@ from pytest_adaptive_eval.calibration.quality import (
     choose_dimensions,
     predicted,
 )
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.errors import ResponsesError
 
 FINE = {"bank": 0.5, "mean accuracy": 0.6, "rasch": 0.5}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.calibration.engines import Recipe
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import FEWEST_COMMON, conformal_tables, copies, folds, grouped, replay
 from pytest_adaptive_eval.cat.selectors import Information, MaximumInformation, Random
 from pytest_adaptive_eval.cat.session import POLICIES, Policy

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from pytest_adaptive_eval.calibration.svi import SVISettings, fit_svi
+from pytest_adaptive_eval.calibration.engines.svi import SVISettings, fit_svi
 from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
 
 needs_pyro = pytest.mark.skipif(

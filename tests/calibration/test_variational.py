@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from pytest_adaptive_eval.calibration import Fit, fit_map
-from pytest_adaptive_eval.calibration.variational import VARIANCE_FLOOR, _State
+from pytest_adaptive_eval.calibration.engines.variational import VARIANCE_FLOOR, _State
 from pytest_adaptive_eval.errors import EstimationError
 
 

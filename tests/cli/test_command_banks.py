@@ -10,8 +10,8 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
-from pytest_adaptive_eval.calibration.engines import Recipe
-from pytest_adaptive_eval.calibration.variational import _State
+from pytest_adaptive_eval.calibration.engines.variational import _State
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.items.item import Item
 
 SUBJECTS, ITEMS = 12, 16

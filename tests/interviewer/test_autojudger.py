@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.calibration.backtest import Split, backtest
-from pytest_adaptive_eval.calibration.engines import Recipe
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtest
+from pytest_adaptive_eval.calibration.contenders import interviewer
+from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.selection import Attentive, Openable, View
 from pytest_adaptive_eval.cat.session import Policy, Session
 from pytest_adaptive_eval.cli import main
-from pytest_adaptive_eval.cli.contenders import AUTOJUDGER, Interviewed
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlooks
@@ -523,7 +523,8 @@ def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monk
 
     monkeypatch.setattr(module, "replay", spy)
     contenders = [
-        replace(one, policy=Interviewed({**one.policy.settings, "restarts": 2})) for one in AUTOJUDGER.values()
+        replace(one, policy=interviewer.AutoJudgerMaker({**one.policy.settings, "restarts": 2}))
+        for one in interviewer.REGISTERED
     ]
     found = backtest(made, split, contenders, ["15%"], recipe=Recipe())
     for (name, _), cell in found.cells.items():
@@ -538,7 +539,7 @@ def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monk
 
 def test_a_bank_that_is_given_is_interviewed_by_its_parameters():
     everybody = np.arange(12)
-    contender = AUTOJUDGER["autojudger"]
+    contender = CONTENDERS["autojudger"]
     made = responses(12)
     found = backtest(made, Split(everybody[:0], everybody), [contender], ["15%"], recipe=Recipe(), bank=BANK)
     (cell,) = found.cells.values()
@@ -547,7 +548,7 @@ def test_a_bank_that_is_given_is_interviewed_by_its_parameters():
 
 def test_conformal_intervals_of_an_interview():
     split = Split(np.arange(30), np.arange(30, 40))
-    contender = replace(AUTOJUDGER["autojudger-2pl"], policy=Interviewed({"restarts": 2}))
+    contender = replace(CONTENDERS["autojudger-2pl"], policy=interviewer.AutoJudgerMaker({"restarts": 2}))
     found = backtest(responses(), split, [contender], ["20%"], recipe=Recipe(), intervals=True, confidence=0.9)
     (cell,) = found.cells.values()
     assert cell.intervals.keys() == {"model-based", "conformal"}
@@ -585,5 +586,5 @@ def test_the_published_matrices():
             for which in ("train", "test")
         )
     )
-    cell = backtest(found, split, [AUTOJUDGER["autojudger"]], ["5%"], recipe=Recipe()).cells["autojudger", "5%"]
+    cell = backtest(found, split, [CONTENDERS["autojudger"]], ["5%"], recipe=Recipe()).cells["autojudger", "5%"]
     assert cell.ranking[0] > 75

@@ -11,17 +11,18 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine
+from pytest_adaptive_eval.calibration.engines.variational import checked
 from pytest_adaptive_eval.calibration.meanfield import MeanField, Parameters, random_numbers
-from pytest_adaptive_eval.calibration.variational import checked
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError, EstimationError, UsageError
 
-__all__ = ["SVIFit", "SVISettings", "fit_svi"]
+__all__ = ["REGISTERED", "SVIFit", "SVISettings", "fit_svi"]
 
 Array = NDArray[np.float64]
 
@@ -201,7 +202,7 @@ class SVIFit:
 def fit_svi(
     scores: ArrayLike,
     *,
-    model: Literal["1pl", "2pl", "3pl"],
+    model: str,
     settings: SVISettings | None = None,
     seed: int = 0,
     progress: Callable[[int, float], None] | None = None,
@@ -382,3 +383,33 @@ def _result(model: str, found: Parameters, converged: bool, interrupted: bool, s
         elbo=np.array(state.elbo),
         seed=seed,
     )
+
+
+def _calibrate(
+    scores: Array,
+    *,
+    model: str,
+    dimensions: int | None,  # noqa: ARG001 -- all of its models have one
+    seed: int,
+    device: str | None,
+    limit: int | None,
+    progress: Callable[[int, float], None] | None,
+) -> Calibration:
+    """Fit the items; see `FitFunction`."""
+    options: dict[str, Any] = {} if limit is None else {"steps": limit}
+    if device is not None:
+        options["device"] = device
+    fit = fit_svi(scores, model=model, settings=SVISettings(**options), seed=seed, progress=progress)
+    return Calibration(
+        model,
+        fit.discrimination[:, None],
+        fit.intercept,
+        fit.guess,
+        fit.difficulty_sd,
+        fit.converged,
+        fit.interrupted,
+        {"engine": "svi", "dimensions": 1, "iterations": fit.steps, "seed": seed},
+    )
+
+
+REGISTERED = (FitEngine("svi", "svi is AutoJudger's, by Pyro", tuple(LATENTS), _calibrate, slow=True),)

@@ -12,20 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine
 from pytest_adaptive_eval.errors import EstimationError
 
-__all__ = ["MODELS", "Fit", "Model", "checked", "fit_map"]
+__all__ = ["DIMENSIONS", "REGISTERED", "Fit", "checked", "fit_map"]
 
 Array = NDArray[np.float64]
-Model = Literal["1pl", "2pl", "3pl", "mirt"]
 
 #: Item response models by the name used in settings.
-MODELS: tuple[Model, ...] = ("1pl", "2pl", "3pl", "mirt")
+MODELS = ("1pl", "2pl", "3pl", "mirt")
+#: Default dimensions of ``mirt``, or one less than there are subjects; more than the data bear shrink away.
+DIMENSIONS = 4
 
 #: Beta prior of a 3PL item's guess floor: mean .2, as of five choices, worth twenty responses.
 GUESS_PRIOR = (5.0, 17.0)
@@ -108,7 +110,7 @@ def checked(responses: ArrayLike) -> Array:
 def fit_map(
     responses: ArrayLike,
     *,
-    model: Model = "2pl",
+    model: str = "2pl",
     dimensions: int | None = None,
     tolerance: float = 1e-3,
     limit: int = 2000,
@@ -153,7 +155,7 @@ def fit_map(
     scores = checked(responses)
     if model not in MODELS:
         raise EstimationError(f"model is {model!r}, expected one of {', '.join(MODELS)}")
-    D = (4 if model == "mirt" else 1) if dimensions is None else dimensions
+    D = (DIMENSIONS if model == "mirt" else 1) if dimensions is None else dimensions
     if D < 1 or (model != "mirt" and D != 1) or len(scores) <= D:
         raise EstimationError(
             f"{D} dimensions with model {model!r} and {len(scores)} subjects: only mirt has more than one dimension, "
@@ -203,7 +205,7 @@ def _starting_abilities(scores: Array, D: int) -> Array:
 class _State:
     """The blocks of the bound, on numpy or torch, which share the names used here."""
 
-    def __init__(self, scores: Array, model: Model, D: int, device: str | None, start: Fit | None) -> None:
+    def __init__(self, scores: Array, model: str, D: int, device: str | None, start: Fit | None) -> None:
         self.model, self.D = model, D
         xp: Any = np
         real: Any = np.float32 if scores.size > LARGE else np.float64
@@ -384,3 +386,40 @@ class _State:
             change,
             gradient,
         )
+
+
+def _calibrate(
+    scores: Array,
+    *,
+    model: str,
+    dimensions: int | None,
+    seed: int,  # noqa: ARG001 -- the fit draws nothing
+    device: str | None,
+    limit: int | None,
+    progress: Callable[[int, float], None] | None,
+) -> Calibration:
+    """Fit the items; see `FitFunction`."""
+    if model == "mirt" and dimensions is None:
+        dimensions = max(1, min(DIMENSIONS, len(scores) - 1))
+    options: dict[str, Any] = {} if limit is None else {"limit": limit}
+    fit = fit_map(scores, model=model, dimensions=dimensions, device=device, progress=progress, **options)
+    slope = np.sqrt((fit.discrimination**2).sum(axis=1))
+    return Calibration(
+        model,
+        fit.discrimination,
+        fit.intercept,
+        fit.guess,
+        np.sqrt(fit.covariance[:, -1, -1]) / np.maximum(slope, 0.1),
+        fit.converged,
+        fit.interrupted,
+        {
+            "engine": "map",
+            "dimensions": fit.discrimination.shape[1],
+            "iterations": fit.iterations,
+            "change": float(f"{fit.change:.3g}"),
+            "gradient": float(f"{fit.gradient:.3g}"),
+        },
+    )
+
+
+REGISTERED = (FitEngine("map", "map is fast", MODELS, _calibrate),)

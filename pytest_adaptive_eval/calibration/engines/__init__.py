@@ -1,0 +1,1 @@
+"""Fit engines, one per module; each module registers its engine."""

@@ -1,0 +1,1 @@
+"""Contenders of backtests in formats; each module registers its contenders."""

@@ -1,0 +1,107 @@
+"""Calibration of items by any registered engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.registry import registered
+
+__all__ = ["ENGINES", "MODELS", "Recipe"]
+
+Array = NDArray[np.float64]
+
+#: Engines by the name used in settings.
+ENGINES: Mapping[str, FitEngine] = registered(
+    "pytest_adaptive_eval.calibration.engines", "adaptive_eval.fit_engines", FitEngine
+)
+#: Item response models that an engine fits, by the name used in settings.
+MODELS = tuple(dict.fromkeys(model for engine in ENGINES.values() for model in engine.models))
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Settings of a calibration; a call calibrates.
+
+    Parameters
+    ----------
+    model : str
+        One of `MODELS`.
+    dimensions : int, optional
+        Number of ability dimensions, for ``mirt``; the engine's own when omitted.
+    engine : str
+        One of `ENGINES`.
+    seed : int
+        Seed of engines that draw.
+    device : str, optional
+        A torch device such as ``cuda``.
+    limit : int, optional
+        Largest number of iterations, or of steps; the engine's own when omitted.
+    """
+
+    model: str = "2pl"
+    dimensions: int | None = None
+    engine: str = "map"
+    seed: int = 0
+    device: str | None = None
+    limit: int | None = None
+
+    def check_model(self) -> None:
+        """Refuse a model that the engine does not fit.
+
+        Raises
+        ------
+        ConfigError
+        """
+        models = ENGINES[self.engine].models
+        if self.model not in models:
+            others = [name for name, engine in ENGINES.items() if self.model in engine.models]
+            raise ConfigError(
+                f"--engine {self.engine} fits {', '.join(models[:-1])} and {models[-1]}, not {self.model}: choose one "
+                f"of them, or --engine {' or '.join(others)}"
+            )
+
+    def with_model(self, model: str) -> Recipe:
+        """Return the recipe of another model, with the default engine if this one does not fit it."""
+        if model == self.model:
+            return self
+        fitting = model in ENGINES[self.engine].models
+        return replace(self, model=model, dimensions=None, engine=self.engine if fitting else Recipe().engine)
+
+    def __call__(self, scores: Array, progress: Callable[[int, float], None] | None = None) -> Calibration:
+        """Calibrate from scores (S, n), NaN where missing.
+
+        An item that none of these subjects answered, as may happen in a part of
+        sparse responses, gets the mean of the others' parameters.
+        """
+        answered = np.asarray(~np.isnan(scores).all(axis=0))
+        if not answered.all():
+            return self(scores[:, answered], progress).expand(answered)
+        self.check_model()
+        return ENGINES[self.engine].fit(
+            scores,
+            model=self.model,
+            dimensions=self.dimensions,
+            seed=self.seed,
+            device=self.device,
+            limit=self.limit,
+            progress=progress,
+        )
+
+    def fit_completely(self, scores: Array) -> Calibration:
+        """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            The fit was interrupted.
+        """
+        fit = self(scores)
+        if fit.interrupted:
+            raise KeyboardInterrupt
+        return fit
