@@ -64,11 +64,11 @@ def main() -> None:
         proposal = session.ask()
         assert proposal is not None
         session.tell(right[proposal.items])
-    interview = session._attentive
+    interview = session._selector_session
     assert isinstance(interview, Interview)
     kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    told, rate = interview.told, interview.criterion
+    told, rate = interview.record_scores, interview.criterion
     for _ in range(repeats):
         steps["product"].append(clocked(lambda: vector @ across))
         steps["an item a row"].append(clocked(lambda: points @ vector))
@@ -83,7 +83,7 @@ def main() -> None:
             inner["picked"] += 1000.0 * (time.perf_counter() - start)
             return found
 
-        interview.told, interview.criterion = timed_told, timed_rate  # type: ignore[method-assign]
+        interview.record_scores, interview.criterion = timed_told, timed_rate  # type: ignore[method-assign]
 
         def step() -> None:
             proposal = session.ask()

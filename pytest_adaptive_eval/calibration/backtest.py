@@ -20,7 +20,7 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.conformal import Conformal, combined, conformal_scale, subjects_needed
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
-from pytest_adaptive_eval.inference.sampling import hull, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
@@ -388,4 +388,4 @@ def _valid_intervals(
 
 def _design_interval(session: Session, subject: int, confidence: float) -> Interval:
     """Return the design-based interval as gates have it."""
-    return hull(*with_missing_bounded(session.log(subject), confidence))
+    return merge_missing_bounds(*with_missing_bounded(session.log(subject), confidence))

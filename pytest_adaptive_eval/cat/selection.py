@@ -12,7 +12,7 @@ p / q when an item of predicted score p is answered wrong, and the largest of th
 losses limits every stake.  Drawing in proportion to p makes these losses small; for
 a bet on the opposite side, so does drawing in proportion to 1 - p.  Except for a
 uniform `GATE_FLOOR`, the floor therefore draws in proportion to
-``L p + (1 - L)(1 - p)``, where L is the probability of the claim, see `View.lean`.
+``L p + (1 - L)(1 - p)``, where L is the probability of the claim, see `View.claim_probability`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = [
+    "BUFFERS",
     "MODES",
-    "ROOMS",
-    "Attentive",
     "LevelSelector",
-    "Openable",
     "Selector",
+    "SelectorSession",
+    "StatefulSelector",
     "View",
     "chances",
     "propose",
@@ -50,7 +50,7 @@ Ints = NDArray[np.int64]
 #: Items per block of the two-level weighted draw; near the square root of a large bank's size.
 BLOCK = 128
 #: Number of work buffers of a view and its draws.
-ROOMS = 5
+BUFFERS = 5
 #: tanh(NORMAL z) approximates 2 Phi(z) - 1 to 0.01.
 NORMAL = 0.85
 #: Selection modes: take the items with the highest ratings, or draw in proportion to the ratings.
@@ -74,10 +74,10 @@ class View:
         Predicted scores; if None, the bank's predictions at `theta`, computed on first access.
     asked : array of int, shape (S, t)
         Items already administered, in order.
-    work : array, shape (ROOMS, S, n), optional
+    work : array, shape (BUFFERS, S, n), optional
         Work buffers, overwritten at every step.  Reusing them between steps
         avoids repeated allocation of large arrays.
-    lean : array, shape (S, 1), optional
+    claim_probability : array, shape (S, 1), optional
         Probability, in [0, 1], that the claims hold; if None, the floor is uniform.
     """
 
@@ -87,58 +87,60 @@ class View:
     predictions: Array | None
     asked: Ints
     work: Array | None = None
-    lean: Array | None = None
+    claim_probability: Array | None = None
     _spread: Array | None = field(default=None, init=False, repr=False)
 
     @property
     def probability(self) -> Array:
         """Predicted score of every item, shape (S, n)."""
         if self.predictions is None:
-            self.predictions = self.bank.probability(self.theta, out=self.room(0))
+            self.predictions = self.bank.probability(self.theta, out=self.buffer(0))
         return self.predictions
 
     @property
     def spread(self) -> Array:
         """Variance p(1-p) of a score of 0 or 1 per item, guessing included, shape (S, n), read-only."""
         if self._spread is None:
-            self._spread = irt.weight(self.probability, out=self.room(1))
+            self._spread = irt.weight(self.probability, out=self.buffer(1))
         return self._spread
 
-    def hand_over(self) -> Array:
+    def take_spread(self) -> Array:
         """Return `spread` for the caller to change; the next access recomputes it."""
         spread, self._spread = self.spread, None
         return spread
 
-    def room(self, number: int) -> Array:
+    def buffer(self, number: int) -> Array:
         """Return work buffer `number`, shape (S, n); 0 and 1 belong to the view, 2 to the selector."""
         if self.work is None:
-            self.work = np.empty((ROOMS, len(self.theta), len(self.bank)))
-        room: Array = self.work[number]
-        return room
+            self.work = np.empty((BUFFERS, len(self.theta), len(self.bank)))
+        buffer: Array = self.work[number]
+        return buffer
 
-    def lean_to(self, sought: Sequence[float], scores: Array, variance: Array) -> None:
-        """Set `lean` to the probability of claims about the bank's sum of scores, the least certain weighing most.
+    def set_claim_probability(self, claimed_sums: Sequence[float], scores: Array, variance: Array) -> None:
+        """Set `claim_probability` from claims about the bank's sum of scores; the least certain one weighs most.
 
         The expected sum is assumed to be normal about the true sum.  Only
         draws depend on this assumption, no interval does.
 
         Parameters
         ----------
-        sought : sequence of float, length m
+        claimed_sums : sequence of float, length m
             Thresholds of the claims, as sums of scores.
         scores : array, shape (S, t)
             Scores of the administered items, NaN if missing.
         variance : array, shape (S,)
             Variance of the expected sum, in squared items.
         """
-        heard = np.where(np.isnan(scores), 0.0, scores).sum(axis=1)
-        expected = heard + self.probability.sum(axis=1) - self.predicted(self.asked).sum(axis=1)
-        away = (expected[:, None] - np.array(sought)) / np.sqrt(np.maximum(variance, TINY))[:, None]
-        away = np.clip(away, -CLEAR, CLEAR)
-        nearest = np.abs(away).min(axis=1, keepdims=True)
-        weight = np.exp(0.5 * (nearest**2 - away**2))
-        likely = 0.5 + 0.5 * np.tanh(NORMAL * away)
-        self.lean = np.asarray((weight * likely).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True))
+        scored = np.where(np.isnan(scores), 0.0, scores).sum(axis=1)
+        expected = scored + self.probability.sum(axis=1) - self.predicted(self.asked).sum(axis=1)
+        distance = (expected[:, None] - np.array(claimed_sums)) / np.sqrt(np.maximum(variance, TINY))[:, None]
+        distance = np.clip(distance, -CLEAR, CLEAR)
+        nearest = np.abs(distance).min(axis=1, keepdims=True)
+        weight = np.exp(0.5 * (nearest**2 - distance**2))
+        likely = 0.5 + 0.5 * np.tanh(NORMAL * distance)
+        self.claim_probability = np.asarray(
+            (weight * likely).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
+        )
 
     def predicted(self, items: Ints) -> Array:
         """Return the predicted scores of each subject's `items`, shape (S, m), without computing the others."""
@@ -173,15 +175,15 @@ class Selector(Protocol):
     def criterion(self, view: View) -> Array:
         """Return writable ratings of at least 0, shape (S, n); those of administered items are ignored.
 
-        The array may be ``view.room(2)``.
+        The array may be ``view.buffer(2)``.
         """
 
 
 @runtime_checkable
-class Attentive(Selector, Protocol):
+class SelectorSession(Selector, Protocol):
     """Selector state of one session, which receives scores and gives reasons for its choices."""
 
-    def told(self, items: Ints, scores: Array) -> None:
+    def record_scores(self, items: Ints, scores: Array) -> None:
         """Record the scores of the administered `items`, both of shape (S, k), NaN if missing."""
 
     def reason(self, subject: int, item: int) -> str:
@@ -195,10 +197,10 @@ class Attentive(Selector, Protocol):
 
 
 @runtime_checkable
-class Openable(Selector, Protocol):
+class StatefulSelector(Selector, Protocol):
     """Settings of a selector with state, opened once per session for all its subjects."""
 
-    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Attentive:
+    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> SelectorSession:
         """Start a session on a bank with one subject per seed; its `criterion` always receives all subjects."""
 
     def to_json(self) -> Mapping[str, Any]:
@@ -206,7 +208,7 @@ class Openable(Selector, Protocol):
 
 
 @runtime_checkable
-class LevelSelector(Openable, Protocol):
+class LevelSelector(StatefulSelector, Protocol):
     """Selector of a bank of levels with `queries` items each, with a stopping rule that depends on the answers."""
 
     queries: int
@@ -242,10 +244,10 @@ def _draw(weights: Array, u: float) -> int:
     return start + _invert(weights[start : start + BLOCK].cumsum(), x)
 
 
-def _chances(criteria: Array, left: int, floor: float, top: bool, q: Array) -> Array:
+def _propensities(criteria: Array, remaining: int, floor: float, top: bool, q: Array) -> Array:
     """Write each item's propensity at the next draw to `q`, shape (S, n); values of drawn items are undefined."""
     if top:
-        q[:] = floor / left
+        q[:] = floor / remaining
         q[np.arange(len(q)), criteria.argmax(axis=1)] += 1.0 - floor
         return q
     total: Array = np.add.reduce(criteria, axis=1, keepdims=True)
@@ -254,12 +256,12 @@ def _chances(criteria: Array, left: int, floor: float, top: bool, q: Array) -> A
         informed = total > TINY
         share, total = np.where(informed, floor, 1.0), np.where(informed, total, 1.0)
     np.multiply(criteria, (1.0 - share) / total, out=q)
-    q += share / left
+    q += share / remaining
     return q
 
 
-def _criteria(selector: Selector, view: View, gone: Ints) -> Array:
-    """Return a selector's validated ratings, shape (S, n), with 0 for the items `gone`.
+def _criteria(selector: Selector, view: View, administered: Ints) -> Array:
+    """Return a selector's validated ratings, shape (S, n), with 0 for the items `administered`.
 
     Raises
     ------
@@ -274,7 +276,7 @@ def _criteria(selector: Selector, view: View, gone: Ints) -> Array:
             f"selector {selector.name!r}: its criterion has shape {ratings.shape}, expected (subjects, items), which "
             f"is {expected} here"
         )
-    ratings.put(gone, 0.0)
+    ratings.put(administered, 0.0)
     if not (ratings.min() >= 0.0 and ratings.max() < np.inf):
         raise ConfigError(f"selector {selector.name!r}: its criterion must be finite and at least 0 for every item")
     return ratings
@@ -283,7 +285,7 @@ def _criteria(selector: Selector, view: View, gone: Ints) -> Array:
 def chances(selector: Selector, view: View, floor: float) -> Array:
     """Return each item's propensity at the first draw, shape (S, n)."""
     criteria = _criteria(selector, view, np.empty(0, dtype=np.int64))
-    return _chances(criteria, criteria.shape[1], floor, selector.mode == "top", np.empty(criteria.shape))
+    return _propensities(criteria, criteria.shape[1], floor, selector.mode == "top", np.empty(criteria.shape))
 
 
 def _inverse(q: Array, floor: float) -> Array:
@@ -305,11 +307,11 @@ def _over(weights: Array, inverse: Array, floor: float, out: Array) -> Array:
         return np.where(weights > 0, weights * inverse, 0.0)
 
 
-def _leaning(criteria: Array, view: View, lean: Array, gone: Ints, floor: float) -> Array:
+def _mix_claim_draws(criteria: Array, view: View, probability: Array, administered: Ints, floor: float) -> Array:
     """Mix the floor above `GATE_FLOOR` into the criteria in place, as the module describes; shape (S, n)."""
-    guard = np.multiply(view.probability, 2.0 * lean - 1.0, out=view.room(4))
-    guard += 1.0 - lean
-    guard.put(gone, 0.0)
+    guard = np.multiply(view.probability, 2.0 * probability - 1.0, out=view.buffer(4))
+    guard += 1.0 - probability
+    guard.put(administered, 0.0)
     share = (floor - GATE_FLOOR) / (1.0 - GATE_FLOOR)
     for weights, part in ((criteria, 1.0 - share), (guard, share)):
         total = np.add.reduce(weights, axis=1, keepdims=True)
@@ -321,12 +323,12 @@ def _leaning(criteria: Array, view: View, lean: Array, gone: Ints, floor: float)
 def take_highest(ratings: Array, k: int) -> tuple[Ints, Array]:
     """Return flat indices and values of the `k` highest ratings per row, shape (S, k), descending; set them to -1."""
     subjects, n = ratings.shape
-    places, values, start = np.empty((subjects, k), dtype=np.int64), np.empty((subjects, k)), _starts(subjects * n, n)
+    indices, values, start = np.empty((subjects, k), dtype=np.int64), np.empty((subjects, k)), _starts(subjects * n, n)
     for j in range(k):
-        place = ratings.argmax(axis=1) + start
-        places[:, j], values[:, j] = place, ratings.take(place)
-        ratings.put(place, -1.0)
-    return places, values
+        highest = ratings.argmax(axis=1) + start
+        indices[:, j], values[:, j] = highest, ratings.take(highest)
+        ratings.put(highest, -1.0)
+    return indices, values
 
 
 def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
@@ -337,9 +339,9 @@ def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
         return highest
     subjects, n = len(view.asked), len(view.bank)
     start = _starts(subjects * n, n)
-    gone = view.asked + start[:, None]
-    criteria = _criteria(selector, view, gone)
-    criteria.put(gone, -1.0)
+    administered = view.asked + start[:, None]
+    criteria = _criteria(selector, view, administered)
+    criteria.put(administered, -1.0)
     items = take_highest(criteria, k)[0] - start[:, None]
     return items, view.predicted(items)
 
@@ -382,24 +384,27 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     drawn = -1.0 if top else 0.0
     # flat indices into the (S, n) arrays, because numpy reads and writes them faster than index pairs
     start = _starts(subjects * n, n)[:, None]
-    gone = np.empty((subjects, t + k), dtype=np.int64)
-    np.add(view.asked, start, out=gone[:, :t])
-    criteria = _criteria(selector, view, gone[:, :t])
+    administered = np.empty((subjects, t + k), dtype=np.int64)
+    np.add(view.asked, start, out=administered[:, :t])
+    criteria = _criteria(selector, view, administered[:, :t])
     if top:
-        criteria.put(gone[:, :t], drawn)
-    if view.lean is not None and not top and floor > GATE_FLOOR:
-        criteria, floor = _leaning(criteria, view, view.lean, gone[:, :t], floor), GATE_FLOOR
-    p, spread, q, scratch = view.probability, view.hand_over(), view.room(3), view.room(4)
-    spread.put(gone[:, :t], 0.0)
-    sum_left = np.add.reduce(p, axis=1) - np.add.reduce(p.take(gone[:, :t]), axis=1)
+        criteria.put(administered[:, :t], drawn)
+    if view.claim_probability is not None and not top and floor > GATE_FLOOR:
+        criteria, floor = (
+            _mix_claim_draws(criteria, view, view.claim_probability, administered[:, :t], floor),
+            GATE_FLOOR,
+        )
+    p, spread, q, scratch = view.probability, view.take_spread(), view.buffer(3), view.buffer(4)
+    spread.put(administered[:, :t], 0.0)
+    sum_remaining = np.add.reduce(p, axis=1) - np.add.reduce(p.take(administered[:, :t]), axis=1)
     for j in range(k):
-        met, chosen = gone[:, : t + j], gone[:, t + j]
-        _chances(criteria, n - t - j, floor, top, q)
-        q.put(met, 0.0)
+        drawn_before, chosen = administered[:, : t + j], administered[:, t + j]
+        _propensities(criteria, n - t - j, floor, top, q)
+        q.put(drawn_before, 0.0)
         for s in range(subjects):
             chosen[s] = s * n + _draw(q[s], rngs[s].random())
         propensity, prediction = q.take(chosen), p.take(chosen)
-        q.put(met, np.inf)
+        q.put(drawn_before, np.inf)
         inverse = _inverse(q, floor)  # computed once, because division is slower than multiplication
         if j == 0:  # propensities of remaining items only grow, so these bounds hold for the later draws
             lower = _over(p, inverse, floor, scratch)
@@ -407,9 +412,9 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
             higher = np.subtract(inverse, lower, out=scratch) if floor > 0 else _over(1.0 - p, inverse, floor, scratch)
             up = np.maximum.reduce(higher, axis=1)
         variance = np.add.reduce(_over(spread, inverse, floor, scratch), axis=1)
-        design[:, :, j] = propensity, prediction, sum_left, variance, down, up
+        design[:, :, j] = propensity, prediction, sum_remaining, variance, down, up
         if j + 1 < k:
-            sum_left -= prediction
+            sum_remaining -= prediction
             spread.put(chosen, 0.0)
             criteria.put(chosen, drawn)
-    return Proposal(gone[:, t:] - start, design)
+    return Proposal(administered[:, t:] - start, design)

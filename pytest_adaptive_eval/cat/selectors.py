@@ -56,7 +56,7 @@ class MaximumInformation:
     def criterion(self, view: View) -> Array:
         """Return `irt.information` at theta, shape (S, n)."""
         A, c, squared = view.bank.discrimination, view.bank.asymptote, view.bank.squared_slope
-        return irt.information(view.probability, A, c, view.covariance, squared, view.room(2))
+        return irt.information(view.probability, A, c, view.covariance, squared, view.buffer(2))
 
     def highest(self, view: View, k: int) -> tuple[Ints, Array] | None:
         """Return the `k` remaining items with the highest criterion and their predicted scores, both (S, k).
@@ -73,10 +73,10 @@ class MaximumInformation:
             steep = bank.steepest
             c = None if steep.asymptote is None else steep.asymptote[:count]
             p = irt.probability(view.theta, steep.discrimination[:count], steep.intercept[:count], c)
-            told = irt.information(p, steep.discrimination[:count], c, squared=steep.squared_slope[:count])
-            for row, places in zip(told, steep.place.take(view.asked), strict=True):
-                row.put(places[places < count], -1.0)
-            best, most = take_highest(told, k)
+            rated = irt.information(p, steep.discrimination[:count], c, squared=steep.squared_slope[:count])
+            for row, indices in zip(rated, steep.place.take(view.asked), strict=True):
+                row.put(indices[indices < count], -1.0)
+            best, most = take_highest(rated, k)
             needed = len(bank) - int(steep.ceiling.searchsorted(most[:, -1].min()))
             if needed <= count:
                 return steep.order.take(best % count), p.take(best)
@@ -106,7 +106,7 @@ class Spread:
 
     def criterion(self, view: View) -> Array:
         """Return sqrt(p(1-p)), shape (S, n)."""
-        return np.sqrt(view.spread, out=view.room(2))
+        return np.sqrt(view.spread, out=view.buffer(2))
 
 
 @dataclass(frozen=True, slots=True)

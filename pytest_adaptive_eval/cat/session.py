@@ -1,6 +1,6 @@
-"""The one loop's parts: ask, tell, result.
+"""Sessions of adaptive tests: ask for items, tell their scores.
 
-pytest, the command line and backtests all drive the same `Session`; it holds S
+pytest, the command line and backtests use the same `Session`.  It drives the interviews of S
 subjects at once, so that a backtest costs one vectorised pass.
 """
 
@@ -13,7 +13,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.cat.selection import ROOMS, Attentive, LevelSelector, Openable, Selector, View, propose
+from pytest_adaptive_eval.cat.selection import (
+    BUFFERS,
+    LevelSelector,
+    Selector,
+    SelectorSession,
+    StatefulSelector,
+    View,
+    propose,
+)
 from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
 from pytest_adaptive_eval.cat.stopping import (
     AnyOf,
@@ -32,7 +40,7 @@ from pytest_adaptive_eval.claims.projection import project
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
-from pytest_adaptive_eval.inference.noise import allowed, bound
+from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimate, Estimator
 from pytest_adaptive_eval.items.bank import ItemBank
 
@@ -41,13 +49,13 @@ __all__ = ["FIXED_FORM", "POLICIES", "Policy", "Session"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Subjects x items proposed for in one pass: arrays of 256 KiB, some of which a processor's cache holds.
+#: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
 CELLS = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How an interview is led.
+    """Selector, budget and stopping rule of an interview.
 
     Parameters
     ----------
@@ -59,13 +67,13 @@ class Policy:
     standard_error : float, optional
         Stop earlier when every dimension's standard error, in logits, is at most this.
     batch : int
-        Items drawn and answered together.
+        Items drawn and administered together.
     estimator : Estimator
     stop : {"budget", "decision", "level"}
-        ``decision`` ends the interview when every gate is decided, by tests
-        that hold at any moment; ``budget`` asks it all, for an interval that
-        is narrower because nobody looked before; ``level`` asks a bank of
-        levels, until its selector has enough, see `selection.LevelSelector`.
+        ``decision`` ends the interview when every gate is decided, by anytime-valid
+        tests; ``budget`` spends it all, for an interval that is narrower because it
+        is computed once; ``level`` administers a bank of levels until the selector
+        stops, see `selection.LevelSelector`.
     """
 
     selector: Selector = SELECTORS["spread"]
@@ -80,7 +88,9 @@ class Policy:
         if self.stop not in ("budget", "decision", "level"):
             raise ConfigError(f"stop is {self.stop!r}, expected 'decision' or 'budget', or 'level' for a task")
         if self.stop == "level" and self.levelled is None:
-            raise ConfigError(f"stop is 'level', and the selector {self.selector.name!r} knows no levels")
+            raise ConfigError(
+                f"stop is 'level', and the selector {self.selector.name!r} has no levels; use a ladder policy"
+            )
         if not 0.0 <= self.floor <= 1.0:
             raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
         check_count("batch", self.batch)
@@ -89,7 +99,7 @@ class Policy:
 
     @property
     def design_based(self) -> str:
-        """Empty when a design-based interval is valid, else the sentence that says why not."""
+        """Reason why no design-based interval is valid; empty if one is."""
         if self.standard_error is not None and self.stop != "decision":
             return (
                 "the interview may stop at a standard error, which depends on the answers, and its interval is "
@@ -97,31 +107,31 @@ class Policy:
             )
         if self.stop == "level":
             return (
-                "a ladder asks its questions level by level, and stops by their answers: gate on auc or last_level, "
+                "a ladder administers items level by level, and stops by their answers: gate on auc or last_level, "
                 "or draw from the task with the policy 'decide'"
             )
         if isinstance(self.selector, Random):
             return ""
         if self.floor < GATE_FLOOR:
             return (
-                f"the selector {self.selector.name!r} leaves items no sure chance of being asked: set floor to at "
-                f"least {GATE_FLOOR} (now {self.floor:g}) or use the policy 'decide'"
+                f"the selector {self.selector.name!r} gives items no certain propensity: floor is {self.floor:g}, "
+                f"expected at least {GATE_FLOOR}; raise it or use the policy 'decide'"
             )
         return ""
 
     @property
     def levelled(self) -> LevelSelector | None:
-        """The selector of levels, where the interview goes level by level."""
+        """Selector of levels, if the interview goes level by level."""
         selector = self.selector
         return selector if self.stop == "level" and isinstance(selector, LevelSelector) else None
 
     def budget_on(self, bank: ItemBank) -> int:
-        """Number of administrations on a bank.
+        """Return the number of administrations on a bank.
 
         Raises
         ------
         ConfigError
-            The policy does not go with the bank.
+            The policy does not fit the bank.
         """
         if self.selector.needs_calibration and not bank.calibrated:
             raise ConfigError(
@@ -129,22 +139,23 @@ class Policy:
                 "selector 'random', or calibrate the bank"
             )
         if self.standard_error is not None and not bank.calibrated:
-            raise ConfigError(f"standard_error needs an ability, and the bank {bank.name!r} has no parameters")
+            raise ConfigError(
+                f"standard_error needs an ability, and the bank {bank.name!r} has no parameters; calibrate it"
+            )
         return resolve_budget(self.budget, len(bank))
 
     def key(self, bank: ItemBank) -> str:
-        """What decides which items are asked on a bank, and when it stops; conformal tables are kept by it."""
+        """Return a text of all settings that determine items and stop on a bank, the key of conformal tables."""
         settings = {**self.to_json(), "budget": self.budget_on(bank), "stop": None}  # replays have no gates
-        if (
-            not isinstance(self.selector, Openable) and SELECTORS.get(self.selector.name) != self.selector
-        ):  # of a plugin, or with other constants
+        own = isinstance(self.selector, StatefulSelector) or SELECTORS.get(self.selector.name) == self.selector
+        if not own:  # the name does not determine selectors of plugins, or with other constants
             settings["selector"] = repr(self.selector)
         return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
 
     def rule(
         self, count: int, claims: tuple[Claim, ...] = (), family: int = 0, cuts: tuple[Cut, ...] = ()
     ) -> StoppingRule:
-        """The stopping rule with a budget of `count` administrations, see `budget_on`, and gates as in `Session`."""
+        """Return the stopping rule for `count` administrations, see `budget_on`, and the gates of a `Session`."""
         rules: list[StoppingRule] = [Budget(count)]
         if self.standard_error is not None:
             rules.insert(0, StandardError(self.standard_error))
@@ -155,7 +166,7 @@ class Policy:
         return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that decides which items are asked."""
+        """Return all settings that determine the items."""
         return {
             "selector": self.selector.name,
             "floor": self.floor,
@@ -164,16 +175,16 @@ class Policy:
             "batch": self.batch,
             "estimator": self.estimator.name,
             "stop": self.stop,
-            **({"settings": dict(self.selector.to_json())} if isinstance(self.selector, Openable) else {}),
+            **({"settings": dict(self.selector.to_json())} if isinstance(self.selector, StatefulSelector) else {}),
         }
 
 
-#: The policy that asks every checkpoint the same items.
+#: Name of the policy with the same items for every checkpoint.
 FIXED_FORM = "fixed-form"
 
-#: The named policies for a bank: ``estimate`` ranks and estimates, one item at a time; ``decide`` feeds gates, and its
-#: batches spare a model seven calls of eight for little: its draws are random, so that each answer steers the next ones
-#: less.  ``fixed-form`` draws uniformly, once for all checkpoints.
+#: Named policies for a bank: ``estimate`` ranks and estimates, one item at a time.  ``decide`` feeds gates; its batches
+#: save seven of eight calls of a model, at little cost, since answers affect its random draws less.  ``fixed-form``
+#: draws uniformly, once for all checkpoints.
 POLICIES: dict[str, Policy] = {
     "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"]()),
     "decide": Policy(budget="20%", batch=8, stop="decision"),
@@ -182,38 +193,38 @@ POLICIES: dict[str, Policy] = {
 
 
 class Session:
-    """An adaptive interview of `subjects` subjects over one bank.
+    """Adaptive interview of `subjects` subjects over one bank.
 
     Parameters
     ----------
     bank : ItemBank
     policy : Policy
     seed : int or sequence of int
-        Of the draws; with a sequence, one a subject.
+        Seed of the draws; with a sequence, one per subject.
     subjects : int
-        S.  All are asked in step; one whose interview has ended is still
-        proposed items, whose scores change nothing.
+        S.  All get items in step.  A subject whose interview has ended still
+        gets proposals, whose scores have no effect.
     claims : sequence of Claim
-        What the gates claim; under a policy that stops at a decision the
+        Claims of the gates; under a policy that stops at a decision the
         interview ends when all are decided.
     family : int
-        Claims that denials are corrected for, see `betting.decide`.
+        Number of claims for which denials are corrected, see `betting.decide`.
     cuts : sequence of Cut
         Abilities to classify by, which end the interview likewise.
     baseline : Baseline, optional
-        Of a paired gate: its scores predict the answers where they are known
-        for the whole bank; else its draws are followed, as far as they go.
+        Baseline of a paired gate.  If it has scores for the whole bank, these
+        predict the answers; otherwise its draws are repeated, as far as they go.
     decodings : int
-        Answers that each score is the mean of, where decisions allow for the
-        noise of decoding, see `noise.allowed`; 0 where they do not.  With one
-        answer an item, for all that there may be, see `noise.bound`.
+        Answers per score, if decisions allow for decoding noise, see
+        `noise.allowed_variance`; 0 if they do not.  With one answer per item they
+        allow for the largest possible noise, see `noise.variance_bound`.
 
     Raises
     ------
     ConfigError
         The policy needs a calibrated bank, or its budget does not fit the bank.
     ValueError
-        There is no subject, or not one seed a subject.
+        There is no subject, or not one seed per subject.
 
     Examples
     --------
@@ -236,35 +247,26 @@ class Session:
         decodings: int = 0,
     ) -> None:
         self.decodings = decodings
+        self.bank, self.policy, self.subjects = bank, policy, subjects
         self.budget = policy.budget_on(bank)
-        self.bank, self.policy = bank, policy
-        self._followed = self._paired = None
+        self._repeated: Baseline | None = None
+        self._paired: Baseline | None = None
         self._spent = StopReason.BUDGET
         if baseline is not None and baseline.complete:
             self._paired, self._flips = baseline, baseline.shapes(bank)
         elif baseline is not None:
+            self._repeated = baseline
             if baseline.draws < self.budget:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
-            self._followed = baseline
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
-        self._sought = tuple(claim.sought for claim in claims if claim.sought is not None)
-        self.subjects = subjects
-        if isinstance(seed, int):
-            seeds = np.random.SeedSequence(seed).spawn(subjects) if subjects > 1 else [np.random.SeedSequence(seed)]
-        else:
-            seeds = [np.random.SeedSequence(s) for s in seed]
-        if not 1 <= subjects == len(seeds):
-            raise ValueError(
-                f"{subjects} subjects and {len(seeds)} seeds: give at least one subject, and a seed to each"
-            )
-        self._seeds = seeds
-        self._rngs = [np.random.Generator(np.random.PCG64(s)) for s in seeds]
-        #: What is opened at the first question.
-        self._openable = policy.selector if isinstance(policy.selector, Openable) and self._followed is None else None
-        self._attentive: Attentive | None = None
+        self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
+        self._seeds = _seed_sequences(seed, subjects)
+        self._rngs = [np.random.Generator(np.random.PCG64(s)) for s in self._seeds]
+        stateful = isinstance(policy.selector, StatefulSelector) and self._repeated is None
+        self._selector_session: SelectorSession | None = None
         self.asked = 0
         self.estimate = policy.estimator.prior(subjects, bank.dimensions)
-        #: Reason and number of administrations at the stop, one a subject.
+        #: Reason and number of administrations at the stop, one per subject.
         self.stop: list[StopReason | None] = [None] * subjects
         self.stopped_at = np.zeros(subjects, dtype=np.int64)
         shape = (subjects, self.budget)
@@ -276,19 +278,19 @@ class Session:
         #: Abilities after each administration, shape (S, budget, D).
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
-        rows = subjects if self._openable is not None else min(subjects, max(1, CELLS // len(bank)))
-        #: What steps are computed in, for as many subjects in one pass, see `View`.
-        self._work = np.empty((ROOMS, rows, len(bank)))
+        #: Work buffers of `View`, for as many subjects as fit into one pass; a stateful selector receives all subjects.
+        rows = subjects if stateful else min(subjects, max(1, CELLS // len(bank)))
+        self._work = np.empty((BUFFERS, rows, len(bank)))
 
     @classmethod
     def replayed(cls, bank: ItemBank, policy: Policy, log: DesignLog, stop: StopReason | None) -> Session:
-        """The session of one subject at its end, from what was asked and answered.
+        """Return the ended session of one subject, from its administrations.
 
         Parameters
         ----------
         bank : ItemBank
         policy : Policy
-            Its estimator serves, and how it stops.
+            Its estimator and stopping rule are used.
         log : DesignLog
         stop : StopReason or None
         """
@@ -302,13 +304,13 @@ class Session:
 
     @property
     def sequential(self) -> bool:
-        """Whether only tests that hold at any moment are valid: for decisions, and after draws of unplanned number."""
-        return self.policy.stop == "decision" or self._followed is not None
+        """Whether only anytime-valid tests are valid: for decisions, and after draws of unplanned number."""
+        return self.policy.stop == "decision" or self._repeated is not None
 
     @property
     def adapts_length(self) -> bool:
         """Whether the number of items depends on the answers."""
-        return not isinstance(self.rule, Budget) or self._followed is not None
+        return not isinstance(self.rule, Budget) or self._repeated is not None
 
     @property
     def finished(self) -> bool:
@@ -316,9 +318,9 @@ class Session:
         return all(self.stop)
 
     def ask(self, k: int | None = None) -> Proposal | None:
-        """The next items, at most `k` (default: the policy's batch), or None at the end.
+        """Return the next items, at most `k` (default: the policy's batch), or None at the end.
 
-        Asking again before telling gives the same proposal.
+        A repeated call before `tell` returns the same proposal.
 
         Raises
         ------
@@ -330,66 +332,71 @@ class Session:
         if self._pending is None:
             k = self.policy.batch if k is None else k
             if k < 1:
-                raise ValueError(f"ask() for {k} items: ask for at least 1")
+                raise ValueError(f"k is {k}, expected at least 1")
             k = min(k, self.budget - self.asked)
-            if self._openable is not None:
-                self._attentive, self._openable = self._openable.open(self.bank, self._seeds), None
+            selector = self.policy.selector
+            if isinstance(selector, StatefulSelector) and self._repeated is None and self._selector_session is None:
+                self._selector_session = selector.open(self.bank, self._seeds)
             rows = self._work.shape[1]
             parts = [self._propose(slice(s, s + rows), k) for s in range(0, self.subjects, rows)]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
         return self._pending
 
-    def _propose(self, some: slice, k: int) -> Proposal:
-        if self._followed is not None:
-            return self._followed.follow(self.asked, self._predicted(some), k)
-        own = self.bank.calibrated and self._paired is None  # then computed when, and where, it is looked at
-        predictions, items = None if own else self._predicted(some), self._items[some, : self.asked]
+    def _propose(self, subjects: slice, k: int) -> Proposal:
+        """Draw the next `k` items of a slice of the subjects."""
+        if self._repeated is not None:
+            return self._repeated.follow(self.asked, self._predicted(subjects), k)
+        lazy = self.bank.calibrated and self._paired is None  # the view computes the bank's predictions on access
+        predictions, items = None if lazy else self._predicted(subjects), self._items[subjects, : self.asked]
         estimate, work = self.estimate, self._work[:, : len(items)]
-        view = View(self.bank, estimate.theta[some], estimate.covariance[some], predictions, items, work)
-        if self._leans:
-            variance = self._design[DESIGN.index("variance"), some, self.asked - 1] / self.asked
-            view.lean_to(self._sought, self._scores[some, : self.asked], variance)
-        return propose(self._attentive or self.policy.selector, view, k, self.policy.floor, self._rngs[some])
+        view = View(self.bank, estimate.theta[subjects], estimate.covariance[subjects], predictions, items, work)
+        if self._draws_for_claims:
+            variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
+            view.set_claim_probability(self._claimed_sums, self._scores[subjects, : self.asked], variance)
+        selector = self._selector_session or self.policy.selector
+        return propose(selector, view, k, self.policy.floor, self._rngs[subjects])
 
     @property
-    def _leans(self) -> bool:
-        """Whether the floor's draws are for a verdict in sight, see `selection`; the first ones cannot be."""
+    def _draws_for_claims(self) -> bool:
+        """Whether the floor's draws depend on the claims, see `selection`; the first ones cannot."""
         policy, selector = self.policy, self.policy.selector
-        decides = policy.stop == "decision" and bool(self._sought) and self.asked > 0
+        decides = policy.stop == "decision" and bool(self._claimed_sums) and self.asked > 0
         return decides and selector.mode != "top" and not isinstance(selector, Random) and policy.floor > GATE_FLOOR
 
     def reason(self, item: int, subject: int = 0) -> str:
-        """Why an item of the open proposal is asked, in words for the report."""
+        """Return the reason for an item of the open proposal, in words for the report."""
         policy = self.policy
-        evenly = "for the verdict in sight" if self._leans else "uniformly"
-        if self._attentive is not None:
-            own = self._attentive.reason(subject, item)
-            if not own and policy.floor == 0:
+        evenly = "for the verdict in sight" if self._draws_for_claims else "uniformly"
+        if self._selector_session is not None:
+            reason = self._selector_session.reason(subject, item)
+            if not reason and policy.floor == 0:
                 return f"next behind what {policy.selector.name} chose"
-            return own or f"drawn {evenly}, as {policy.floor:.0%} of the questions are"
+            return reason or f"drawn {evenly}, as {policy.floor:.0%} of the questions are"
         if policy.selector.mode == "top" and policy.floor == 0:
             return f"highest {policy.selector.name.removeprefix('maximum-')}"
-        if policy.selector.name == "random":
+        if isinstance(policy.selector, Random):
             return "drawn uniformly"
         return f"drawn by {policy.selector.name}, {policy.floor:.0%} {evenly}"
 
     def close(self) -> None:
-        """Give back what a selector loaded; the answers stay."""
-        if self._attentive is not None:
-            self._attentive.close()
+        """Release the resources of the selector; the answers stay."""
+        if self._selector_session is not None:
+            self._selector_session.close()
 
     @property
     def account(self) -> dict[str, Any]:
-        """What a selector that remembers says of the interview, see `Attentive.account`."""
-        return {} if self._attentive is None else dict(self._attentive.account())
+        """Account of a stateful selector, see `SelectorSession.account`; empty without one."""
+        return {} if self._selector_session is None else dict(self._selector_session.account())
 
-    def _predicted(self, some: slice) -> Array:
+    def _predicted(self, subjects: slice) -> Array:
+        """Return the predicted score of every item for a slice of the subjects."""
         items, scores = self.answers
-        model = self._by_bank(some) if self.bank.calibrated else None
+        items, scores = items[subjects], scores[subjects]
+        model = self._by_bank(subjects) if self.bank.calibrated else None
         if self._paired is not None:
-            return self._paired.predicted(self._flips, items[some], scores[some], model)
-        if model is None:  # all items alike, after as many right and wrong answers as were met and one more of each
-            right, scored = np.nansum(scores[some], axis=1), (~np.isnan(scores[some])).sum(axis=1)
+            return self._paired.predicted(self._flips, items, scores, model)
+        if model is None:  # all items alike: the mean score, with one right and one wrong answer added
+            right, scored = np.nansum(scores, axis=1), (~np.isnan(scores)).sum(axis=1)
             model = np.repeat(((right + 1.0) / (scored + 2.0))[:, None], len(self.bank), axis=1)
         return model
 
@@ -398,13 +405,13 @@ class Session:
         """Predicted score of every item by the bank at the present abilities, shape (S, n)."""
         return self._by_bank(slice(None))
 
-    def _by_bank(self, some: slice) -> Array:
-        return self.bank.probability(self.estimate.theta[some])
+    def _by_bank(self, subjects: slice) -> Array:
+        return self.bank.probability(self.estimate.theta[subjects])
 
     def tell(self, scores: ArrayLike) -> None:
-        """Take the scores (S, k) of the last proposal, in [0, 1], NaN where there is none.
+        """Record the scores (S, k) of the last proposal, in [0, 1], NaN where missing.
 
-        Where a batch was cut off, those of its first items: the others then count as not drawn.
+        If a batch was interrupted, give the scores of its first items; the others then count as not drawn.
 
         Raises
         ------
@@ -414,23 +421,19 @@ class Session:
         proposal = self._pending
         if proposal is None:
             raise ValueError("tell() without ask(): there is no open proposal")
-        given = np.asarray(scores, dtype=np.float64)
-        if given.ndim != 2 or len(given) != self.subjects or not 1 <= given.shape[1] <= proposal.items.shape[1]:
-            raise ValueError(f"scores have shape {given.shape}, the proposal {proposal.items.shape}")
-        if np.fmin.reduce(given, axis=None) < 0 or np.fmax.reduce(given, axis=None) > 1:
-            raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
+        values = self._checked(scores, proposal)
         self._pending = None
-        k = given.shape[1]
+        k = values.shape[1]
         new = slice(self.asked, self.asked + k)
-        told = proposal if k == proposal.items.shape[1] else proposal[:k]
-        items = told.items
-        self._items[:, new], self._scores[:, new], self._design[:, :, new] = items, given, told.design
+        drawn = proposal if k == proposal.items.shape[1] else proposal[:k]
+        items = drawn.items
+        self._items[:, new], self._scores[:, new], self._design[:, :, new] = items, values, drawn.design
         self._A[:, new] = self.bank.discrimination.take(items, axis=0)
         self._d[:, new] = self.bank.intercept.take(items)
         if self._c is not None:
             self._c[:, new] = self.bank.guess.take(items)
-        if self._attentive is not None:
-            self._attentive.told(items, given)
+        if self._selector_session is not None:
+            self._selector_session.record_scores(items, values)
         self.asked += k
         if self.bank.calibrated:
             self.estimate = self._estimated()
@@ -441,8 +444,17 @@ class Session:
                 reason = self._spent if reason is StopReason.BUDGET else reason
                 self.end(StopReason.EXHAUSTED if self.asked == len(self.bank) else reason, s)
 
+    def _checked(self, scores: ArrayLike, proposal: Proposal) -> Array:
+        """Return the scores as an array of a valid shape and range."""
+        values = np.asarray(scores, dtype=np.float64)
+        if values.ndim != 2 or len(values) != self.subjects or not 1 <= values.shape[1] <= proposal.items.shape[1]:
+            raise ValueError(f"scores have shape {values.shape}, the proposal {proposal.items.shape}")
+        if np.fmin.reduce(values, axis=None) < 0 or np.fmax.reduce(values, axis=None) > 1:
+            raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
+        return values
+
     def _estimated(self) -> Estimate:
-        """The estimate after the answers so far; that of an ended interview stays."""
+        """Return the estimate after the answers so far; that of an ended interview stays."""
         t, old = self.asked, self.estimate
         c = None if self._c is None else self._c[:, :t]
         new = self.policy.estimator.estimate(self._scores[:, :t], self._A[:, :t], self._d[:, :t], c, old)
@@ -457,7 +469,7 @@ class Session:
 
     @property
     def answers(self) -> tuple[Ints, Array]:
-        """Items asked so far and their scores, NaN where there is none, both of shape (S, asked)."""
+        """Administered items and their scores, NaN where missing, both of shape (S, asked)."""
         return self._items[:, : self.asked], self._scores[:, : self.asked]
 
     def projection(self) -> tuple[Array, Array]:
@@ -471,13 +483,13 @@ class Session:
         return np.array([reason is not None for reason in self.stop])
 
     def end(self, reason: StopReason, subject: int = 0) -> None:
-        """End a subject's interview now, for a reason from outside; one that has ended keeps its reason."""
+        """End a subject's interview for a given reason; an ended one keeps its reason."""
         if self.stop[subject] is None:
             self.stop[subject] = reason
             self.stopped_at[subject] = self.asked
 
     def log(self, subject: int = 0) -> DesignLog:
-        """The administrations of one subject up to its stop."""
+        """Return the administrations of one subject up to its stop."""
         t = int(self.stopped_at[subject]) if self.stop[subject] else self.asked
         items, scores = self._items[subject, :t].copy(), self._scores[subject, :t].copy()
         design = dict(zip(DESIGN, self._design[:, subject, :t].copy(), strict=True))
@@ -485,18 +497,30 @@ class Session:
         return DesignLog(items=items, scores=scores, **design, size=len(self.bank), noise=noise)
 
     def logs(self) -> DesignLog:
-        """Everything asked so far of all subjects, arrays of shape (S, asked), not copied."""
+        """Return all administrations of all subjects, arrays of shape (S, asked), not copied."""
         items, scores = self.answers
         design = dict(zip(DESIGN, self._design[:, :, : self.asked], strict=True))
         return DesignLog(items=items, scores=scores, **design, size=len(self.bank), noise=self._noise(scores))
 
     def _noise(self, scores: Array) -> Array:
-        """What decoding may add to the variance of scores of shape (s, t), shape (s,); see the class."""
+        """Return the variance that decoding may add to scores of shape (s, t), shape (s,); see the class."""
         n = self.decodings
         if not n or not scores.size:
             return np.zeros(len(scores))
-        most = bound(scores)
-        if n > 1:  # answers in [0, 1] of mean s vary by s (1 - s) at most, and by just that if they are right or wrong
+        most = variance_bound(scores)
+        if n > 1:  # the variance of answers in [0, 1] of mean s is s (1 - s) at most, and that if they are 0 or 1
             each = scores * (1.0 - scores) * n / (n - 1)
-            most = np.minimum(most, [allowed(row[~np.isnan(row)]) for row in each])
+            most = np.minimum(most, [allowed_variance(row[~np.isnan(row)]) for row in each])
         return np.asarray(most / n)
+
+
+def _seed_sequences(seed: int | Sequence[int], subjects: int) -> list[np.random.SeedSequence]:
+    """Return one seed sequence per subject."""
+    if isinstance(seed, int):
+        root = np.random.SeedSequence(seed)
+        seeds = root.spawn(subjects) if subjects > 1 else [root]
+    else:
+        seeds = [np.random.SeedSequence(s) for s in seed]
+    if not 1 <= subjects == len(seeds):
+        raise ValueError(f"{subjects} subjects and {len(seeds)} seeds: give at least one subject, and a seed to each")
+    return seeds

@@ -1,4 +1,4 @@
-"""When an interview ends."""
+"""Stopping rules of interviews, and budgets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class StopReason(enum.Enum):
-    """Why an interview ended; each value is the sentence shown."""
+    """Reason for the end of an interview; each value is the sentence that reports contain."""
 
     BUDGET = "the budget is spent"
     BASELINE = "the baseline holds answers to no more items"
@@ -47,14 +47,14 @@ class StopReason(enum.Enum):
 
 
 class Progress(NamedTuple):
-    """What a rule may look at: S interviews after the same number of items.
+    """State of S interviews after the same number of items, as rules see it.
 
     Parameters
     ----------
     asked : int
     estimate : Estimate
     logs : callable
-        Gives the draws, arrays of shape (S, asked); most rules do without.
+        Returns the draws, arrays of shape (S, asked); most rules do not need them.
     """
 
     asked: int
@@ -64,10 +64,10 @@ class Progress(NamedTuple):
 
 @runtime_checkable
 class StoppingRule(Protocol):
-    """Something that ends interviews, for many subjects at once."""
+    """Rule that ends interviews, for many subjects at once."""
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
-        """Reason to stop per subject."""
+        """Return the reason to stop per subject, None to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Budget:
     count: int
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
-        """See `StoppingRule`."""
+        """Return the reason to stop per subject, see `StoppingRule`."""
         return [StopReason.BUDGET if progress.asked >= self.count else None] * len(progress.estimate.theta)
 
 
@@ -92,7 +92,7 @@ class StandardError:
             raise ConfigError(f"standard_error is {self.target!r}, expected a number of logits above 0")
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
-        """See `StoppingRule`."""
+        """Return the reason to stop per subject, see `StoppingRule`."""
         reached = np.asarray((progress.estimate.standard_error <= self.target).all(axis=1))
         return [StopReason.PRECISION if progress.asked > 0 and r else None for r in reached]
 
@@ -105,7 +105,7 @@ class Decision:
     ----------
     claims : tuple of Claim
     family : int
-        Claims that denials are corrected for, with those of other interviews.
+        Number of claims for which denials are corrected, with those of other interviews.
     cuts : tuple of Cut
     """
 
@@ -114,7 +114,7 @@ class Decision:
     cuts: tuple[Cut, ...] = ()
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
-        """See `StoppingRule`."""
+        """Return the reason to stop per subject, see `StoppingRule`."""
         log = progress.logs()
         decided = (decide(log, self.claims, self.family).outcome != 0).all(axis=-1)
         for cut in self.cuts:
@@ -124,12 +124,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Stop when the first of several rules says so."""
+    """Stop when the first of several rules stops."""
 
     rules: tuple[StoppingRule, ...]
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
-        """See `StoppingRule`."""
+        """Return the reason to stop per subject, see `StoppingRule`."""
         columns = [rule.check(progress) for rule in self.rules]
         return [next((reason for reason in row if reason), None) for row in zip(*columns, strict=True)]
 
@@ -138,7 +138,7 @@ _SHARE = re.compile(r"(\d+)(?:\.(\d+))?\s*%")
 
 
 def resolve_budget(budget: int | str, items: int) -> int:
-    """Number of administrations that a budget allows on a bank of `items`.
+    """Return the number of administrations that a budget allows on a bank of `items`.
 
     An int (or a string of digits) is a count; ``"5%"`` is a share of the bank,
     rounded half up and at least 1.
@@ -149,11 +149,11 @@ def resolve_budget(budget: int | str, items: int) -> int:
         A float, a share outside (0, 100], or a count outside 1 ... `items`.
     """
     if isinstance(budget, str) and (match := _SHARE.fullmatch(budget.strip())):
-        places = match[2] or ""
-        # in whole numbers, so that half an item is half an item
-        share, whole = int(match[1] + places), int("100" + "0" * len(places))
+        decimals = match[2] or ""
+        # in whole numbers, so that half an item is rounded exactly
+        share, whole = int(match[1] + decimals), int("100" + "0" * len(decimals))
         if not 0 < share <= whole:
-            raise ConfigError(f"budget {budget!r}: a share lies above 0% and at most at 100%")
+            raise ConfigError(f"budget is {budget!r}, expected a share above 0% and at most 100%")
         return max(1, (2 * share * items + whole) // (2 * whole))
     if isinstance(budget, str) and budget.strip().isdecimal():
         budget = int(budget)
@@ -164,12 +164,12 @@ def resolve_budget(budget: int | str, items: int) -> int:
     return budget
 
 
-#: Share of the items asked that is asked again where the user sets nothing, and the least number of items.
+#: Default share of the administered items that is repeated, and the least number of items.
 DEFAULT_REPEAT, FEWEST_REPEATS = "10%", 10
 
 
 def repeats(repeat: int | str | None, asked: int) -> int:
-    """Return how many of the `asked` items are asked again.
+    """Return the number of the `asked` items that are administered again.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import hull, standard_error, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, standard_error, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["CategoryResult", "by_category"]
@@ -126,7 +126,7 @@ def by_category(
 def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) -> CategoryResult:
     """The result with its interval, from a log of the category's scores over `log.size` items."""
     share = log.size / result.size
-    found = hull(*with_missing_bounded(log, confidence))
+    found = merge_missing_bounds(*with_missing_bounded(log, confidence))
     right = float(np.nansum(log.scores))
     least, most = right / result.size, (right + result.size - result.scored) / result.size
     if log.noise:  # another decoding may find other scores

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim, anytime_valid
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.sampling import hull, mean_of_draws, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["GapClaim", "fullest", "gap_claims"]
@@ -102,7 +102,7 @@ class GapClaim(Claim):
         if sequential:
             found = anytime_valid(seen, mean_of_draws(seen), confidence, self.unit)
         else:
-            found = hull(*with_missing_bounded(seen, confidence))
+            found = merge_missing_bounds(*with_missing_bounded(seen, confidence))
 
         def difference(mean: float) -> float:
             return (2.0 * mean - 1.0) * log.size / self.items

@@ -91,7 +91,7 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
         if size < TOLERANCE:
             break
     everything = np.linalg.inv(information(theta, A, d))
-    # the scores known are off what is expected of their items, see `inference.noise.widened`
+    # the scores known are off what is expected of their items, see `inference.noise.widen_for_noise`
     by_luck = np.sqrt((everything @ (drawn.T @ drawn) @ everything).diagonal() * log.noise)
     if whole:
         return WeightedAbility(theta, by_luck, np.full(dimensions, np.inf))

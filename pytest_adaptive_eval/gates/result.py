@@ -23,7 +23,7 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.noise import noise_margin
 from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_distribution, rank_probability
-from pytest_adaptive_eval.inference.sampling import hull, mean_of_draws, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star
@@ -380,7 +380,7 @@ class SessionResult(NoVerdict):
         """Interval of the accuracy in a log of this interview's draws, or in a view of it."""
         if self.sequential:
             return anytime_valid(log, mean_of_draws(log), confidence)
-        return hull(*with_missing_bounded(log, confidence))
+        return merge_missing_bounds(*with_missing_bounded(log, confidence))
 
     def verdict(self, condition: Condition) -> Verdict:
         """The verdict on a condition, told to `on_verdict`, which may change it; raises as `judge`."""
@@ -645,7 +645,7 @@ def _predictive(result: SessionResult) -> Predictive:
     """Where the accuracy may lie: by replayed interviews, else by the draws, to which alone noise can be added."""
     if result.table is not None and result.projected is not None and not result.log.noise:
         return Predictive.replayed(result.table, result.projected[0], result.scale)
-    one = hull(*with_missing_bounded(result.log, 0.8413))  # one standard error to each side
+    one = merge_missing_bounds(*with_missing_bounded(result.log, 0.8413))  # one standard error to each side
     return Predictive.normal(one.estimate, (one.high - one.low) / 2).among(result.bank.accuracies)
 
 

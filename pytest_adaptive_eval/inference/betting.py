@@ -1,20 +1,18 @@
 """Anytime-valid tests of the accuracy over a bank, by betting on the items drawn.
 
-A claim about the bank's sum of scores, "it is no more than T", is tested by a
-gambler who starts with 1 and stakes a share of it on every draw.  With the
-logged propensities a draw's estimate X of the sum is unbiased, so that under
-the claim the factor ``1 + s (X - T)`` has mean 1 at most, whatever the stake s
-of at least 0 chosen before the draw, as long as no draw can make it negative.
-The wealth is then a supermartingale: the chance that it *ever* reaches
-1 / alpha is at most alpha (Ville 1939), so that one may look after each answer
-and stop when it does.  The bank's predictions are control variates: they make
-X vary less when they are good, and never make the test wrong (Waudby-Smith and
-Ramdas 2024; Shekhar et al. 2023, for weighted draws without replacement).
+The claim that the bank's sum of scores is at most T is tested by a bet: a wealth of 1,
+of which a share is staked on every draw.  With the logged propensities a draw's
+estimate X of the sum is unbiased.  Under the claim, the factor ``1 + s (X - T)`` has
+mean 1 at most for any stake s of at least 0 that is chosen before the draw and cannot
+make the factor negative.  The wealth is then a supermartingale: the probability that it
+*ever* reaches 1 / alpha is at most alpha (Ville 1939).  The test may therefore be
+evaluated after each answer, and end when it decides.  The bank's predictions are control
+variates: good ones reduce the variance of X, and none invalidates the test (Waudby-Smith
+and Ramdas 2024; Shekhar et al. 2023, for weighted draws without replacement).
 
-How fast wealth grows depends on the stake, whose best value depends on how far
-the claim is from the truth.  Several gamblers each assume one distance; the
-test's wealth is their mean, which costs no more than the logarithm of their
-number and keeps the guarantee.
+The growth of the wealth depends on the stake, whose best value depends on the distance of
+the claim from the truth.  Several bets each assume one distance.  The test's wealth is
+their mean, which costs at most the logarithm of their number and keeps the guarantee.
 """
 
 from __future__ import annotations
@@ -29,18 +27,18 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.noise import noise_margin, widened
+from pytest_adaptive_eval.inference.noise import noise_margin, widen_for_noise
 
 __all__ = ["UNIT", "Claim", "Decisions", "anytime_valid", "decide", "log_wealth"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Distance from the threshold, as a share of the bank, that the middle gamblers of a threshold assume.
+#: Distance from the threshold, as a share of the bank, that the middle bets assume.
 UNIT = 0.05
 #: Assumed distances in units: a doubling grid, since wealth grows at three quarters of its best rate a factor 2 off.
 DISTANCES = (0.5, 1.0, 2.0, 4.0)
-#: Largest share of the wealth that a draw may lose.
+#: Largest share of the wealth that a draw may cost.
 LIMIT = 0.97
 #: Sums of scores are compared up to rounding.
 ROUNDING = 1e-9
@@ -48,22 +46,22 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a gate claims: the bank's sum of scores is at least `total`.
+    """Claim of a gate that the bank's sum of scores is at least `total`.
 
     Parameters
     ----------
     total : float
-        In items; the accuracy times the size of the bank.
+        Sum in items: the accuracy times the size of the bank.
     confidence : float
         1 - alpha of each one-sided decision.
     unit : float
-        Distance that the gamblers assume, as a share of the bank.
+        Unit of the distances that the bets assume, as a share of the bank.
     distances : tuple of float
-        What they assume in units, one each.
+        Distance that each bet assumes, in units.
     rare : bool
-        Whether most scores are predicted nearly surely, as from a baseline:
-        then a draw brings a small gain or, rarely, a great loss, and the stake
-        is the best for two such outcomes.
+        Whether most scores are predicted with near certainty, as from a baseline.
+        A draw then brings a small gain or, rarely, a large loss, and the stake is
+        the best one for two such outcomes.
     """
 
     total: float
@@ -79,16 +77,16 @@ class Claim:
 
     @property
     def sought(self) -> float | None:
-        """The bank's sum of scores that it turns on; None where it is about other sums."""
+        """Bank's sum of scores at which the claim changes; None if it is about other sums."""
         return self.total
 
     def view(self, log: DesignLog) -> DesignLog:
-        """The draws that the claim is about."""
+        """Return the draws that the claim is about."""
         return log
 
 
 def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1], margin: float | Array = 0.0) -> Array:
-    """Logarithm of the running wealth of the bets for one decision.
+    """Return the logarithm of the running wealth of the bets for one decision.
 
     Parameters
     ----------
@@ -96,15 +94,14 @@ def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1], margin: float
         Without missing scores, see `DesignLog.with_missing_as`.
     claim : Claim
     side : {1, -1}
-        1 gathers evidence that the sum is at least ``claim.total``, against its
-        being smaller; -1 that it is smaller.
+        1 tests for a sum of at least ``claim.total``, -1 for a smaller sum.
     margin : float or array, shape (..., 1)
-        By how much the sum must clear it, see `inference.noise.widened`.
+        Distance by which the sum must clear it, see `inference.noise.widen_for_noise`.
 
     Returns
     -------
     array, shape (..., t)
-        Infinite from where the scores known settle the matter.
+        Infinite once the scores alone decide.
 
     Raises
     ------
@@ -115,15 +112,15 @@ def log_wealth(log: DesignLog, claim: Claim, side: Literal[1, -1], margin: float
 
 
 def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[float | Array], Array]:
-    """`log_wealth` as a function of the sum of scores, whatever the claim's own is."""
+    """Return `log_wealth` as a function of the sum of scores, in place of the claim's own."""
     if np.isnan(log.scores).any():
-        raise EstimationError("a score is missing: bound it first, see DesignLog.with_missing_as")
+        raise EstimationError("scores contain NaN; call DesignLog.with_missing_as first")
     if np.isnan(log.propensities).any():
-        raise EstimationError("the items were not drawn at random, so no bets can be judged")
+        raise EstimationError("propensities contain NaN, expected items drawn at random; bets need a random selector")
     size, before, totals = log.size, log.before, log.totals
     expected, certain = before + log.rest, before + log.scores
     if side < 0:
-        certain += size - np.arange(1, len(log) + 1)  # what is left to draw may all be right
+        certain += size - np.arange(1, len(log) + 1)  # all remaining items may be right
     gaps = [distance * claim.unit * size for distance in claim.distances]
     # the best stakes for many small outcomes
     stakes = [] if claim.rare else [gap / (log.variance + gap * gap) for gap in gaps]
@@ -133,30 +130,30 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
         worst = total - expected + log.down if side > 0 else expected + log.up - total
         with np.errstate(divide="ignore"):
             limit = LIMIT / np.maximum(worst, 1e-300)
-        own = stakes
-        if claim.rare:  # Kelly's stakes for two outcomes, of mean `gap`, variance and greatest loss as given
+        bet_stakes = stakes
+        if claim.rare:  # Kelly's stakes for two outcomes of mean `gap`, this variance and this largest loss
             loss = np.maximum(worst, ROUNDING)
-            own = [gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)) for gap in gaps]
+            bet_stakes = [gap * (1.0 + gap / loss) / (log.variance + gap * (gap + loss)) for gap in gaps]
         logs = np.empty((len(gaps), *gain.shape))
-        for k, stake in enumerate(own):
+        for k, stake in enumerate(bet_stakes):
             np.log1p(np.minimum(stake, limit) * gain).cumsum(axis=-1, out=logs[k])
-        found = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
+        mean_wealth = np.logaddexp.reduce(logs, axis=0) - np.log(len(gaps))
         settled = certain >= total - ROUNDING if side > 0 else certain < total - ROUNDING
-        return np.asarray(np.where(settled, np.inf, found))
+        return np.asarray(np.where(settled, np.inf, mean_wealth))
 
     return wealth
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What draws decide about m claims.
+    """Decisions about m claims by draws.
 
     Parameters
     ----------
     outcome : array of int, shape (..., m)
-        1 where a claim holds, -1 where it does not, 0 where it is open.
+        1 where a claim holds, -1 where it does not, 0 where it is undecided.
     at : array of int, shape (..., m)
-        Draws after which it was decided, from 1; 0 where it is open.
+        Number of draws at the decision, from 1; 0 where it is undecided.
     """
 
     outcome: Ints
@@ -164,19 +161,19 @@ class Decisions:
 
 
 def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decisions:
-    """Decide claims that share an interview; what was decided once stays.
+    """Decide claims that share an interview; a decision is final.
 
-    Each claim is granted at its own error rate, since promotion asks for all of
+    Each claim is granted at its own error rate, since promotion needs all of
     them.  Denials are corrected for their number by Holm's procedure (1979) on
-    the anytime-valid p-values, 1 over the largest wealth so far: the chance of
-    any false denial is at most alpha, however the claims depend on each other.
-    Where the noise of decoding is known, claims are about what is expected over
-    decodings, and thresholds move by it, see `inference.noise.widened`.
+    the anytime-valid p-values, 1 over the largest wealth so far.  The probability of
+    any false denial is at most alpha, for any dependence between the claims.
+    If decoding noise is measured, claims are about the expected score over
+    decodings, and thresholds move by a margin, see `inference.noise.widen_for_noise`.
 
     Parameters
     ----------
     log : DesignLog
-        With missing scores as NaN: granting counts them as 0, denying as 1.
+        Missing scores are NaN: granting counts them as 0, denying as 1.
     claims : sequence of Claim, length m
     family : int
         Number of claims to correct for, when others are judged elsewhere; at least m counts.
@@ -194,13 +191,13 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
     number = max(family, m)
 
     def evidence(side: Literal[1, -1], missing: float) -> Array:
-        """Log wealth times alpha of each claim, shape (..., m, t): at least 0 where one alone is decided."""
-        found = []
+        """Return log(wealth alpha) of each claim, shape (..., m, t): at least 0 where one alone is decided."""
+        evidence_by_claim = []
         for claim, view in zip(claims, logs, strict=True):
             alpha = (1.0 - claim.confidence) / (number if side < 0 else 1)
             margin = np.asarray(noise_margin(view, 1.0 - alpha))[..., None]
-            found.append(log_wealth(view.with_missing_as(missing), claim, side, margin) + claim.log_alpha)
-        return np.stack(found, axis=-2)
+            evidence_by_claim.append(log_wealth(view.with_missing_as(missing), claim, side, margin) + claim.log_alpha)
+        return np.stack(evidence_by_claim, axis=-2)
 
     grant, deny = evidence(1, 0.0), evidence(-1, 1.0)
     best = np.maximum.accumulate(deny, axis=-1)
@@ -216,27 +213,27 @@ def decide(log: DesignLog, claims: Sequence[Claim], family: int = 0) -> Decision
 
 
 def _first(reached: NDArray[np.bool_]) -> Ints:
-    """Draws up to and with the first that is true, or one more than there are, along the last axis."""
+    """Return the number of draws up to the first true one, or one more than all, along the last axis."""
     return np.asarray(np.where(reached.any(axis=-1), reached.argmax(axis=-1) + 1, reached.shape[-1] + 1))
 
 
 def anytime_valid(log: DesignLog, estimate: float, confidence: float = 0.95, unit: float = UNIT) -> Interval:
-    """Accuracies that no bet has refuted: an interval that holds at every moment at once.
+    """Return the accuracies that no bet has refuted: an interval that holds at every moment at once.
 
     Parameters
     ----------
     log : DesignLog
-        Of one subject, with missing scores as NaN: they widen it.
+        Draws of one subject; missing scores, NaN, widen the interval.
     estimate : float
-        To show; moved into the interval.
+        Reported estimate; moved into the interval.
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     unit : float
         See `Claim`.
     """
     size = log.size
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
-    known = float(wrong.scores.sum())
+    least = float(wrong.scores.sum())
     most = float(right.scores.sum()) + size - len(log)
 
     def refuted(missing: DesignLog, side: Literal[1, -1]) -> Callable[[float], bool]:
@@ -244,16 +241,16 @@ def anytime_valid(log: DesignLog, estimate: float, confidence: float = 0.95, uni
         wealth = _wealth(missing, claim, side)
         return lambda total: bool((wealth(total) + claim.log_alpha >= -ROUNDING).any())
 
-    low = _edge(refuted(wrong, 1), known, most)
-    high = _edge(refuted(right, -1), most, known)
-    if low > high:  # draws that contradict each other: both ends were refuted, and what lies between is left in doubt
+    low = _edge(refuted(wrong, 1), least, most)
+    high = _edge(refuted(right, -1), most, least)
+    if low > high:  # contradicting draws refuted both ends; the values between remain
         low, high = high, low
     middle = min(max(estimate, low / size), high / size)
-    return widened(Interval(middle, low / size, high / size, confidence, "anytime-valid"), log)
+    return widen_for_noise(Interval(middle, low / size, high / size, confidence, "anytime-valid"), log)
 
 
 def _edge(refuted: Callable[[float], bool], sure: float, far: float) -> float:
-    """Where bets stop refuting, between a total that is certain and the far end, to a thousandth of an item."""
+    """Return the total at which bets stop refuting, between a certain one and the far end, to 0.001 items."""
     if refuted(far):
         return far
     while abs(far - sure) > 1e-3:

@@ -1,25 +1,25 @@
-"""Conformal intervals: how far replayed interviews of known subjects missed.
+"""Conformal intervals from the errors of replayed interviews.
 
 The whole interview, its policy and stopping rule, is replayed on subjects whose
-accuracy over the bank is known, with items calibrated on others.  Each leaves
+accuracy over the bank is known, with items calibrated on others.  Each gives
 one number, its error over a scale that is known at the end of any interview.
 For one more subject of the same population the k-th largest of N such numbers
-is exceeded with probability (N + 1 - k) / (N + 1) at most, whatever the bank's
-quality (Vovk et al. 2005; Lei et al. 2018 for scaled errors).
+is exceeded with probability (N + 1 - k) / (N + 1) at most, for any quality of
+the bank (Vovk et al. 2005; Lei et al. 2018 for scaled errors).
 
-A new checkpoint may be stronger than every calibration subject.  So the replay
-is done once more with items calibrated on the weakest subjects alone, asked of
-the strongest, and the other way round.  The upper bound of a subject that seems
-stronger than `SIDE` of the calibration subjects is no nearer than the largest
-error met there, and so is the lower bound of one that seems weaker; beyond the
-outer `OUTER` of them that error counts `FURTHER` times.
+A new checkpoint may be stronger than every calibration subject.  The replay is
+therefore repeated with items calibrated on the weakest subjects alone, administered
+to the strongest, and vice versa.  The upper bound of a subject that seems stronger
+than `SIDE` of the calibration subjects is at least the largest error of that replay
+away, and likewise the lower bound of one that seems weaker.  Beyond the outer `OUTER`
+of them that error counts `FURTHER` times.
 
-High projections are mostly too high, and low ones too low, as luck has its part
-in either: the line by least squares through errors and projections tells how
-much.  Within the population that belongs into the interval's middle, and for a
-subject from outside it misleads, so that `REGRESSED` of it is taken out of the
-errors.  The line goes through the new subject's error too, whatever that may
-be, so that all N + 1 subjects are treated alike and the bound above stays exact
+High projections are mostly too high, and low ones too low, because both include
+sampling error.  The least-squares line through errors and projections measures this
+regression.  Within the population it belongs into the interval's middle, and for a
+subject from outside it is wrong, so `REGRESSED` of it is subtracted from the errors.
+The line includes the new subject's error, as an unknown, so that all N + 1 subjects
+are treated alike and the bound above stays exact
 (full conformal prediction by regression, Nouretdinov et al. 2001).
 
 Subjects of one family, such as checkpoints of one training run, err alike: a
@@ -58,9 +58,9 @@ _SIDES = ("below", "above", "weak", "strong")
 
 
 def conformal_scale(accuracy: ArrayLike, standard_error: ArrayLike, asked: ArrayLike, size: int) -> Array:
-    """What errors are measured in: the larger of the bank's own standard error and half that of as many uniform draws.
+    """Return the unit of errors: the bank's standard error, at least half that of as many uniform draws.
 
-    The bank's claim alone shrinks to nothing where it is most wrong, at many
+    The bank's standard error alone is smallest where it is most wrong: at many
     items and at the ends of the scale.
 
     Parameters
@@ -74,18 +74,18 @@ def conformal_scale(accuracy: ArrayLike, standard_error: ArrayLike, asked: Array
     """
     e = np.clip(np.asarray(accuracy, dtype=np.float64), 0.0, 1.0)
     t = np.maximum(np.asarray(asked, dtype=np.float64), 1.0)
-    spread = np.maximum(e * (1.0 - e), 0.25 / (t + 1.0))
-    uniform = np.sqrt(spread / t * np.maximum(1.0 - t / size, 0.0))
+    variance = np.maximum(e * (1.0 - e), 0.25 / (t + 1.0))
+    uniform = np.sqrt(variance / t * np.maximum(1.0 - t / size, 0.0))
     return np.maximum(np.asarray(standard_error, dtype=np.float64), 0.5 * uniform)
 
 
 def subjects_needed(confidence: float) -> int:
-    """Fewest calibration subjects that give an interval at a confidence, of each one-sided bound."""
-    return math.ceil((_both(confidence) - 1e-9) / (1.0 - _both(confidence)))
+    """Return the fewest calibration subjects that give an interval at a confidence of each one-sided bound."""
+    return math.ceil((_two_sided(confidence) - 1e-9) / (1.0 - _two_sided(confidence)))
 
 
-def _both(confidence: float) -> float:
-    """Confidence of the two-sided interval whose bounds have `confidence` each."""
+def _two_sided(confidence: float) -> float:
+    """Return the confidence of the two-sided interval whose bounds have `confidence` each."""
     return 2.0 * confidence - 1.0
 
 
@@ -98,13 +98,13 @@ class Conformal:
     policy : str
         Key of the policy, with its stopping rule and budget, see `Policy.key`.
     errors : tuple of float, length N, ascending
-        Of the calibration subjects, by cross-fitting.
+        Errors of the calibration subjects, by cross-fitting.
     below, above : float
-        Smallest and largest error where strength was extrapolated, see the module.
+        Smallest and largest error of extrapolated subjects, see the module.
     weak, strong : float
         Projected accuracies at and below which `below` counts, and at and above which `above` does.
     projected : tuple of float, length N, optional
-        The projection that each of `errors` is of; empty in tables of before they were kept.
+        Projection of each subject in `errors`; empty in tables of earlier versions.
     sizes : tuple of int, length N, optional
         Number of calibration subjects in the family of each; 1 each when omitted.
 
@@ -135,7 +135,7 @@ class Conformal:
 
     @property
     def weights(self) -> Array:
-        """What each subject counts, shape (N,): all of a family together 1."""
+        """Weight of each subject, shape (N,): the members of a family sum to 1."""
         return 1.0 / np.array(self.sizes) if self.sizes else np.ones(len(self.errors))
 
     @property
@@ -144,16 +144,16 @@ class Conformal:
         return round(float(self.weights.sum()))
 
     def interval(self, accuracy: float, scale: float, confidence: float = 0.95) -> Interval:
-        """Two-sided interval of the accuracy over the bank.
+        """Return the two-sided interval of the accuracy over the bank.
 
         Parameters
         ----------
         accuracy : float
-            The projection of the new subject.
+            Projection of the new subject.
         scale : float
             See `conformal_scale`.
         confidence : float
-            Of each one-sided bound, in (0.5, 1): the interval covers with 2 confidence - 1.
+            Confidence of each one-sided bound, in (0.5, 1); that of the interval is 2 confidence - 1.
 
         Raises
         ------
@@ -163,10 +163,10 @@ class Conformal:
         if self.families < subjects_needed(confidence):
             raise EstimationError(
                 f"{self.families} calibration subjects of different families cannot give an interval at "
-                f"{100 * _both(confidence):.4g} %: at least {subjects_needed(confidence)} are needed; calibrate with "
-                "more, or lower the confidence"
+                f"{100 * _two_sided(confidence):.4g} %: at least {subjects_needed(confidence)} are needed; calibrate "
+                "with more, or lower the confidence"
             )
-        worst, best = self._errors_in_reach(accuracy, (self.families + 1) * _both(confidence))
+        worst, best = self._errors_in_reach(accuracy, (self.families + 1) * _two_sided(confidence))
         least, most = np.quantile(self.projected, [OUTER, 1.0 - OUTER]) if self.projected else (-math.inf, math.inf)
         below = self.below * (FURTHER if accuracy <= least else 1.0) if accuracy <= self.weak else 0.0
         above = self.above * (FURTHER if accuracy >= most else 1.0) if accuracy >= self.strong else 0.0
@@ -175,27 +175,27 @@ class Conformal:
         return Interval(middle, min(max(low, 0.0), middle), max(min(high, 1.0), middle), confidence, "conformal")
 
     def _errors_in_reach(self, accuracy: float, mass: float) -> tuple[float, float]:
-        """Least and largest error of a subject of this projection that is no larger than those of so many families.
+        """Return the least and largest error of a new subject that is exceeded by too few families to be excluded.
 
-        Each is compared apart from `REGRESSED` of the line through all of them.  With the new error z these
-        residuals are ``u + v z``, and that of the new subject is the larger one outside of two roots, between which
-        lies the z that makes it 0: the errors in reach are one interval.
+        Errors are compared as residuals, less `REGRESSED` of the line through all of them.  With the new error z these
+        are ``u + v z``.  The new subject's residual is the larger one outside of two roots, between which it is 0, so
+        the errors in reach form one interval.
         """
-        errors, places = np.array(self.errors), np.array([*self.projected, accuracy])
+        errors, projections = np.array(self.errors), np.array([*self.projected, accuracy])
         n = len(errors)
         weights = np.append(self.weights, 1.0)
         u, v = np.append(errors, 0.0), np.append(np.zeros(n), 1.0)
-        if len(places) == n + 1 and np.ptp(places) > TIE:
+        if len(projections) == n + 1 and np.ptp(projections) > TIE:
             total = float(weights.sum())
-            beside = places - float(weights @ places) / total
-            slopes = weights * beside / float(weights @ beside**2)
-            u -= REGRESSED * (float(weights[:n] @ errors) / total + beside * float(slopes[:n] @ errors))
-            v -= REGRESSED * (1.0 / total + beside * slopes[n])
+            centred = projections - float(weights @ projections) / total
+            slopes = weights * centred / float(weights @ centred**2)
+            u -= REGRESSED * (float(weights[:n] @ errors) / total + centred * float(slopes[:n] @ errors))
+            v -= REGRESSED * (1.0 / total + centred * slopes[n])
         roots = np.stack([(u[:n] - u[n]) / (v[n] - v[:n]), -(u[:n] + u[n]) / (v[n] + v[:n])])
         return -_reached(-roots.min(axis=0), weights[:n], mass), _reached(roots.max(axis=0), weights[:n], mass)
 
     def to_json(self) -> dict[str, Any]:
-        """For the bank's file."""
+        """Return the JSON values of the bank's file."""
         return {
             "policy": self.policy,
             "errors": [float(f"{e:.6g}") for e in self.errors],
@@ -206,27 +206,27 @@ class Conformal:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Conformal:
-        """Read back what `to_json` gave."""
+        """Restore from the values of `to_json`."""
         below, above, weak, strong = (float(data[name]) for name in _SIDES)
         errors = np.array([float(e) for e in data["errors"]])
         order = errors.argsort(kind="stable").tolist()
-        beside = {"projected": [float(p) for p in data.get("projected", ())], "sizes": list(data.get("sizes", ()))}
-        beside = {name: [x[s] for s in order] if len(x) == len(order) else x for name, x in beside.items()}
-        projected, sizes = tuple(beside["projected"]), tuple(beside["sizes"])
+        columns = [[float(p) for p in data.get("projected", ())], list(data.get("sizes", ()))]
+        # columns of another length stay, so that the constructor refuses them
+        projected, sizes = (tuple(x[s] for s in order) if len(x) == len(order) else tuple(x) for x in columns)
         return cls(str(data["policy"]), tuple(errors[order].tolist()), below, above, weak, strong, projected, sizes)
 
 
 def _reached(values: Array, weights: Array, mass: float) -> float:
-    """The smallest of the values that those up to it, each with its weight, reach a sum with."""
+    """Return the smallest value at which the weights of all values up to it sum to `mass`."""
     order = values.argsort(kind="stable")
-    place = int(np.searchsorted(weights[order].cumsum(), mass - 1e-9))
-    return float(values[order[min(place, len(order) - 1)]])
+    index = int(np.searchsorted(weights[order].cumsum(), mass - 1e-9))
+    return float(values[order[min(index, len(order) - 1)]])
 
 
 def combined(first: Interval, second: Interval) -> Interval | None:
-    """What two intervals agree on, or None where they contradict each other.
+    """Return the intersection of two intervals, or None if it is empty.
 
-    Give each half of the error that the result may have: where both have
+    Give each half of the error that the result may have: if both have
     confidence 1 - a / 2, the result has 1 - a by the union bound.  It is no
     wider than either of them; against the narrower one at 1 - a alone that costs
     a factor of 1.19 at 95 % and 1.14 at 97.5 %, as for the normal.

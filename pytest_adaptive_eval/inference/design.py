@@ -1,4 +1,4 @@
-"""What an interview's draws say, whatever the bank's quality: the input of every interval and test that gates use."""
+"""Log of an interview's random draws, the input of every interval and test that gates use."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["DESIGN", "GATE_FLOOR", "DesignLog", "Proposal"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: The draws of any selector but a uniform one decide something only when mixed with this much uniform drawing.
+#: Least share of uniform draws with which a selector that is not uniform may feed a gate.
 GATE_FLOOR = 0.1
-#: What is known of a draw, see `Proposal`.
+#: Quantities logged for each draw, see `Proposal`.
 DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
 
 
@@ -27,9 +27,9 @@ class DesignLog:
     All arrays have shape (..., t); `scores` is NaN where there is none.
     See `pytest_adaptive_eval.inference.design.Proposal` for the rest.  `noise` is
     the variance of a score over decodings, on average over the draws: a number,
-    or an array along the leading axes; 0 where it is not measured, so that
-    scores count as what the subject always answers.  `low` and `high` are what
-    a score can be, numbers or arrays like `scores`.
+    or an array along the leading axes; 0 if it is not measured, so that scores
+    count as the subject's expected ones.  `low` and `high` are the limits of a
+    score, numbers or arrays like `scores`.
     """
 
     items: Ints
@@ -47,14 +47,14 @@ class DesignLog:
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
-        """Names of the arrays."""
+        """Return the names of the arrays."""
         return tuple(f.name for f in fields(cls) if f.name not in ("size", "noise", "low", "high"))
 
     def __len__(self) -> int:
         return int(self.scores.shape[-1])
 
     def __getitem__(self, index: Any) -> DesignLog:
-        """The same index or slice of every array."""
+        """Return the same index or slice of every array."""
         ends = {name: end[index] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
         return replace(self, **{name: getattr(self, name)[index] for name in self.columns()}, **ends)
 
@@ -69,12 +69,12 @@ class DesignLog:
         return np.asarray(self.before + self.rest + (self.scores - self.predictions) / self.propensities)
 
     @property
-    def doubt(self) -> Any:
+    def decoding_sd(self) -> Any:
         """Standard deviation of the sum of the scores over decodings, see `noise`."""
         return np.sqrt(len(self) * np.asarray(self.noise))
 
     def with_missing_as(self, score: float) -> DesignLog:
-        """The log with every missing score replaced: 0 and 1 bound what the missing could have been."""
+        """Return the log with every missing score replaced; 0 and 1 give the limits of the missing scores."""
         value = self.low + score * (self.high - self.low)
         return replace(self, scores=np.where(np.isnan(self.scores), value, self.scores))
 
@@ -90,8 +90,8 @@ class Proposal:
         `DESIGN`, in this order:
 
         propensities
-            Chance of the item at its own draw, given all draws before; NaN, as
-            all but `predictions`, where the selector is deterministic.
+            Probability of the item at its own draw, given all draws before; NaN, as
+            all but `predictions`, if the selector is deterministic.
         predictions
             Predicted score of the item, fixed before the batch was drawn.
         rest
@@ -99,11 +99,11 @@ class Proposal:
         variance
             Model-based variance of that draw's weighted residual (score -
             prediction) / propensity, in squared items: the sum of p(1-p)/q over
-            the items not yet drawn.  Serves to weight draws and is never trusted.
+            the items not yet drawn.  It weights draws; validity does not depend on it.
         down, up
             Largest prediction / propensity, and (1 - prediction) / propensity, of
             an item not yet drawn before the batch, in items: no draw can lower or
-            raise the estimate of the total by more, which is what bets must survive.
+            raise the estimate of the total by more, which limits the stakes of bets.
     """
 
     items: Ints
@@ -141,9 +141,9 @@ class Proposal:
 
     @classmethod
     def join(cls, parts: Sequence[Proposal]) -> Proposal:
-        """One proposal for the subjects of several, in order."""
+        """Return one proposal for the subjects of several, in order."""
         return cls(np.concatenate([part.items for part in parts]), np.concatenate([p.design for p in parts], axis=1))
 
     def __getitem__(self, first: slice) -> Proposal:
-        """Some of the k draws."""
+        """Return a slice of the k draws."""
         return Proposal(self.items[:, first], self.design[:, :, first])

@@ -1,4 +1,4 @@
-"""An estimate with its bounds."""
+"""Estimate with its bounds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["Interval"]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its bounds.
+    """Estimate with its bounds.
 
     Parameters
     ----------
     estimate, low, high : float
     confidence : float
-        Of each one-sided bound; the two-sided interval has 2 * confidence - 1.
+        Confidence of each one-sided bound; that of the two-sided interval is 2 * confidence - 1.
     method : str
-        Where it comes from, as verdicts name it: ``anytime-valid``, ``exact
+        Method, as verdicts name it: ``anytime-valid``, ``exact
         uniform``, ``design-based``, ``conformal``, ``by levels`` ...
     """
 
@@ -29,5 +29,5 @@ class Interval:
     method: str
 
     def to_json(self) -> dict[str, Any]:
-        """For the record."""
+        """Return the JSON values of the record."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""How well estimates rank subjects."""
+"""Agreement of estimates and truth on the order of subjects."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["rank_correlation", "ranking_accuracy"]
 
 
 def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["half", "autojudger"] = "half") -> float:
-    """Share of pairs of subjects in the right order, in percent.
+    """Return the share of pairs of subjects in the right order, in percent.
 
     Parameters
     ----------
     estimate, truth : array_like, shape (S,)
         At least two subjects.
     ties : {"half", "autojudger"}
-        ``half``: a pair that only one of the two holds equal counts one half,
-        one that the truth holds equal is left out.  ``autojudger``: 100 (1 -
+        ``half``: a pair that is equal in one of the two only counts one half;
+        one that is equal in the truth is left out.  ``autojudger``: 100 (1 -
         inversions / pairs), where an inversion is a pair in strictly opposite
         order, as in that paper's section 4.1.
 
@@ -38,17 +38,17 @@ def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["ha
     if ties == "half":
         product = product[t[i] != t[j]]
     if not len(product):
-        raise ValueError("no two subjects of different truth: there is no order to find")
+        raise ValueError("all truths are equal, expected two different ones")
     if ties == "autojudger":
         return float(100.0 * (1.0 - (product < 0).mean()))
     return float(100.0 * (0.5 + 0.5 * product.mean()))
 
 
 def rank_correlation(estimate: ArrayLike, truth: ArrayLike) -> float:
-    """Spearman's rho, ties at their mean rank; NaN where either is constant."""
+    """Return Spearman's rho, ties at their mean rank; NaN if either is constant."""
     from scipy.stats import rankdata
 
     ranks = [rankdata(np.asarray(values, dtype=np.float64)) for values in (estimate, truth)]
-    around = [r - r.mean() for r in ranks]
-    norm = float(np.sqrt((around[0] ** 2).sum() * (around[1] ** 2).sum()))
-    return float((around[0] * around[1]).sum()) / norm if norm > 0 else float("nan")
+    x, y = (r - r.mean() for r in ranks)
+    norm = float(np.sqrt((x**2).sum() * (y**2).sum()))
+    return float((x * y).sum()) / norm if norm > 0 else float("nan")

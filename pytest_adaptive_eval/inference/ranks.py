@@ -1,18 +1,17 @@
-"""Where a candidate stands among subjects of known accuracy: probabilities of ranks, from an interview's error.
+"""Probabilities of a candidate's rank among subjects of known accuracy.
 
-An interview leaves an estimate of the accuracy over the whole bank and an
-account of how far off it may be.  Both are made into a predictive distribution,
-and each of its draws is compared with the reference subjects, whose accuracies
-the bank keeps (`ItemBank.accuracies`).  A stated probability is as good as that
-account: errors of replayed interviews, where a bank has them, are what subjects
-like the calibration subjects really erred by, while a normal from the
+An interview gives an estimate of the accuracy over the whole bank and its error.
+Both form a predictive distribution, and each of its draws is compared with the
+reference subjects, whose accuracies the bank keeps (`ItemBank.accuracies`).  A stated
+probability is as good as that error: replayed interviews, where a bank has them, show
+the real errors of subjects like the calibration subjects, while a normal from the
 design-based standard error trusts the estimate's own variance.
 
 An unbiased estimate that comes out high is more often too high than too low,
 since few subjects are that strong, and rank probabilities made from it would
-promise too much.  `Predictive.replayed` learns from the replays how errors go
-with estimates.  `Predictive.among` allows for it where there are no replays, and
-is for design-based estimates, which nothing has drawn towards the population.
+be too high.  `Predictive.replayed` learns from the replays how errors depend
+on estimates.  `Predictive.among` allows for it where there are no replays, and
+is for design-based estimates, which are not shrunk towards the population.
 """
 
 from __future__ import annotations
@@ -51,13 +50,13 @@ TAIL = 0.2
 
 @cache
 def _levels() -> Array:
-    """Probabilities of the draws, shape (DRAWS,), ascending."""
+    """Return the probabilities of the draws, shape (DRAWS,), ascending."""
     return (np.arange(DRAWS) + 0.5) / DRAWS
 
 
 @cache
 def _standard_normal() -> Array:
-    """Quantiles of the standard normal at `_levels`."""
+    """Return the quantiles of the standard normal at `_levels`."""
     return np.array(list(map(NormalDist().inv_cdf, _levels().tolist())))
 
 
@@ -88,7 +87,7 @@ class Predictive:
 
     @classmethod
     def replayed(cls, table: Conformal, accuracy: float, scale: float) -> Predictive:
-        """The projection with the errors of replayed interviews.
+        """Return the projection with the errors of replayed interviews.
 
         The error of one more subject of the same population falls with equal
         probability, 1 / (N + 1), into each of the N + 1 gaps that N errors
@@ -96,16 +95,16 @@ class Predictive:
         gap it is taken as uniform, and beyond the outermost errors as
         exponential, of the mean excess of the outer errors of that side.
 
-        Where the table has the projections that its errors are of, the line of
-        least squares through both is taken out of the errors, as if each had
-        not been there to draw it (the jackknife), and put in at the candidate's
-        projection; beyond the replayed projections it goes on level.
+        If the table has the projection of each error, the least-squares line
+        through both is subtracted from the errors, each left out of its own line
+        (the jackknife), and added at the candidate's projection.  Beyond the
+        replayed projections the line is level.
 
         Parameters
         ----------
         table : Conformal
-            Of the policy that led the interview.  Its errors count, not what is
-            added to bounds for extrapolation.
+            Table of the interview's policy.  Its errors are used, without the
+            addition to bounds for extrapolation.
         accuracy : float
             The projection of the candidate.
         scale : float
@@ -124,7 +123,7 @@ class Predictive:
         order = errors.argsort(kind="stable")
         errors, weights = errors[order], table.weights[order]
         levels = _levels()
-        # of members of a family the gaps between are parts of a gap
+        # gaps between members of a family are parts of one gap
         quantiles = np.interp(levels, (weights.cumsum() + (1.0 - weights) / 2.0) / (n + 1), errors)
         outer = int(np.searchsorted(levels, 1.0 / (n + 1)))  # draws beyond the outermost error of a side
         beyond = -np.log((n + 1) * levels[:outer])  # an exponential's, in any order: draws are sorted
@@ -134,12 +133,12 @@ class Predictive:
 
     @classmethod
     def normal(cls, estimate: float, standard_error: float) -> Predictive:
-        """A normal distribution, such as that of a design-based estimate, for banks without replayed errors.
+        """Return a normal distribution, such as that of a design-based estimate, for banks without replayed errors.
 
         Parameters
         ----------
         estimate, standard_error : float
-            Of the accuracy; a standard error of 0 makes it certain.
+            Accuracy and its standard error; 0 makes it certain.
 
         Raises
         ------
@@ -150,7 +149,7 @@ class Predictive:
         return cls(estimate + standard_error * _standard_normal())
 
     def among(self, accuracies: ArrayLike) -> Predictive:
-        """The distribution of a candidate that is of the references' population (empirical Bayes, Efron 2010).
+        """Return the distribution of a candidate of the references' population (empirical Bayes, Efron 2010).
 
         Each draw is weighed by how common such accuracies are: by a kernel
         density of the references with Silverman's bandwidth (1986), and the
@@ -161,7 +160,7 @@ class Predictive:
         Parameters
         ----------
         accuracies : array_like, shape (R,)
-            Of the reference subjects, over the whole bank.
+            Accuracies of the reference subjects over the whole bank.
 
         Returns
         -------
@@ -173,11 +172,11 @@ class Predictive:
         EstimationError
             There is no reference, or an accuracy is not finite.
         """
-        known = _checked(accuracies)
-        width = 1.06 * float(known.std()) * len(known) ** -0.2
+        references = _checked(accuracies)
+        width = 1.06 * float(references.std()) * len(references) ** -0.2
         if width < TIE:
             return self
-        kernels = np.exp(-0.5 * ((self.draws[:, None] - known) / width) ** 2) / (width * math.sqrt(2.0 * math.pi))
+        kernels = np.exp(-0.5 * ((self.draws[:, None] - references) / width) ** 2) / (width * math.sqrt(2.0 * math.pi))
         weight = kernels.sum(axis=1) + 1.0
         middle = (weight.cumsum() - 0.5 * weight) / weight.sum()
         return Predictive(np.interp(_levels(), middle, self.draws))
@@ -186,26 +185,26 @@ class Predictive:
 def _refuse_unless_finite(estimate: float, spread: float) -> None:
     if not (math.isfinite(estimate) and math.isfinite(spread) and spread >= 0.0):
         raise EstimationError(
-            f"an accuracy of {estimate!r} with an error of {spread!r}: expected finite numbers, the error at least 0"
+            f"an accuracy of {estimate!r} with an error of {spread!r}; expected finite numbers, the error at least 0"
         )
 
 
 def _errors_at(table: Conformal, accuracy: float) -> Array:
-    """The replayed errors as they would be of subjects of this projection, shape (N,)."""
+    """Return the replayed errors, moved to those of subjects of this projection, shape (N,)."""
     errors, projected = np.array(table.errors), np.array(table.projected)
     if not len(projected) or np.ptp(projected) < TIE:
         return errors
-    beside = projected - projected.mean()
-    squares = float(beside @ beside)
-    slope = float(beside @ errors) / squares
+    centred = projected - projected.mean()
+    squares = float(centred @ centred)
+    slope = float(centred @ errors) / squares
     level = errors.mean()
-    residuals = (errors - level - slope * beside) / (1.0 - beside**2 / squares)
+    residuals = (errors - level - slope * centred) / (1.0 - centred**2 / squares)
     at = min(max(accuracy, float(projected.min())), float(projected.max())) - projected.mean()
     return np.asarray(level + slope * at + residuals)
 
 
 def _mean_excess(descending: Array) -> float:
-    """Mean excess of the outer errors of one side over the next one inwards."""
+    """Return the mean excess of the outer errors of one side over the next one inwards."""
     count = min(max(1, math.ceil(TAIL * len(descending))), len(descending) - 1)
     return float(descending[:count].mean() - descending[count])
 
@@ -217,7 +216,7 @@ class RankDistribution:
     Parameters
     ----------
     probabilities : array, shape (R + 1,)
-        Of rank 1, above all, to rank R + 1, below all; their sum is 1.
+        Probability of rank 1, above all, to rank R + 1, below all; their sum is 1.
     """
 
     probabilities: Array
@@ -228,12 +227,12 @@ class RankDistribution:
         return float(self.probabilities @ np.arange(1.0, len(self.probabilities) + 1))
 
     def interval(self, confidence: float = 0.95) -> tuple[int, int]:
-        """Best and worst rank; the rank is no better, and no worse, with this probability each.
+        """Return the best and worst rank; the rank is no better, and no worse, with this probability each.
 
         Parameters
         ----------
         confidence : float
-            Of each one-sided bound, in (0.5, 1).
+            Confidence of each one-sided bound, in (0.5, 1).
 
         Raises
         ------
@@ -250,26 +249,26 @@ class RankDistribution:
 
 
 def _standing(predictive: Predictive, accuracies: ArrayLike) -> tuple[Array, Array]:
-    """How many references are strictly better than each draw, and how many are tied with it, both of shape (m,)."""
-    known = _checked(accuracies)
-    above = len(known) - np.searchsorted(known, predictive.draws + TIE, side="right")
-    not_below = len(known) - np.searchsorted(known, predictive.draws - TIE, side="left")
+    """Return the numbers of references strictly better than each draw and tied with it, both of shape (m,)."""
+    references = _checked(accuracies)
+    above = len(references) - np.searchsorted(references, predictive.draws + TIE, side="right")
+    not_below = len(references) - np.searchsorted(references, predictive.draws - TIE, side="left")
     return above.astype(np.float64), (not_below - above).astype(np.float64)
 
 
 def _checked(accuracies: ArrayLike) -> Array:
-    """The accuracies of the references, shape (R,), ascending."""
-    known = np.sort(np.asarray(accuracies, dtype=np.float64).ravel())
-    if not len(known) or not np.isfinite(known).all():
+    """Return the accuracies of the references, shape (R,), ascending."""
+    references = np.sort(np.asarray(accuracies, dtype=np.float64).ravel())
+    if not len(references) or not np.isfinite(references).all():
         raise EstimationError(
-            f"{len(known)} accuracies of reference subjects: at least one is needed, and all must be finite; calibrate "
-            "the bank again, so that it keeps them"
+            f"{len(references)} accuracies of reference subjects: at least one is needed, and all must be finite; "
+            "calibrate the bank again, so that it keeps them"
         )
-    return known
+    return references
 
 
 def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> float:
-    """Probability that the candidate is among the first `k`: that fewer than `k` references are better.
+    """Return the probability that the candidate is among the first `k`: that fewer than `k` references are better.
 
     Of tied subjects each order is equally likely, so that one tied reference is
     better with probability one half.
@@ -278,7 +277,7 @@ def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> f
     ----------
     predictive : Predictive
     accuracies : array_like, shape (R,)
-        Of the reference subjects, over the whole bank.
+        Accuracies of the reference subjects over the whole bank.
     k : int
         At least 1; from R + 1 on the probability is 1.
 
@@ -296,7 +295,7 @@ def rank_probability(predictive: Predictive, accuracies: ArrayLike, k: int) -> f
 
 
 def above_probability(predictive: Predictive, accuracy: float) -> float:
-    """Probability that the candidate's accuracy is higher than a reference's; a tie counts half.
+    """Return the probability that the candidate's accuracy is higher than a reference's; a tie counts half.
 
     Raises
     ------
@@ -307,13 +306,13 @@ def above_probability(predictive: Predictive, accuracy: float) -> float:
 
 
 def rank_distribution(predictive: Predictive, accuracies: ArrayLike) -> RankDistribution:
-    """Probabilities of all ranks among R references, ties as in `rank_probability`.
+    """Return the probabilities of all ranks among R references, ties as in `rank_probability`.
 
     Parameters
     ----------
     predictive : Predictive
     accuracies : array_like, shape (R,)
-        Of the reference subjects, over the whole bank.
+        Accuracies of the reference subjects over the whole bank.
 
     Raises
     ------
@@ -329,24 +328,26 @@ def rank_distribution(predictive: Predictive, accuracies: ArrayLike) -> RankDist
 def joint_ranks(
     values: ArrayLike, covariance: ArrayLike, *, draws: int = JOINT, seed: int = 0
 ) -> tuple[RankDistribution, ...]:
-    """Probabilities of the ranks of n subjects, 1 the highest, whose values are all uncertain.
+    """Return the probabilities of the ranks of n subjects, 1 the highest, whose values are all uncertain.
 
     Parameters
     ----------
     values : array_like, shape (n,)
-        NaN where nothing is known: such a subject has no probabilities, and the others are ranked among themselves.
+        NaN where missing: such a subject has no probabilities, and the others are ranked among themselves.
     covariance : array_like, shape (n, n)
-        NaN likewise.
+        NaN where missing.
     draws : int
-        Joint draws of the normal distribution that they make up.
+        Joint draws of the normal distribution.
     seed : int
     """
     means, spread = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
-    known = np.flatnonzero(np.isfinite(means) & np.isfinite(np.diag(spread)))
-    squares, vectors = np.linalg.eigh(spread[np.ix_(known, known)])
+    present = np.flatnonzero(np.isfinite(means) & np.isfinite(np.diag(spread)))
+    squares, vectors = np.linalg.eigh(spread[np.ix_(present, present)])
     root = vectors * np.sqrt(np.maximum(squares, 0.0))
-    drawn = means[known] + np.random.default_rng(seed).standard_normal((draws, len(known))) @ root.T
-    places = np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1)
-    found = dict(zip(known.tolist(), places.T, strict=True))
-    shares = {j: np.bincount(place, minlength=len(known)) / draws for j, place in found.items()}
+    drawn = means[present] + np.random.default_rng(seed).standard_normal((draws, len(present))) @ root.T
+    ranks = np.argsort(np.argsort(-drawn, axis=1, kind="stable"), axis=1)
+    shares = {
+        j: np.bincount(drawn_ranks, minlength=len(present)) / draws
+        for j, drawn_ranks in zip(present.tolist(), ranks.T, strict=True)
+    }
     return tuple(RankDistribution(shares.get(j, np.zeros(0))) for j in range(len(means)))

@@ -1,8 +1,7 @@
-"""Design-based inference: intervals that hold whatever the bank's quality.
+"""Design-based inference: intervals that hold for any quality of the bank.
 
-The only randomness used is the interview's own: which items were drawn, with
-the propensities that were logged.  The bank's predictions serve as control
-variates and can make an interval wide, never wrong.
+The only randomness used is the draw of the items, with the logged propensities.  The
+bank's predictions are control variates.  They can make an interval wide, never wrong.
 """
 
 from __future__ import annotations
@@ -17,35 +16,35 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.noise import widened
+from pytest_adaptive_eval.inference.noise import widen_for_noise
 from pytest_adaptive_eval.inference.student import student_quantile
 
-__all__ = ["design_based", "hull", "mean_of_draws", "standard_error", "with_missing_bounded"]
+__all__ = ["design_based", "mean_of_draws", "merge_missing_bounds", "standard_error", "with_missing_bounded"]
 
 Array = NDArray[np.float64]
 
-#: Smallest standard deviation of a one-draw estimate that weighs, as a share of the items left.
+#: Lower limit for model standard deviations in weights, per remaining item.
 SUREST = 0.1
-#: Fewer draws in proportion to what a bank foresees tell too little of their own spread: then bets give the interval.
+#: Fewer draws by a bank's predictions do not measure their own variance: bets then give the interval.
 FEW_DRAWS = 20
 
 
 def with_missing_bounded(log: DesignLog, confidence: float = 0.95) -> tuple[Interval, Interval]:
-    """The design-based interval with every missing score counted as wrong, and as right; twice one where none is."""
+    """Return the design-based intervals with every missing score counted as wrong, and as right."""
     if not np.isnan(log.scores).any():
         whole = design_based(log, confidence)
         return whole, whole
     return design_based(log.with_missing_as(0.0), confidence), design_based(log.with_missing_as(1.0), confidence)
 
 
-def hull(wrong: Interval, right: Interval) -> Interval:
-    """The interval that holds both, see `with_missing_bounded`, about the middle of their estimates."""
+def merge_missing_bounds(wrong: Interval, right: Interval) -> Interval:
+    """Return the interval that contains both of `with_missing_bounded`, with the mean of their estimates."""
     middle = (wrong.estimate + right.estimate) / 2
     return Interval(middle, wrong.low, right.high, wrong.confidence, wrong.method)
 
 
 def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
-    """Accuracy over the whole bank from a fixed number of randomly drawn items.
+    """Return the interval of the accuracy over the whole bank from a fixed number of randomly drawn items.
 
     With uniform draws and scores of 0 and 1 the bounds are exact, from the
     hypergeometric distribution (Wright 1991).  Otherwise the weighted mean of
@@ -56,43 +55,42 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
 
     is used, with weights inverse to their model-based variance (chosen before
     the draw, so that they cannot bias) and a Student interval whose variance is
-    the larger of the empirical and the model-based one, with one surprise more
-    at either end than there was, see `_bound`: it holds for many draws.  Of
-    fewer than `FEW_DRAWS` it is what bets leave, see `betting.anytime_valid`,
-    which hold for any number.  Each is `widened` where the noise of decoding is known.
+    the larger of the empirical and the model-based one.  One extreme draw is added
+    per bound, see `_bound`.  This holds for many draws.  With fewer than
+    `FEW_DRAWS` the interval is that of `betting.anytime_valid`, which holds for any
+    number.  Each is `widen_for_noise` if decoding noise is measured.
 
     Parameters
     ----------
     log : DesignLog
-        Without missing scores; see `DesignLog.with_missing_as`.
+        Draws without missing scores; see `DesignLog.with_missing_as`.
     confidence : float
-        Of each one-sided bound, in (0.5, 1).
+        Confidence of each one-sided bound, in (0.5, 1).
 
     Raises
     ------
     EstimationError
-        No propensities, a missing score, or nothing asked.
+        No propensities, a missing score, or no item.
     """
-    return widened(_of_scores(log, confidence), log)
+    return widen_for_noise(_interval_of_scores(log, confidence), log)
 
 
-def _of_scores(log: DesignLog, confidence: float) -> Interval:
-    """The interval of the mean of the scores as they are, or would have been."""
+def _interval_of_scores(log: DesignLog, confidence: float) -> Interval:
+    """Return the interval of the mean score of this decoding."""
     t, size = len(log.scores), log.size
     if t == 0:
-        raise EstimationError("no item was asked, so there is nothing to infer from")
+        raise EstimationError("no item was administered, expected at least one")
     if np.isnan(log.propensities).any():
-        raise EstimationError("the items were not drawn at random, so no design-based interval exists")
+        raise EstimationError("propensities contain NaN, expected items drawn at random; use a random selector")
     if np.isnan(log.scores).any():
-        raise EstimationError("a score is missing: bound it first, see DesignLog.with_missing_as")
-    known = float(log.scores.sum())
-    least, most = known / size, (known + size - t) / size  # what is certain, come what may
-    left = size - np.arange(t)
-    uniform = np.allclose(log.propensities * left, 1.0, rtol=1e-9)
+        raise EstimationError("scores contain NaN; call DesignLog.with_missing_as first")
+    scored = float(log.scores.sum())
+    least, most = scored / size, (scored + size - t) / size  # certain limits
+    uniform = np.allclose(log.propensities * (size - np.arange(t)), 1.0, rtol=1e-9)
     if t == size:
         return Interval(least, least, least, confidence, "exact uniform")
     if uniform and np.isin(log.scores, (0.0, 1.0)).all():
-        right = round(known)
+        right = round(scored)
         low = _smallest_total(right, t, size, 1.0 - confidence)
         high = size - _smallest_total(t - right, t, size, 1.0 - confidence)
         return Interval(right / t, low / size, high / size, confidence, "exact uniform")
@@ -107,16 +105,16 @@ def _of_scores(log: DesignLog, confidence: float) -> Interval:
 
 
 def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
-    """Student's bound on the sum below (-1) or above (1), from the draws and one more that is as bad as may be.
+    """Return Student's bound on the sum below (-1) or above (1), from the draws and one added extreme draw.
 
-    Where the bank is sure, and a surprise is rare and was not met, the draws hardly differ, and neither they nor the
-    model tell how far one surprise would move them.  So a draw of mean weight is added that moves by as much as the
-    draws could have on average, had each been the surprise.
+    If the predictions are near certain and no rare error was drawn, the draws hardly differ, and neither they nor the
+    model show the effect of one such error.  So a draw of mean weight is added that lies as far as the draws could
+    have on average, had each been such an error.
     """
     weights, t = _weights(log), len(log)
-    room = log.predictions - log.low if side < 0 else log.high - log.predictions
-    surprise = float(weights @ log.totals) + side * float((room / log.propensities).mean())
-    weights, totals = np.append(weights * t, 1.0) / (t + 1), np.append(log.totals, surprise)
+    error = log.predictions - log.low if side < 0 else log.high - log.predictions
+    extreme = float(weights @ log.totals) + side * float((error / log.propensities).mean())
+    weights, totals = np.append(weights * t, 1.0) / (t + 1), np.append(log.totals, extreme)
     middle, concentration = float(weights @ totals), float((weights**2).sum())
     empirical = float((weights**2) @ (totals - middle) ** 2) / (1.0 - concentration)
     spread = math.sqrt(max(empirical, float((weights[:-1] ** 2) @ log.variance)))
@@ -124,17 +122,17 @@ def _bound(log: DesignLog, side: Literal[1, -1], confidence: float) -> float:
 
 
 def _weights(log: DesignLog) -> Array:
-    """Shares of the one-draw estimates in their mean: inverse to their variance by the model, fixed before the draw.
+    """Return weights of the one-draw estimates: inverse to their variance by the model, fixed before the draw.
 
-    What the model says is believed down to `SUREST`, lest few draws of which it was surest count alone.
+    `SUREST` limits that variance, so that the few draws with the surest predictions do not count alone.
     """
-    left = log.size - np.arange(len(log))
-    weights = 1.0 / np.maximum(log.variance, (SUREST * left) ** 2)
+    remaining = log.size - np.arange(len(log))
+    weights = 1.0 / np.maximum(log.variance, (SUREST * remaining) ** 2)
     return np.asarray(weights / weights.sum())
 
 
 def _spread(log: DesignLog) -> float:
-    """Standard error of the mean of the one-draw estimates: the larger of the empirical and the model-based one."""
+    """Return the standard error of the mean one-draw estimate, the larger of the empirical and the model-based."""
     weights = _weights(log)
     concentration = float((weights**2).sum())
     empirical = float((weights**2) @ (log.totals - weights @ log.totals) ** 2) / max(1.0 - concentration, 1e-9)
@@ -142,26 +140,27 @@ def _spread(log: DesignLog) -> float:
 
 
 def standard_error(log: DesignLog) -> float:
-    """Standard error of `mean_of_draws`, over the draws and decodings that might have been.
+    """Return the standard error of `mean_of_draws` over possible draws and decodings.
 
     Missing scores count as a half.
 
     Parameters
     ----------
     log : DesignLog
-        With propensities, and at least one draw.
+        At least one draw, with propensities.
     """
-    return math.hypot(_spread(log.with_missing_as(0.5)), log.doubt) / log.size
+    return math.hypot(_spread(log.with_missing_as(0.5)), log.decoding_sd) / log.size
 
 
 def mean_of_draws(log: DesignLog) -> float:
-    """Accuracy by the weighted mean of the one-draw estimates, within what the scores known allow.
+    """Return the accuracy by the weighted mean of the one-draw estimates, within the limits that the scores set.
 
-    Of uniform draws from a bank that tells nothing of its items it is the share of right answers.
+    For uniform draws from a bank with equal predictions it is the mean score.
     """
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
-    middle, left = log.with_missing_as(0.5), log.size - np.arange(len(log))
-    if np.allclose(log.propensities * left, 1.0, rtol=1e-9) and np.allclose(log.rest, left * log.predictions):
+    middle, remaining = log.with_missing_as(0.5), log.size - np.arange(len(log))
+    uniform = np.allclose(log.propensities * remaining, 1.0, rtol=1e-9)
+    if uniform and np.allclose(log.rest, remaining * log.predictions):
         estimate = log.size * float(middle.scores.mean())
     else:
         estimate = float(_weights(middle) @ middle.totals)
@@ -169,7 +168,7 @@ def mean_of_draws(log: DesignLog) -> float:
 
 
 def _smallest_total(right: int, drawn: int, size: int, alpha: float) -> int:
-    """Smallest number of right items in the bank that makes `right` or more of `drawn` likelier than `alpha`."""
+    """Return the smallest number of right items in the bank with P(`right` or more of `drawn`) above `alpha`."""
     if right == 0:
         return 0
     low, high = right, size - (drawn - right)
@@ -183,7 +182,7 @@ def _smallest_total(right: int, drawn: int, size: int, alpha: float) -> int:
 
 
 def _at_least(right: int, drawn: int, total: int, size: int) -> float:
-    """Probability of `right` or more among `drawn` of `size` items, `total` of which are right (hypergeometric)."""
+    """Return P(`right` or more among `drawn` of `size` items, `total` of which are right), hypergeometric."""
     first, last = max(right, drawn - (size - total)), min(drawn, total)
     if first > last:
         return 0.0

@@ -10,7 +10,7 @@ __all__ = ["student_quantile"]
 
 
 def student_quantile(dof: float, probability: float) -> float:
-    """Quantile of Student's t with `dof` degrees of freedom (at least 1), or of the normal for ``math.inf``.
+    """Return the quantile of Student's t with `dof` degrees of freedom (at least 1), or of the normal for ``math.inf``.
 
     With t = sqrt(dof) tan(a) the density becomes cos(a)^(dof - 1), smooth on a
     bounded range, which Simpson's rule integrates to seven digits (five where

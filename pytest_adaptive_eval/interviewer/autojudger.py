@@ -159,7 +159,7 @@ def _named(given: Any) -> str:
 
 
 class Interview:
-    """AutoJudger in the course of one session; see `cat.selection.Attentive`.
+    """AutoJudger in the course of one session; see `cat.selection.SelectorSession`.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ class Interview:
             text = "drawn uniformly, since " + self._unscaled
         self._reasons = [dict.fromkeys(np.flatnonzero(row).tolist(), text) for row in inside]
 
-    def told(self, items: Ints, scores: Array) -> None:
+    def record_scores(self, items: Ints, scores: Array) -> None:
         """Remember what was asked, and move the distances."""
         self._distances.told(items)
         if self._scale is not None:

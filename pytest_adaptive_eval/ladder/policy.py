@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.cat.selection import Attentive, View
+from pytest_adaptive_eval.cat.selection import SelectorSession, View
 from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.cat.stopping import Progress, StoppingRule, StopReason
 from pytest_adaptive_eval.checks import check_count
@@ -100,8 +100,8 @@ class Climb:
         """Falls along the bank."""
         return np.tile(np.linspace(1.0, 0.5, view.probability.shape[1]), (len(view.asked), 1))
 
-    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Attentive:
-        """See `selection.Openable`."""
+    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> SelectorSession:
+        """See `selection.StatefulSelector`."""
         return _Climbing(self, len(bank), len(seeds))
 
     def side(self, scores: Array) -> int:
@@ -187,8 +187,8 @@ class AdaptiveClimb:
 
         return Schedule(cap, self.width, confidence, self.guess)
 
-    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> Attentive:
-        """See `selection.Openable`."""
+    def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> SelectorSession:
+        """See `selection.StatefulSelector`."""
         return _Scheduled(self, len(bank), len(seeds))
 
     def stopping_rule(self, count: int) -> StoppingRule:
@@ -237,8 +237,8 @@ class _Remembering:
         self._queries, self._size, self._cap = way.queries, size, size // way.queries
         self._scores: list[list[list[float]]] = [[[] for _ in range(self._cap)] for _ in range(subjects)]
 
-    def told(self, items: Ints, scores: Array) -> None:
-        """See `selection.Attentive`."""
+    def record_scores(self, items: Ints, scores: Array) -> None:
+        """See `selection.SelectorSession`."""
         for mine, asked, given in zip(self._scores, items.tolist(), scores.tolist(), strict=True):
             for item, score in zip(asked, given, strict=True):
                 mine[item // self._queries].append(score)
@@ -268,7 +268,7 @@ class _Climbing(_Remembering):
         return value
 
     def reason(self, subject: int, item: int) -> str:  # noqa: ARG002
-        """See `selection.Attentive`."""
+        """See `selection.SelectorSession`."""
         return "the next of its level"
 
 
@@ -289,7 +289,7 @@ class _Scheduled(_Remembering):
         return value
 
     def reason(self, subject: int, item: int) -> str:
-        """See `selection.Attentive`."""
+        """See `selection.SelectorSession`."""
         level = item // self._queries
         if len(self._scores[subject][level]) < 2:
             return "one of the first of its level"

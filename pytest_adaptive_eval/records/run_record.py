@@ -256,7 +256,7 @@ class InterviewRecord(_Record):
         questions of a level were asked, the `Interval` of the sum of the accuracies as auc and of the level at which
         accuracy crosses one half as half.
     interviewer : dict or None
-        What a selector that remembers says of itself, see `selection.Attentive.account`.
+        What a selector that remembers says of itself, see `selection.SelectorSession.account`.
     costs : dict
         Calls, tokens, seconds and estimated FLOPs, by ``subject`` and ``interviewer``, as far as known, and
         ``relative``: all of it over what asking the subject the whole bank would cost, in FLOPs.

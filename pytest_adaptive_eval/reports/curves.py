@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.inference.sampling import hull, with_missing_bounded
+from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord
@@ -209,7 +209,7 @@ def accuracy_funnel(interview: InterviewRecord) -> Funnel | None:
         log = interview.draws()
         with np.errstate(all="ignore"):
             for n in sorted({round(n) for n in np.linspace(1, len(log), _POINTS)} - {0}):
-                interval = hull(*with_missing_bounded(log[:n], confidence))
+                interval = merge_missing_bounds(*with_missing_bounded(log[:n], confidence))
                 rows.append((n, interval.estimate, interval.low, interval.high))
     except (AdaptiveEvalError, ValueError, TypeError, ArithmeticError):
         return None

@@ -52,9 +52,9 @@ def chances(selector: Selector, view: View, floor: float, drawn: tuple[int, ...]
     """The chances of the next draw as the module's text defines them, where a batch has drawn some already."""
     weights = selector.criterion(view)[0]
     left = np.ones(len(weights), dtype=bool)
-    if view.lean is not None and selector.mode != "top" and floor > GATE_FLOOR:
+    if view.claim_probability is not None and selector.mode != "top" and floor > GATE_FLOOR:
         left[view.asked[0]] = False
-        p, lean = view.probability[0], view.lean[0, 0]
+        p, lean = view.probability[0], view.claim_probability[0, 0]
         guard = lean * p + (1 - lean) * (1 - p)
         weights, guard = weights * left, guard * left
         weights = (1 - floor) * weights / max(weights.sum(), 1e-300) + (floor - GATE_FLOOR) * guard / guard.sum()
@@ -217,7 +217,7 @@ def test_weighted_statistic_is_unbiased_by_enumeration(name: str, floor: float, 
 
 
 def leaning(view: View, lean: float) -> View:
-    view.lean = np.full((len(view.asked), 1), lean)
+    view.claim_probability = np.full((len(view.asked), 1), lean)
     return view
 
 
@@ -276,13 +276,15 @@ def test_how_likely_a_claim_seems(missing: bool) -> None:
     p = view.probability[0]
     scores = np.array([[1.0, np.nan if missing else 0.0, 1.0], [0.0, 0.0, 0.0]])
     expected = p.sum() - p[[3, 7, 9]].sum() + np.array([2.0, 0.0])
-    view.lean_to([30.0], scores, np.array([4.0, 9.0]))
-    assert view.lean is not None
-    np.testing.assert_allclose(view.lean[:, 0], norm.cdf((expected - 30.0) / [2.0, 3.0]), atol=0.01)
-    view.lean_to([30.0, 10.0, 49.0], scores, np.array([4.0, 9.0]))  # those that are clear count for nothing
-    np.testing.assert_allclose(view.lean[:, 0], norm.cdf((expected - 30.0) / [2.0, 3.0]), atol=0.02)
-    view.lean_to([-1e9, 1e9], scores, np.array([0.0, 0.0]))
-    assert np.isfinite(view.lean).all()
+    view.set_claim_probability([30.0], scores, np.array([4.0, 9.0]))
+    assert view.claim_probability is not None
+    np.testing.assert_allclose(view.claim_probability[:, 0], norm.cdf((expected - 30.0) / [2.0, 3.0]), atol=0.01)
+    view.set_claim_probability(
+        [30.0, 10.0, 49.0], scores, np.array([4.0, 9.0])
+    )  # those that are clear count for nothing
+    np.testing.assert_allclose(view.claim_probability[:, 0], norm.cdf((expected - 30.0) / [2.0, 3.0]), atol=0.02)
+    view.set_claim_probability([-1e9, 1e9], scores, np.array([0.0, 0.0]))
+    assert np.isfinite(view.claim_probability).all()
 
 
 def test_permuting_the_items_permutes_the_chances() -> None:

@@ -59,7 +59,7 @@ def test_budget(budget: int | str, items: int, count: int) -> None:
         (True, "share in quotes"),
         (None, "share in quotes"),
         ("0%", "above 0%"),
-        ("101%", "at most at 100%"),
+        ("101%", "at most 100%"),
         ("five", "write a count"),
         ("5%%", "write a count"),
         ("", "write a count"),

@@ -85,7 +85,7 @@ def test_a_bank_is_looked_up_beside_the_file_and_then_at_the_root(banks: Path) -
         ({"bank": "good.bank", "budget": 0.5}, "a share is written in quotes"),
         ({"bank": "good.bank", "budget": 0}, "a count lies in 1 ... 40"),
         ({"bank": "good.bank", "budget": 41}, "a count lies in 1 ... 40"),
-        ({"bank": "good.bank", "budget": "0%"}, "a share lies above 0%"),
+        ({"bank": "good.bank", "budget": "0%"}, "expected a share above 0%"),
         ({"bank": "good.bank", "budget": True}, "budget is True"),
         ({"bank": "good.bank", "selector": "best"}, "selector 'best' is not known; known are maximum-information"),
         ({"bank": "plain.items.jsonl", "selector": "spread"}, "needs a calibrated bank"),

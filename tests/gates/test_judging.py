@@ -212,9 +212,9 @@ def test_ranks_by_replayed_interviews_need_no_random_draws():
     good = ranked(conformal={policy.key(ranked()): Conformal(policy.key(ranked()), errors)})
     result = interview(good, answers(good, 0.0), policy=policy)
     assert result.accuracy.rank_within(2).outcome is Outcome.FAIL
-    with pytest.raises(ConfigError, match="no sure chance of being asked"):
+    with pytest.raises(ConfigError, match="no certain propensity"):
         result.accuracy.at_least(0.1)
-    with pytest.raises(ConfigError, match="no sure chance"):
+    with pytest.raises(ConfigError, match="no certain propensity"):
         replace(result, bank=ranked()).accuracy.rank_within(2)
 
 

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.betting import Claim, anytime_valid, decide
 from pytest_adaptive_eval.inference.design import DesignLog
-from pytest_adaptive_eval.inference.noise import DecodingNoise, allowed, bound, item_score
+from pytest_adaptive_eval.inference.noise import DecodingNoise, allowed_variance, item_score, variance_bound
 from pytest_adaptive_eval.inference.sampling import design_based, standard_error
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -65,7 +65,7 @@ def test_the_noise_is_the_mean_variance_within_items(answers: list[list[float]])
         assert noise.error == pytest.approx(math.sqrt(len(answers) * np.mean(several) / 2) / 50)
     else:
         assert noise.variance is noise.error is None
-        assert noise.allowed == pytest.approx(float(bound([given[0] for given in answers])) / 2)
+        assert noise.allowed == pytest.approx(float(variance_bound([given[0] for given in answers])) / 2)
 
 
 def test_noise_as_records_keep_it() -> None:
@@ -80,13 +80,13 @@ def test_noise_as_records_keep_it() -> None:
 
 
 def test_few_measurements_allow_for_more() -> None:
-    assert allowed([]) >= 0.25
-    sure = [allowed([0.0] * n) for n in (3, 30, 300, 3000)]
+    assert allowed_variance([]) >= 0.25
+    sure = [allowed_variance([0.0] * n) for n in (3, 30, 300, 3000)]
     assert sure == sorted(sure, reverse=True)
     assert sure[0] > 0.1
     assert sure[-1] < 0.001
     many = [0.0, 0.5] * 2000
-    assert allowed(many) == pytest.approx(0.25, rel=0.01)
+    assert allowed_variance(many) == pytest.approx(0.25, rel=0.01)
 
 
 @pytest.mark.parametrize("variances", [[], [0.1], [0.0] * 3, [0.1, 0.2, 0.05], [0.25] * 3, [0.3, 0.2, 0.25] * 9])
@@ -97,12 +97,12 @@ def test_the_variance_allowed_by_the_formula(variances: list[float]) -> None:
     freedom = max(2 * values.mean() ** 2 / scatter, 1.0) if scatter > 0 else math.inf
     larger = norm.ppf(0.95) if math.isinf(freedom) else student.ppf(0.95, freedom)
     expected = values.mean() * (larger / norm.ppf(0.95)) ** 2
-    assert allowed(variances) == pytest.approx(expected, rel=1e-3)
+    assert allowed_variance(variances) == pytest.approx(expected, rel=1e-3)
 
 
 def test_no_more_is_allowed_for_than_the_scores_admit() -> None:
-    assert bound([1.0] * 98) == pytest.approx(0.99 * 0.01)
-    assert bound([0.5, math.nan]) == pytest.approx(0.25)
+    assert variance_bound([1.0] * 98) == pytest.approx(0.99 * 0.01)
+    assert variance_bound([0.5, math.nan]) == pytest.approx(0.25)
     assert DecodingNoise.of([[1.0, 1.0]], [1.0] * 98, 1, 200).allowed == pytest.approx(0.99 * 0.01)
 
 
@@ -134,7 +134,7 @@ def test_bounds_move_by_the_quantile_of_the_error() -> None:
     scores = ([1.0] * 7 + [0.0] * 3) * 10
     log = held(scores).log()
     noisy = replace(log, noise=0.09)
-    assert noisy.doubt == pytest.approx(math.sqrt(50 * 0.09))
+    assert noisy.decoding_sd == pytest.approx(math.sqrt(50 * 0.09))
     for make in (design_based, lambda log: anytime_valid(log, 0.7)):
         half = student_quantile(math.inf, 0.99375) * math.sqrt(50 * 0.09) / 100
         was, now = make(log), make(noisy)
@@ -215,7 +215,7 @@ def test_the_interview_itself_allows_for_what_it_sees() -> None:
     assert held(thirds.tolist(), decodings=3).log().noise == pytest.approx(0.25 / 3, rel=0.15)
     assert held(thirds.tolist()).log().noise == 0.0
     right = [1.0] * 100
-    assert held(right, decodings=1).log().noise == pytest.approx(float(bound([1.0] * 50)))
+    assert held(right, decodings=1).log().noise == pytest.approx(float(variance_bound([1.0] * 50)))
     assert 0 < held(right, decodings=3).log().noise < 0.01
 
 
@@ -252,5 +252,5 @@ def test_verdicts_about_expectations_hold(stop: str, samples: int, repeat: float
 
 def test_a_log_is_cut_with_its_noise() -> None:
     log = replace(held([1.0, 0.0] * 20).log(), noise=0.2)
-    assert log[:5].doubt == pytest.approx(1.0)
+    assert log[:5].decoding_sd == pytest.approx(1.0)
     assert "noise" not in DesignLog.columns()

@@ -19,8 +19,8 @@ from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.noise import noise_margin
 from pytest_adaptive_eval.inference.sampling import (
     design_based,
-    hull,
     mean_of_draws,
+    merge_missing_bounds,
     standard_error,
     with_missing_bounded,
 )
@@ -184,7 +184,7 @@ def test_the_mean_of_the_draws_lies_within_what_the_known_scores_allow():
 def test_noise_widens_an_interval_by_its_normal_quantile_within_0_and_1():
     log = replace(uniform_log([1.0] * 30 + [0.0] * 20, 100), noise=0.16)
     plain, wide = design_based(replace(log, noise=0.0), 0.9), design_based(log, 0.9)
-    half = norm.ppf(0.975) * np.sqrt(50 * 0.16) / 100  # at a quarter of the error rate
+    half = norm.ppf(0.9875) * np.sqrt(50 * 0.16) / 100  # at an eighth of the error rate
     assert (plain.low - wide.low, wide.high - plain.high) == pytest.approx((half, half), rel=1e-6)
     assert wide.estimate == plain.estimate
     assert noise_margin(log, 0.9) == pytest.approx(100 * half, rel=1e-6)
@@ -234,7 +234,7 @@ def test_a_bank_that_is_sure_and_wrong_misleads_no_bound(n, asked):
 
 def test_missing_scores_must_be_bounded_first():
     log = uniform_log([1.0, np.nan, 0.0], 10)
-    with pytest.raises(EstimationError, match="bound it first"):
+    with pytest.raises(EstimationError, match="scores contain NaN"):
         design_based(log)
     low, high = (design_based(log.with_missing_as(s)) for s in (0.0, 1.0))
     assert low.low <= high.low <= high.high
@@ -246,12 +246,12 @@ def test_missing_scores_are_bounded_from_both_sides():
     log = uniform_log([1.0, np.nan, 0.0], 10)
     wrong, right = with_missing_bounded(log, 0.9)
     assert (wrong, right) == (design_based(log.with_missing_as(0.0), 0.9), design_based(log.with_missing_as(1.0), 0.9))
-    whole = hull(wrong, right)
+    whole = merge_missing_bounds(wrong, right)
     assert (whole.low, whole.high, whole.confidence, whole.method) == (wrong.low, right.high, 0.9, "exact uniform")
     assert whole.estimate == pytest.approx((1 / 3 + 2 / 3) / 2)
     full = uniform_log([1.0, 1.0, 0.0], 10)
     assert with_missing_bounded(full, 0.9) == (design_based(full, 0.9),) * 2
-    assert hull(*with_missing_bounded(full, 0.9)) == design_based(full, 0.9)
+    assert merge_missing_bounds(*with_missing_bounded(full, 0.9)) == design_based(full, 0.9)
 
 
 def test_the_mean_of_draws_by_hand():
@@ -274,9 +274,9 @@ def test_the_mean_of_uniform_draws_without_predictions_is_their_share():
 def test_deterministic_draws_have_no_interval():
     log = uniform_log([1.0, 0.0], 10)
     silent = replace(log, propensities=np.full(2, np.nan))
-    with pytest.raises(EstimationError, match="not drawn at random"):
+    with pytest.raises(EstimationError, match="expected items drawn at random"):
         design_based(silent)
-    with pytest.raises(EstimationError, match="no item was asked"):
+    with pytest.raises(EstimationError, match="no item was administered"):
         design_based(uniform_log([], 10))
 
 

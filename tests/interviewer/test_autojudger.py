@@ -16,7 +16,7 @@ from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtes
 from pytest_adaptive_eval.calibration.contenders import interviewer
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
-from pytest_adaptive_eval.cat.selection import Attentive, Openable, View
+from pytest_adaptive_eval.cat.selection import SelectorSession, StatefulSelector, View
 from pytest_adaptive_eval.cat.session import Policy, Session
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
@@ -97,9 +97,9 @@ def interview(selector, scores=None, bank=BANK, floor=0.0, budget=30, seed=1, **
 
 def test_it_is_what_a_session_takes():
     selector = judge(interviewer=Spy())
-    assert isinstance(selector, Openable)
+    assert isinstance(selector, StatefulSelector)
     opened = selector.open(BANK, [np.random.SeedSequence(0)])
-    assert isinstance(opened, Attentive)
+    assert isinstance(opened, SelectorSession)
     opened.close()
     assert selector.interviewer.closed
 
@@ -213,7 +213,7 @@ def test_under_a_floor_it_hears_what_was_asked_and_claims_only_its_own():
 
 def test_a_floor_makes_it_fit_for_gates():
     assert not Policy(judge(), 0.1).design_based
-    assert "leaves items no sure chance" in Policy(judge(), 0.0).design_based
+    assert "gives items no certain propensity" in Policy(judge(), 0.0).design_based
 
 
 def test_a_batch_takes_the_choice_the_other_candidates_and_then_what_is_farthest():

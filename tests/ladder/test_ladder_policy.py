@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.cat.selection import Openable
+from pytest_adaptive_eval.cat.selection import StatefulSelector
 from pytest_adaptive_eval.cat.session import Policy, Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
@@ -171,7 +171,7 @@ def test_reasons() -> None:
 
 @pytest.mark.parametrize("way", [Climb(7, 0.25, settle=True), AdaptiveClimb(9, 0.7, 0.1)])
 def test_settings_travel(way: Climb | AdaptiveClimb) -> None:
-    assert isinstance(way, Openable)
+    assert isinstance(way, StatefulSelector)
     assert levelled(way.name, way.to_json()) == way
     found = result(interview(way, [1.0, 0.5, 0.0]))
     again = SessionResult.from_json(found.to_json(), found.bank)
@@ -185,7 +185,7 @@ def test_only_levels_asked_in_full_are_compared() -> None:
     assert not AdaptiveClimb().paired
     ladder = Ladder((np.ones(3),), 2)
     assert Climb(3).last(ladder, 0.95).low == 1
-    with pytest.raises(ConfigError, match="knows no levels"):
+    with pytest.raises(ConfigError, match="has no levels"):
         Policy(stop="level")
 
 

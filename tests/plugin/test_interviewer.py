@@ -100,7 +100,7 @@ def test_without_a_floor_it_may_not_feed_a_gate(lab: Any) -> None:
     project(lab, ", floor=0.0, budget=20")
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*the selector 'autojudger' leaves items no sure chance of being asked*"])
+    result.stderr.fnmatch_lines(["*the selector 'autojudger' gives items no certain propensity*"])
 
 
 def test_an_interview_that_was_cut_off_goes_on_as_it_began(lab: Any) -> None:

@@ -46,15 +46,15 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
         ('"toy.jsonl", budget=61', "budget 61: the bank has 60 items, so a count lies in 1 ... 60"),
         ('"toy.jsonl", budget=0.5', "budget is 0.5, expected a whole number or text (a share is written in quotes*"),
         ('"toy.jsonl", budget=True', "budget is True, expected a whole number or text*"),
-        ('"toy.jsonl", budget="0%"', "budget '0%': a share lies above 0% and at most at 100%"),
-        ('"toy.jsonl", budget="150%"', "budget '150%': a share lies above 0% and at most at 100%"),
+        ('"toy.jsonl", budget="0%"', "budget is '0%', expected a share above 0% and at most 100%"),
+        ('"toy.jsonl", budget="150%"', "budget is '150%', expected a share above 0% and at most 100%"),
         ('"toy.jsonl", budget="some"', "budget 'some': write a count such as 50 or a share*"),
         (
             '"toy.jsonl", selector="best"',
             "selector 'best' is not known; known are *, or install a plugin*",
         ),
         ('"toy.jsonl", selector="spread"', "selector 'spread' needs a calibrated bank, and 'toy' has no parameters*"),
-        ('"toy.jsonl", standard_error=0.3', "standard_error needs an ability, and the bank 'toy' has no parameters"),
+        ('"toy.jsonl", standard_error=0.3', "standard_error needs an ability, and the bank 'toy' has no parameters; *"),
         ('"toy.jsonl", policy="guess"', "policy 'guess' is not known; known are estimate, decide, fixed-form, ladder"),
         ('"toy.jsonl", stop="never"', "stop is 'never', expected 'decision' or 'budget', or 'level' for a task"),
         (
