@@ -47,7 +47,7 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
     flags: dict[Path, str] = {}
     for flag, path in named.items():
         with suppress(OSError, ValueError):  # no path can be that: who uses it says so
-            path = path.resolve()
+            path = Path(os.path.realpath(path))  # unlike Path.resolve, it takes a circle of links
         other = flags.setdefault(path, flag)
         if other != flag:
             raise ConfigError(f"{other} and {flag} both name {path}: one would be lost, so give each a file of its own")
@@ -68,7 +68,7 @@ def clear_outputs(paths: Mapping[str, Path]) -> None:
     """
     for name, path in paths.items():
         try:
-            path = path.resolve()  # a link stays, what it points to goes
+            path = Path(os.path.realpath(path))  # a link stays, what it points to goes
             if path.exists() and not path.is_file():
                 raise OSError("it is not a regular file")
             if path.exists() and not _is_report(path, name):

@@ -512,3 +512,16 @@ def test_a_fixture_that_is_not_there_is_named(project: Any) -> None:
     )
     assert project.run().ret == 1
     assert "could not be set up: fixture 'mdl' not found" in project.record["interviews"][0]["error"]
+
+
+@pytest.mark.parametrize("flag", ["record", "html", "junit"])
+def test_a_report_at_a_link_to_itself(project: Any, flag: str) -> None:
+    (project.path / "circle").symlink_to("circle")
+    result = project.run(f"--adaptive-eval-{flag}=circle")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *circle*"])
+
+
+def test_a_baseline_that_is_a_link_to_itself_and_that_no_gate_reads(project: Any) -> None:
+    (project.path / "circle").symlink_to("circle")
+    assert project.run("--adaptive-eval-baseline=circle").ret == 0
