@@ -1,10 +1,10 @@
-"""Two interviews side by side: what changed, and how surely."""
+"""Comparison of two interviews: the changes with their intervals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_adaptive_eval.inference.student import student_quantile
@@ -13,17 +13,20 @@ from pytest_adaptive_eval.records.run_record import InterviewRecord
 
 __all__ = ["Comparison", "Difference", "compare"]
 
+#: A value and its standard error.
+Estimate = tuple[float | None, float | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A change of one quantity between two interviews.
+    """Change of one quantity between two interviews.
 
     Parameters
     ----------
     before, after : float
         In the quantity's own unit.
     standard_error : float
-        Of the change, the two interviews' draws taken as independent.
+        Standard error of the change, for independent draws of the two interviews.
     """
 
     before: float
@@ -32,16 +35,16 @@ class Difference:
 
     @property
     def change(self) -> float:
-        """`after` less `before`."""
+        """`after` minus `before`."""
         return self.after - self.before
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Two-sided interval of the change, by the normal distribution."""
+        """Return the two-sided interval of the change, by the normal distribution."""
         half = student_quantile(math.inf, 0.5 + confidence / 2) * self.standard_error
         return self.change - half, self.change + half
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """Return plain JSON data."""
         low, high = self.interval()
         return {
             "before": self.before,
@@ -55,7 +58,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed from one interview to another.
+    """Changes from one interview to another.
 
     Parameters
     ----------
@@ -63,17 +66,17 @@ class Comparison:
     subjects : tuple of str
         Names of the two subjects.
     refused : str
-        Why the two do not compare; empty when they do.
+        Reason why the two do not compare; empty when they do.
     ability, accuracy, auc : Difference or None
-        None where one of the two has none, or the scales differ; auc of climbs, in levels.
+        None where one of the two has no estimate, or the scales differ; auc of ladders, in levels.
     parts : mapping of str to Difference
-        Ability by part, of banks asked in formats, where both have it on one scale.
+        Ability components of banks in formats, on one scale.
     categories : mapping of str to Difference
-        Accuracy by category, where both have one.
+        Accuracy by category.
     common : int
         Items with a score in both.
     lost, gained : tuple of str
-        Ids of the items answered better before, and better after.
+        Ids of the items with a higher score before, and with a higher score after.
     """
 
     evaluation: str
@@ -82,56 +85,48 @@ class Comparison:
     ability: Difference | None = None
     accuracy: Difference | None = None
     auc: Difference | None = None
-    parts: Mapping[str, Difference] | None = None
-    categories: Mapping[str, Difference] | None = None
+    parts: Mapping[str, Difference] = field(default_factory=dict)
+    categories: Mapping[str, Difference] = field(default_factory=dict)
     common: int = 0
     lost: tuple[str, ...] = ()
     gained: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        return {
-            "evaluation": self.evaluation,
-            "subjects": list(self.subjects),
-            "refused": self.refused,
-            "ability": self.ability.to_json() if self.ability else None,
-            "accuracy": self.accuracy.to_json() if self.accuracy else None,
-            "auc": self.auc.to_json() if self.auc else None,
-            "parts": {name: found.to_json() for name, found in (self.parts or {}).items()},
-            "categories": {name: found.to_json() for name, found in (self.categories or {}).items()},
-            "common": self.common,
-            "lost": list(self.lost),
-            "gained": list(self.gained),
-        }
+        """Return plain JSON data."""
+        return {name: _json_value(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Difference):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return {name: _json_value(entry) for name, entry in value.items()}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
     """Compare two interviews of one evaluation.
 
-    Interviews on different banks, with different decoding settings or by a test
-    that was changed do not compare: a difference would not be the checkpoint's.
-    Climbs of one task in one way compare by their areas although another seed gave
-    them other questions.
+    Interviews on different banks, with different decoding settings or by a
+    changed test do not compare, because the checkpoint would not be the only
+    difference.  Ladders of one task and policy compare by their areas, also with
+    different seeds.
     """
-    names = (str(before.subject.get("name", "")), str(after.subject.get("name", "")))
-    if why := _refusal(before, after):
-        return Comparison(after.name, names, why)
-    ability, parts = None, {}
-    if before.bank.get("scale") == after.bank.get("scale"):
-        ability = _difference(_first(before.theta), _first(after.theta), _ability_error(before), _ability_error(after))
-        parts = _parts(before, after)
+    subjects = (str(before.subject.get("name", "")), str(after.subject.get("name", "")))
+    if reason := _refusal(before, after):
+        return Comparison(after.name, subjects, reason)
+    same_scale = before.bank.get("scale") == after.bank.get("scale")
     scores = [{a.item: a.score for a in i.by_item() if a.score is not None} for i in (before, after)]
     common = [item for item in scores[0] if item in scores[1]]
+    old_categories, new_categories = _by_category(before), _by_category(after)
     return Comparison(
         after.name,
-        names,
-        ability=ability,
-        accuracy=_difference(
-            _estimate(before.accuracy), _estimate(after.accuracy), before.accuracy_error, after.accuracy_error
-        ),
-        auc=_difference(_area(before), _area(after), area_error(before), area_error(after)),
-        parts=parts,
-        categories=_categories(before, after),
+        subjects,
+        ability=_difference(_ability(before), _ability(after)) if same_scale else None,
+        accuracy=_difference(_accuracy(before), _accuracy(after)),
+        auc=_difference(_area(before), _area(after)),
+        parts=_differences(_parts(before, after), _parts(after, after)) if same_scale else {},
+        categories=_differences(old_categories, new_categories),
         common=len(common),
         lost=tuple(item for item in common if scores[1][item] < scores[0][item]),
         gained=tuple(item for item in common if scores[1][item] > scores[0][item]),
@@ -139,75 +134,66 @@ def compare(before: InterviewRecord, after: InterviewRecord) -> Comparison:
 
 
 def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
-    for interview, which in ((before, "first"), (after, "second")):
+    for interview, position in ((before, "first"), (after, "second")):
         if interview.error or not interview.stop:
-            return f"the {which} interview is void: {interview.error or 'it was cut off'}"
-    hashes = [interview.bank.get("content_hash") for interview in (before, after)]
+            return f"the {position} interview is void: {interview.error or 'it did not finish'}"
+    hashes = {
+        "the bank": [interview.bank.get("content_hash") for interview in (before, after)],
+        "the decoding settings": [interview.subject.get("decoding_hash") for interview in (before, after)],
+        "the test that makes the prompts": [interview.extra.get("prompt") for interview in (before, after)],
+    }
     if before.levels and after.levels:
         if population(before) != population(after):
             return "the task's levels, or the way they were climbed, changed between the two"
         if _seed(before) != _seed(after):
-            hashes = ["", ""]
-    for what, old, new in (
-        ("the bank", *hashes),
-        ("the decoding settings", before.subject.get("decoding_hash"), after.subject.get("decoding_hash")),
-        ("the test that makes the prompts", before.extra.get("prompt"), after.extra.get("prompt")),
-    ):
+            del hashes["the bank"]
+    for part, (old, new) in hashes.items():
         if old and new and old != new:
-            return f"{what} changed between the two (hash {old}, then {new})"
+            return f"{part} changed between the two (hash {old}, then {new})"
     return ""
 
 
-def _difference(
-    before: float | None, after: float | None, first: float | None, second: float | None
-) -> Difference | None:
-    if before is None or after is None or first is None or second is None:
+def _difference(before: Estimate, after: Estimate) -> Difference | None:
+    (old, old_error), (new, new_error) = before, after
+    if old is None or new is None or old_error is None or new_error is None:
         return None
-    return Difference(before, after, math.hypot(first, second))
+    return Difference(old, new, math.hypot(old_error, new_error))
+
+
+def _differences(before: Mapping[str, Estimate], after: Mapping[str, Estimate]) -> dict[str, Difference]:
+    """Return the changes of all quantities with estimates in both interviews."""
+    changes = {name: _difference(before[name], estimate) for name, estimate in after.items() if name in before}
+    return {name: change for name, change in changes.items() if change is not None}
 
 
 def _seed(interview: InterviewRecord) -> Any:
     return interview.bank.get("task", {}).get("seed")
 
 
-def _area(interview: InterviewRecord) -> float | None:
+def _area(interview: InterviewRecord) -> Estimate:
     interval = area(interview)
-    return interval.estimate if interval else None
+    return interval.estimate if interval else None, area_error(interview)
 
 
-def _first(values: list[float] | None) -> float | None:
-    return values[0] if values and len(values) == 1 else None
+def _accuracy(interview: InterviewRecord) -> Estimate:
+    return (interview.accuracy or {}).get("estimate"), interview.accuracy_error
 
 
-def _ability_error(interview: InterviewRecord) -> float | None:
-    return _first(interview.standard_error)
+def _ability(interview: InterviewRecord) -> Estimate:
+    theta, errors = interview.theta or [], interview.standard_error or []
+    return (theta[0], errors[0]) if len(theta) == len(errors) == 1 else (None, None)
 
 
-def _parts(before: InterviewRecord, after: InterviewRecord) -> dict[str, Difference]:
-    """By part of ability, on one scale, whose parts are the same."""
-    names = after.bank.get("parts")
-    rows = [before.theta, after.theta, before.standard_error, after.standard_error]
-    if not isinstance(names, list) or any(row is None or len(row) != len(names) for row in rows):
+def _parts(interview: InterviewRecord, named: InterviewRecord) -> dict[str, Estimate]:
+    """Return the ability components under the names of another interview; an empty mapping without components."""
+    names, theta, errors = named.bank.get("parts"), interview.theta or [], interview.standard_error or []
+    if not isinstance(names, list) or not len(names) == len(theta) == len(errors):
         return {}
-    changes = {str(name): _difference(*(row[n] for row in rows if row)) for n, name in enumerate(names)}
-    return {name: change for name, change in changes.items() if change is not None}
+    return dict(zip(map(str, names), zip(theta, errors, strict=True), strict=True))
 
 
-def _estimate(interval: Mapping[str, Any] | None) -> float | None:
-    return None if interval is None else interval.get("estimate")
-
-
-def _categories(before: InterviewRecord, after: InterviewRecord) -> dict[str, Difference]:
-    old = {found.get("category"): found for found in before.categories}
-    differences = {}
-    for new in after.categories:
-        if (known := old.get(new.get("category"))) is not None:
-            change = _difference(
-                _estimate(known.get("accuracy")),
-                _estimate(new.get("accuracy")),
-                known.get("standard_error"),
-                new.get("standard_error"),
-            )
-            if change is not None:
-                differences[str(new["category"])] = change
-    return differences
+def _by_category(interview: InterviewRecord) -> dict[str, Estimate]:
+    return {
+        str(row.get("category")): ((row.get("accuracy") or {}).get("estimate"), row.get("standard_error"))
+        for row in interview.categories
+    }

@@ -1,22 +1,22 @@
-"""How alike evaluations order subjects: correlations over the subjects that two of them have in common.
+"""Correlations of evaluations over the subjects that they have in common.
 
-Both coefficients are told with an interval by Fisher's z = atanh(r), whose error
+Both coefficients have an interval by Fisher's z = atanh(r), whose error
 is about normal: 1 / sqrt(n - 3) for Pearson's r of n subjects (Fisher 1915), and
 sqrt((1 + r^2 / 2) / (n - 3)) for Spearman's (Bonett and Wright 2000).  That takes
 the subjects as drawn independently from a population whose values, or for
 Spearman's some rising function of them, are jointly normal.  Checkpoints of one
-training run are not: among them the interval says less than it seems to.
+training run are not independent, so their interval is too narrow.
 
-A coefficient of 1 has z at infinity and would be certain whatever n is, and few
-subjects are often in the same order by chance.  None is therefore taken to be
-nearer to 1 than half a step, where a step is the least that Spearman's
-coefficient can fall: 12 / (n^3 - n).
+A coefficient of 1 has an infinite z and an interval without width for any n, and
+few subjects are often in the same order by chance.  Coefficients are therefore
+limited to half a step below 1, where a step is the smallest change of Spearman's
+coefficient: 12 / (n^3 - n).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -35,9 +35,9 @@ Array = NDArray[np.float64]
 
 #: Subjects below which Fisher's z has no error.
 LEAST = 4
-#: Of each one-sided bound: 95 % two-sided.
+#: Confidence of each one-sided bound: 95 % two-sided.
 CONFIDENCE = 0.975
-#: Digits of a value that count; what is the same but for rounding has the same rank.
+#: Digits of a value that count, so that rounding does not change ranks.
 _DIGITS = 12
 
 
@@ -48,10 +48,10 @@ class Measure:
     Parameters
     ----------
     name : str
-        Of the evaluation, or of a column of reference scores.
+        Name of the evaluation, or of a column of reference scores.
     metric : {"auc", "accuracy", "last level", "reference"}
     values : mapping of str to float
-        By the subject's name.
+        Values by the subject's name.
     elsewhere : int
         Subjects left out because they were asked on another bank, other levels, or in another way.
     """
@@ -64,15 +64,15 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """Of two quantities over the subjects that have both.
+    """Correlation of two quantities over the subjects that have both.
 
     Parameters
     ----------
     subjects : int
     spearman, pearson : Interval or None
-        None where there is none.
+        None if it is undefined.
     why : str
-        Why there is none; empty where there is one.
+        Reason of an undefined correlation.
     """
 
     subjects: int
@@ -81,7 +81,7 @@ class Correlation:
     why: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """Return plain JSON data."""
         return {
             "subjects": self.subjects,
             "spearman": self.spearman.to_json() if self.spearman else None,
@@ -91,23 +91,23 @@ class Correlation:
 
 
 def correlate(first: Mapping[str, float], second: Mapping[str, float], confidence: float = CONFIDENCE) -> Correlation:
-    """Rank and linear correlation of two quantities.
+    """Return the rank and linear correlation of two quantities.
 
     Parameters
     ----------
     first, second : mapping of str to float
         Finite values by subject.
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     """
     common = [subject for subject in first if subject in second]
     n = len(common)
     if n < LEAST:
         return Correlation(n, why=f"it takes {LEAST} subjects in common")
-    x, y = (np.array([float(f"{one[s]:.{_DIGITS}g}") for s in common]) for one in (first, second))
-    for values, which in ((x, "first"), (y, "second")):
+    x, y = (np.array([float(f"{values[s]:.{_DIGITS}g}") for s in common]) for values in (first, second))
+    for values, position in ((x, "first"), (y, "second")):
         if values.min() == values.max():
-            return Correlation(n, why=f"the {which} is the same for all of them")
+            return Correlation(n, why=f"the {position} is the same for all of them")
     rho, r = rank_correlation(x, y), _moment(x, y)
     return Correlation(
         n,
@@ -117,7 +117,7 @@ def correlate(first: Mapping[str, float], second: Mapping[str, float], confidenc
 
 
 def _moment(x: Array, y: Array) -> float:
-    """Pearson's coefficient of values that are not constant."""
+    """Return Pearson's coefficient of values that are not constant."""
     x, y = (values / abs(values).max() for values in (x, y))  # no square overflows
     x, y = x - x.mean(), y - y.mean()
     r = float((x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()))
@@ -133,49 +133,53 @@ def _interval(r: float, n: int, growth: float, confidence: float, method: str) -
 
 
 def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
-    """What evaluations measured, from the newest interview of each subject, with the last level after each area.
+    """Return the quantities of evaluations, by the newest interview of each subject.
 
-    The area of a climb, else the accuracy: by the draws, or the bank's projection
-    where there is none.  An evaluation whose bank or levels changed counts as it
-    was asked in the newest interview.
+    A ladder has its area, followed by its last level; any other evaluation its
+    accuracy, by the draws or else the bank's projection.  If the bank or levels
+    of an evaluation changed, those of the newest interview count.
 
     Parameters
     ----------
     interviews : iterable of InterviewRecord
-        Oldest first; void ones and those that measured neither are left out.
+        Oldest first; void ones and those without a quantity are left out.
     """
-    found: dict[str, dict[tuple[str, str], dict[str, InterviewRecord]]] = {}
-    newest: dict[str, tuple[str, str]] = {}
+    by_name: dict[str, dict[str, dict[str, InterviewRecord]]] = {}  # evaluation, population, subject
+    newest: dict[str, str] = {}
     for interview in interviews:
-        if interview.error or not interview.stop or _value(interview) is None:
-            continue
-        key = ("auc" if interview.levels else "accuracy", population(interview))
-        newest[interview.name] = key
-        subjects = found.setdefault(interview.name, {}).setdefault(key, {})
-        subjects[str(interview.subject.get("name", ""))] = interview
-    out = []
-    for name, key in newest.items():
-        asked = found[name][key]
-        elsewhere = len({subject for subjects in found[name].values() for subject in subjects} - set(asked))
-        values = {subject: value for subject, one in asked.items() if (value := _value(one)) is not None}
-        out.append(Measure(name, key[0], values, elsewhere))
-        if key[0] == "auc":
-            last = {subject: float(one.levels["last_level"]) for subject, one in asked.items() if one.levels}
-            out.append(Measure(name, "last level", last))
-    return out
+        if not interview.error and interview.stop and _value(interview) is not None:
+            newest[interview.name] = population(interview)
+            subjects = by_name.setdefault(interview.name, {}).setdefault(newest[interview.name], {})
+            subjects[str(interview.subject.get("name", ""))] = interview
+    return [
+        measure
+        for name, current in newest.items()
+        for measure in _measures_of(
+            name, by_name[name][current], {subject for subjects in by_name[name].values() for subject in subjects}
+        )
+    ]
+
+
+def _measures_of(name: str, interviews: Mapping[str, InterviewRecord], all_subjects: set[str]) -> Iterator[Measure]:
+    """Yield the quantities of one evaluation from the interviews of its subjects."""
+    levels = {subject: interview.levels for subject, interview in interviews.items() if interview.levels}
+    values = {subject: value for subject, interview in interviews.items() if (value := _value(interview)) is not None}
+    yield Measure(name, "auc" if levels else "accuracy", values, len(all_subjects - set(interviews)))
+    if levels:
+        yield Measure(name, "last level", {subject: float(level["last_level"]) for subject, level in levels.items()})
 
 
 def _value(interview: InterviewRecord) -> float | None:
     if interview.levels:
-        found = area(interview)
-        return found.estimate if found else None
-    told = interview.accuracy or interview.accuracy_conformal or interview.accuracy_model or {}
-    value: float | None = told.get("estimate")
+        interval = area(interview)
+        return interval.estimate if interval else None
+    accuracy = interview.accuracy or interview.accuracy_conformal or interview.accuracy_model or {}
+    value: float | None = accuracy.get("estimate")
     return value
 
 
 def table(measured: Sequence[Measure]) -> dict[tuple[int, int], Correlation]:
-    """Correlations of all pairs, and of each area with its own last level alone, by their places."""
+    """Return the correlations of all pairs by their indices; of a last level, only the one with its own area."""
     pairs: dict[tuple[int, int], Correlation] = {}
     for j, second in enumerate(measured):
         for i, first in enumerate(measured[:j]):

@@ -74,7 +74,7 @@ def test_changes_with_their_errors_and_the_items_that_changed() -> None:
         ({"subject": {"decoding_hash": "e"}}, "the decoding settings changed between the two (hash d, then e)"),
         ({"extra": {"prompt": "q"}}, "the test that makes the prompts changed between the two (hash p, then q)"),
         ({"error": "no answers"}, "the second interview is void: no answers"),
-        ({"stop": ""}, "the second interview is void: it was cut off"),
+        ({"stop": ""}, "the second interview is void: it did not finish"),
     ],
 )
 def test_what_was_asked_in_another_way_does_not_compare(changes: dict[str, Any], why: str) -> None:
