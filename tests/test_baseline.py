@@ -47,7 +47,7 @@ def test_answers_that_changed_since_the_comparison_are_refused(folders: list[Pat
     with pytest.raises(BaselineError, match=r"old\.csv, whose answers have changed since"):
         read_again(source, folders, BANK, "toy")
     path.unlink()
-    with pytest.raises(BaselineError, match=r"was compared with old\.csv, which is not at hand"):
+    with pytest.raises(BaselineError, match=r"was compared with old\.csv, which does not exist any more"):
         read_again(source, folders, BANK, "toy")
 
 

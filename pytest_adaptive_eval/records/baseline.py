@@ -1,4 +1,4 @@
-"""What a candidate is compared with, read from a run's record or a file of recorded answers."""
+"""The baseline of a candidate, read from a run's record or a file of recorded answers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["STALE", "BaselineFile", "baseline_of", "read_again", "read_baseline"]
 
-#: Days after which a verdict says how old its baseline is.
+#: Days after which a verdict notes the age of its baseline.
 STALE = 30
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineFile:
-    """A baseline with what a candidate must share with it; empty where the file does not tell.
+    """Baseline with the hashes that a candidate must share; empty where the file has none.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class BaselineFile:
     decoding, prompt : str
         Hashes of the decoding settings, and of the test that made the prompts.
     started : str
-        When it was recorded, ISO 8601; empty where that is not known.
+        Time of recording, ISO 8601; empty if unknown.
     source : mapping
-        What it was read from, for the candidate's record: path, subject, run and a hash of what was answered; empty for
-        another interview of the candidate's run.
+        Its origin, for the candidate's record: path, subject, run and a hash of the answers; empty for another
+        interview of the candidate's run.
     """
 
     baseline: Baseline
@@ -56,7 +56,7 @@ class BaselineFile:
     source: Mapping[str, str] = field(default_factory=dict)
 
     def age(self, now: datetime) -> str:
-        """A note where the baseline is so old that a reader should know; else empty."""
+        """Return a note on an old baseline, an empty text for a recent one."""
         try:
             days = (now - datetime.fromisoformat(self.started)).days
         except (ValueError, TypeError):  # not recorded, or without a time zone
@@ -66,86 +66,81 @@ class BaselineFile:
         return f"the baseline {self.baseline.name} was recorded {days} days ago: record it again if main has moved on"
 
     def check(self, *, decoding: str, prompt: str) -> None:
-        """Refuse a candidate that is asked in another way.
+        """Raise if a candidate is asked in another way.
 
         Raises
         ------
         BaselineError
-            Says which part changed.
+            The decoding settings or the test changed; the message names which.
         """
-        changed = [
-            (what, theirs, ours)
-            for what, theirs, ours in (
-                ("the decoding settings", self.decoding, decoding),
-                ("the test that makes the prompts", self.prompt, prompt),
-            )
-            if theirs and ours and theirs != ours
-        ]
-        if changed:
-            what, theirs, ours = changed[0]
-            raise BaselineError(
-                f"{self.where}: {what} changed since the baseline was recorded (hash {theirs} then, {ours} now), so "
-                "that a difference would not be the checkpoint's: record the baseline again"
-            )
+        for part, before, now in (
+            ("the decoding settings", self.decoding, decoding),
+            ("the test that makes the prompts", self.prompt, prompt),
+        ):
+            if before and now and before != now:
+                raise BaselineError(
+                    f"{self.where}: {part} changed since the baseline was recorded (hash {before} then, {now} now), so "
+                    "the results are not comparable: record the baseline again"
+                )
 
 
 def read_baseline(
     spec: str, folders: Sequence[Path], bank: ItemBank, evaluation: str, *, run: str = ""
 ) -> BaselineFile:
-    """The baseline of one evaluation.
+    """Return the baseline of one evaluation.
 
     Parameters
     ----------
     spec : str
         A run's record (``.json``); a history (a run folder, a folder or zip of
-        records), which stands for its newest run that passed; or recorded
+        records), for its newest run that passed; or recorded
         answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with
         ``#NAME`` for one subject.
     folders : sequence of Path
-        What a relative path may be relative to, in order.
+        Bases of a relative path, in order.
     bank : ItemBank
     evaluation : str
-        Name of the candidate's evaluation: that of its interview in a record.
+        Name of the candidate's evaluation, and of its interview in a record.
     run : str
-        Id of the history's run, where it is not the newest that passed.
+        Id of a run of the history in place of the newest that passed.
 
     Raises
     ------
     BaselineMissing
         There is no such file, or no interview of the evaluation in it.
     BaselineError
-        It cannot be read, or is of another bank.
+        It cannot be read, or belongs to another bank.
     """
     spec = spec.removeprefix("replay:")
     path, _, subject = spec.partition("#")
-    found = find_input(path, folders)
-    if found is None:
+    source = find_input(path, folders)
+    if source is None:
         tried = " or ".join(dict.fromkeys(str(folder / path) for folder in folders))
         raise BaselineMissing(
             f"there is no baseline at {tried}: name another evaluation of the run, a run's record, or a file of "
             "recorded answers"
         )
     try:
-        if found.is_dir() or found.suffix == ".zip":
+        if source.is_dir() or source.suffix == ".zip":
             from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
 
-            history = History(found)
+            history = History(source)
             record = history.find(run) if run else _newest(history, bank, evaluation)
-            file = _from_record(found, record, bank, evaluation)
-        elif found.suffix == ".json":
-            file = _from_record(found, read_run(found), bank, evaluation)
+            file = _from_record(source, record, bank, evaluation)
+        elif source.suffix == ".json":
+            file = _from_record(source, read_run(source), bank, evaluation)
         else:
-            file = _from_answers(found, subject or None, bank)
+            file = _from_answers(source, subject or None, bank)
     except BaselineError:
         raise
     except AdaptiveEvalError as error:
         raise BaselineError(str(error)) from error
-    given = path if found == folders[0] / path else str(found)
-    return replace(file, source={"path": given, "subject": subject, **file.source})
+    recorded_path = path if source == folders[0] / path else str(source)
+    return replace(file, source={"path": recorded_path, "subject": subject, **file.source})
 
 
 def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
-    """The baseline that a record says it was compared with.
+    """Return the baseline that a recorded run was compared with.
 
     Parameters
     ----------
@@ -157,7 +152,7 @@ def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBan
     Raises
     ------
     BaselineError
-        It is gone, has changed, or is of another bank.
+        It is missing, has changed, or belongs to another bank.
     """
     path = str(source.get("path"))
     spec = f"{path}#{source['subject']}" if source.get("subject") else path
@@ -165,7 +160,7 @@ def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBan
         file = read_baseline(spec, folders, bank, evaluation, run=str(source.get("run", "")))
     except BaselineMissing as error:
         raise BaselineError(
-            f"the run was compared with {path}, which is not at hand: name a baseline with --baseline FILE"
+            f"the run was compared with {path}, which does not exist any more: name a baseline with --baseline FILE"
         ) from error
     if file.source["hash"] != source.get("hash"):
         raise BaselineError(
@@ -175,18 +170,18 @@ def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBan
 
 
 def _newest(history: History, bank: ItemBank, evaluation: str) -> RunRecord:
-    """The newest run that passed and interviewed on the bank, or a copy of one; or else on another version of it."""
-    found = [
-        (interview.bank.get("content_hash") == bank.content_hash, not copied_from(record), place, record.run)
-        for place, record in enumerate(history.runs)
+    """Return the newest run that passed, if possible one on this version of the bank, and with answers of its own."""
+    ranked = [
+        (interview.bank.get("content_hash") == bank.content_hash, not copied_from(record), position, record.run)
+        for position, record in enumerate(history.runs)
         for interview in record.interviews
         if record.exit_status == 0 and interview.name == evaluation and not interview.error
     ]
-    if not found:
+    if not ranked:
         raise BaselineMissing(
             f"{history.source}: of its {len(history.runs)} runs none has passed with the evaluation {evaluation!r}"
         )
-    return history.whole(max(found)[-1])
+    return history.whole(max(ranked)[-1])
 
 
 def _from_record(path: Path, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile:
@@ -207,13 +202,13 @@ def _from_record(path: Path, record: RunRecord, bank: ItemBank, evaluation: str)
 
 
 def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started: str) -> BaselineFile:
-    """The baseline that a recorded interview is.
+    """Return a recorded interview as a baseline.
 
     Parameters
     ----------
     interview : InterviewRecord
     bank : ItemBank
-        That the candidate is asked.
+        The candidate's bank.
     where, started : str
         See `BaselineFile`.
 
@@ -224,10 +219,10 @@ def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started:
     """
     if interview.error:
         raise BaselineError(f"{where} is void ({interview.error}): record the baseline again")
-    was, now = (about.get("category") or "the whole bank" for about in (interview.bank, bank.report))
-    if was != now:
+    before, now = (facts.get("category") or "the whole bank" for facts in (interview.bank, bank.report))
+    if before != now:
         raise BaselineError(
-            f"{where} asked {was!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a "
+            f"{where} asked {before!r:.80}, and this evaluation asks {now!r}: record one that asks the same, or name a "
             "file of answers to the whole bank"
         )
     if interview.bank.get("content_hash") != bank.content_hash:
@@ -241,11 +236,11 @@ def baseline_of(interview: InterviewRecord, bank: ItemBank, where: str, started:
 
 
 def _of_draws(name: str, interview: InterviewRecord, bank: ItemBank, where: str) -> Baseline:
-    place = {str(item): n for n, item in enumerate(bank.ids)}
+    index = {str(item): n for n, item in enumerate(bank.ids)}
     asked = interview.administrations
-    if unknown := next((a.item for a in asked if a.item not in place), None):
+    if unknown := next((a.item for a in asked if a.item not in index), None):
         raise BaselineError(f"{where}: the bank {bank.name!r} has no item {unknown!r}")
-    log = interview.draws(place)
+    log = interview.draws(index)
     scores = np.full(len(bank), np.nan)
     scores[log.items] = log.scores
     return Baseline(name, scores, log, climbed=interview.policy.get("stop") == "level")

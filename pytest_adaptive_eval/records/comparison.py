@@ -138,9 +138,9 @@ def _refusal(before: InterviewRecord, after: InterviewRecord) -> str:
         if interview.error or not interview.stop:
             return f"the {position} interview is void: {interview.error or 'it did not finish'}"
     hashes = {
-        "the bank": [interview.bank.get("content_hash") for interview in (before, after)],
-        "the decoding settings": [interview.subject.get("decoding_hash") for interview in (before, after)],
-        "the test that makes the prompts": [interview.extra.get("prompt") for interview in (before, after)],
+        "the bank": (before.bank.get("content_hash"), after.bank.get("content_hash")),
+        "the decoding settings": (before.subject.get("decoding_hash"), after.subject.get("decoding_hash")),
+        "the test that makes the prompts": (before.extra.get("prompt"), after.extra.get("prompt")),
     }
     if before.levels and after.levels:
         if population(before) != population(after):

@@ -1,22 +1,22 @@
 """Drift of an ability or an accuracy over the runs of a history.
 
-Each series is watched by a cumulative sum for drops (CUSUM; Page 1954).  A run
-is compared with the mean of the runs before it, so that no level need be known
+A cumulative sum watches each series for drops (CUSUM; Page 1954).  A run
+is compared with the mean of earlier runs, so that no level must be known
 beforehand (Hawkins 1987), in units of its own standard error::
 
     z_n = (x_n - m_{n-1}) / sqrt(phi (v_n + 1 / W_{n-1})),    S_n = max(0, S_{n-1} - z_n - k)
 
 with the weights W of the runs before, ``k = 1``, and an alarm where S exceeds a
-limit; runs while S is above zero wait to count for the mean until it is back.
-The limit follows from the wanted number of runs between false alarms by the
+limit.  Runs while S is above zero do not count for the mean before it is back
+at zero.  The limit follows from the number of runs between false alarms by the
 integral equation of the average run length, see `limit`; series that are
 measured in the same run share that number.
 
-What a standard error leaves out (checkpoints that differ without being better
-or worse, a bank that misfits) shows as a variance of the residuals above 1.
+Sources outside of the standard error (checkpoints that differ without being
+better or worse, a bank that misfits) raise the variance of the residuals above 1.
 That factor, phi, is estimated from the series and, with less weight, from the
-evaluation's other series; never below 1, from runs that a drop under way does
-not reach; and z is taken as Student's t with as many degrees of freedom.
+evaluation's other series; never below 1, from runs that no drop under way
+reaches; and z is taken as Student's t with as many degrees of freedom.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ __all__ = ["BASELINE", "Alarm", "Point", "Series", "limit", "monitor"]
 Array = NDArray[np.float64]
 #: Runs of a series before it can raise an alarm.
 BASELINE = 10
-#: Half the shift, in standard errors, that is found soonest.  Shifts below 1 cannot be told from an error of the mean
-#: of `BASELINE` runs; with 1, a shift of 3 is found in 3 runs.
+#: Half of the shift that is detected soonest, in standard errors.  Shifts below 1 are within the error of the mean
+#: of `BASELINE` runs; with 1, a shift of 3 is detected in 3 runs.
 _REFERENCE = 1.0
-#: The newest runs tell nothing of phi: a drop takes up to so many to be found, and would hide itself.
+#: Newest runs without influence on phi: a drop takes up to so many to be detected, and would hide itself.
 _LAG = 6
-#: Degrees of freedom of phi that the evaluation's other series may add, where this one varies no more than they do.
+#: Most degrees of freedom that the evaluation's other series add to phi.
 _OTHERS = 40
-#: A level of few runs is not well known: the run length is as if it were longer by 1 + this / degrees of freedom.
+#: The run length counts as longer by 1 + this / degrees of freedom, for the error of a level from few runs.
 _CAUTION = 20
-#: Share of the limit that one run can add to the sum: one odd run alone is no drift.
+#: Largest share of the limit that one run adds to the sum, so that one odd run is no drift.
 _ONE_RUN = 0.9
-#: Run lengths asked for; a normal sum cannot alarm much more often.
+#: Shortest run length; a normal sum cannot alarm much more often.
 _SHORTEST = 10
-#: Largest value and error, and the inverse of the smallest error, that are told apart.
+#: Largest value and error, and the inverse of the smallest error.
 _HUGE = 1e50
 #: Nodes of the integral equation; with 48, run lengths up to 1e8 hold to 6 digits.
 _NODES = 48
@@ -82,7 +82,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One evaluation, or one category of it, on one bank and scale, in the order of time; an area may change its seed.
+    """One evaluation, or one category of it, on one bank and scale, in order of time; an area may change its seed.
 
     Parameters
     ----------
@@ -103,19 +103,19 @@ class Series:
 
     @property
     def learning(self) -> str:
-        """How far the level is learned, such as ``6 of 10 runs: cannot alarm yet``; empty once a run can alarm."""
+        """State of the level, such as ``6 of 10 runs: cannot alarm yet``; empty once a run can alarm."""
         runs = len(self.points)
         return f"{runs} of {BASELINE} runs: cannot alarm yet" if runs <= BASELINE else ""
 
     @property
     def quantity(self) -> str:
-        """What is followed, such as ``accuracy of text in maths``."""
+        """Name of the quantity, such as ``accuracy of text in maths``."""
         return f"{self.metric} of {self.evaluation}" + (f" in {self.category}" if self.category else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A change of a series that chance seldom makes.
+    """Change of a series that is rare by chance.
 
     Parameters
     ----------
@@ -123,11 +123,11 @@ class Alarm:
     at : int
         Index of the point that raised it.
     since : int
-        Index of the first point after the change, as far as can be told.
+        Estimated index of the first point after the change.
     before, after : float
         Level of the series before and since.
     sentence : str
-        That can be read alone.
+        Complete description.
     """
 
     series: Series
@@ -139,18 +139,18 @@ class Alarm:
 
 
 def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> list[Alarm]:
-    """Alarms of several series, in the order of time.
+    """Return the alarms of several series, in order of time.
 
     Only drops alarm.  After an alarm the sum starts from zero and the runs
-    since the drop stay out of the level, so that a drop that lasts alarms
-    again; who accepts the new level cuts the series.  A rise that has lasted
-    `BASELINE` runs is the new level.  An alarm rests on its run and earlier
-    ones only: later runs never take it back.
+    since the drop do not count for the level, so that a lasting drop alarms
+    again; cutting the series accepts the new level.  A rise that has lasted
+    `BASELINE` runs is the new level.  An alarm depends on its run and earlier
+    ones only, so later runs do not revoke it.
 
     Parameters
     ----------
     series : sequence of Series
-        Each in the order of time.  The first `BASELINE` runs of each set its
+        Each in order of time.  The first `BASELINE` runs of each set its
         level and never alarm.
     average_run_length : float
         Runs between false alarms, over all series together.
@@ -163,18 +163,18 @@ def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> 
     ------
     ValueError
         A value or standard error is not finite, a standard error is not above
-        0, a series is not in the order of time, or the run length is below 10.
+        0, a series is not in order of time, or the run length is below 10.
     """
     if not _SHORTEST <= average_run_length < math.inf:
         raise ValueError(
             f"average_run_length is {average_run_length}, expected a finite number of at least {_SHORTEST}"
         )
-    watches = [_Watch(one) for one in series]
+    watches = [_Watch(entry) for entry in series]
     families: dict[tuple[str, str, str], list[_Watch]] = {}
     for watch in watches:
         families.setdefault(watch.family, []).append(watch)
     order = sorted(
-        ((point.started, point.run, n) for n, one in enumerate(series) for point in one.points),
+        ((point.started, point.run, n) for n, entry in enumerate(series) for point in entry.points),
         key=lambda event: event[:2],
     )
     alarms: list[Alarm] = []
@@ -185,28 +185,27 @@ def monitor(series: Sequence[Series], *, average_run_length: float = 1000.0) -> 
         length = average_run_length * shared
         for watch in measured:
             watch.settle()
-        known = {key: _Spread.of(families[key]) for key in {watch.family for watch in measured}}
-        for watch in measured:
-            fell = watch.step(known[watch.family], limit(length))
-            if fell:
-                alarms.append(watch.alarm(average_run_length))
+        spreads = {key: _Spread.of(families[key]) for key in {watch.family for watch in measured}}
+        alarms += [
+            watch.alarm(average_run_length) for watch in measured if watch.step(spreads[watch.family], limit(length))
+        ]
     return alarms
 
 
 class _Spread(NamedTuple):
-    """Squared residuals, which phi is estimated from."""
+    """Sum of squared residuals with their degrees of freedom, for estimating phi."""
 
     squares: float
     degrees: int
 
     @classmethod
     def of(cls, family: Sequence[_Watch]) -> _Spread:
-        """Of all series of an evaluation."""
+        """Return the sum over all series of an evaluation."""
         return cls(sum(watch.spread.squares for watch in family), sum(watch.spread.degrees for watch in family))
 
 
 class _Watch:
-    """What is known of one series, run by run."""
+    """State of one series, run by run."""
 
     def __init__(self, series: Series) -> None:
         self.series = series
@@ -226,11 +225,11 @@ class _Watch:
         self.inside: list[bool] = []
         self.weights: list[float] = []
         self.squares: list[float | None] = []
-        # whatever a record holds, squares stay within what a float can hold
+        # limits for any record, so that squares do not overflow
         self.values = [min(max(point.value, -_HUGE), _HUGE) for point in series.points]
         self.squared = [min(max(point.standard_error, 1 / _HUGE), _HUGE) ** 2 for point in series.points]
-        # few answers make a noisy standard error, small by luck when all were right: each counts as the series' own
-        # root mean square at least
+        # standard errors of few answers are noisy, and small when all were right: the series' own root mean square
+        # is their lower limit
         self.errors = sum(self.squared[:BASELINE])
         self.weight = self.total = 0.0
         self.joined = self.settled = 0
@@ -241,7 +240,7 @@ class _Watch:
         self.alarmed = self.since = -1
 
     def settle(self) -> None:
-        """Count the residuals that a drop under way no longer reaches, once the series has a level."""
+        """Add the residuals before any drop under way to the spread, once the series has a level."""
         runs = self.now + 1
         if runs >= BASELINE:
             until = max(BASELINE, runs - _LAG)
@@ -250,7 +249,7 @@ class _Watch:
             self.settled = max(until, self.settled)
 
     def step(self, family: _Spread, limit: float) -> bool:
-        """Take the next run; returns whether it raises an alarm."""
+        """Add the next run, and return whether it raises an alarm."""
         self.now += 1
         if self.now >= BASELINE:
             self.errors += self.squared[self.now]
@@ -285,7 +284,7 @@ class _Watch:
         return False
 
     def _join(self) -> None:
-        """Let the runs so far count for the level; those of a drop under way wait until the sum is back at zero."""
+        """Add the runs so far to the level; runs of a drop under way wait until the sum is back at zero."""
         for n in range(self.joined, self.now + 1):
             if self.inside[n]:
                 self.weight += self.weights[n]
@@ -293,21 +292,20 @@ class _Watch:
         self.joined = self.now + 1
 
     def _score(self, residual: float, family: _Spread) -> float:
-        """The residual as a standard normal, by phi and its degrees of freedom."""
-        own = self.spread
-        squares, degrees = own.squares, float(own.degrees)
-        if (others := family.degrees - own.degrees) > 0:
-            theirs = max(1.0, (family.squares - own.squares) / others)
-            lent = min(others, _OTHERS) / max(1.0, own.squares / own.degrees / theirs) ** 2
-            squares += lent * theirs
-            degrees += lent
+        """Return the residual as a standard normal value, by phi and its degrees of freedom."""
+        squares, degrees = self.spread.squares, float(self.spread.degrees)
+        if (others := family.degrees - self.spread.degrees) > 0:
+            other_phi = max(1.0, (family.squares - squares) / others)
+            borrowed = min(others, _OTHERS) / max(1.0, squares / degrees / other_phi) ** 2
+            squares += borrowed * other_phi
+            degrees += borrowed
         t = residual / math.sqrt(max(1.0, squares / degrees))
         # Wallace (1959): from Student's t to the normal, to 2 digits from 9 degrees on
         z = (8 * degrees + 1) / (8 * degrees + 3) * math.sqrt(degrees * math.log1p(t * t / degrees))
         return math.copysign(z, t)
 
     def _change(self) -> int:
-        """First run after the drop: the split since the sum left zero that tells the two levels apart most clearly."""
+        """Return the first run after the drop: the split since the sum left zero with the most contrast."""
         if self.fall_start == self.alarmed + 1:  # the drop of the last alarm goes on
             return self.since
         starts = range(self.fall_start, self.now + 1)
@@ -320,13 +318,13 @@ class _Watch:
         return max(starts, key=contrast)
 
     def _mean(self, runs: range, *, every: bool = False) -> tuple[float, float, int]:
-        """Weighted mean of the runs that count for the level, or of every one; their weight and number."""
-        some = [n for n in runs if every or self.inside[n]]
-        weight = sum(self.weights[n] for n in some)
-        return sum(self.weights[n] * self.values[n] for n in some) / weight, weight, len(some)
+        """Return the weighted mean of the runs that count for the level, or of all; their weight and number."""
+        counting = [n for n in runs if every or self.inside[n]]
+        weight = sum(self.weights[n] for n in counting)
+        return sum(self.weights[n] * self.values[n] for n in counting) / weight, weight, len(counting)
 
     def _restart(self, changed: int, *, rose: bool) -> None:
-        """Start both sums anew, and the level: with the runs from `changed` on after a rise, else without them."""
+        """Restart both sums and the level: with the runs from `changed` on after a rise, else without them."""
         for n in range(self.now + 1):
             if n >= changed:
                 self.inside[n], self.squares[n] = rose, None
@@ -340,27 +338,24 @@ class _Watch:
         self.fall = self.rise = 0.0
 
     def alarm(self, average_run_length: float) -> Alarm:
-        """The alarm at the present run."""
-        one, first = self.series, self.series.points[self.since]
+        """Return the alarm of the current run."""
+        series, first = self.series, self.series.points[self.since]
         before, _, runs = self._mean(range(self.since))
         after, _, new = self._mean(range(self.since, self.now + 1), every=True)
-        digits = 3 if one.metric == "accuracy" else 2
+        digits = 3 if series.metric == "accuracy" else 2
+        runs_between = f"{average_run_length:,.0f}".replace(",", " ")
         sentence = (
-            f"{one.quantity} fell from {number(before, digits)} ({counted(runs, 'run')}) to {number(after, digits)} "
+            f"{series.quantity} fell from {number(before, digits)} ({counted(runs, 'run')}) to {number(after, digits)} "
             f"({counted(new, 'run')}, since {first.started[:10]}"
             + (f" with {first.subject}" if first.subject else "")
-            + f"): without a change, one such alarm is expected in {_grouped(average_run_length)} runs"
+            + f"): without a change, one such alarm is expected in {runs_between} runs"
         )
-        return Alarm(one, self.now, self.since, before, after, sentence)
-
-
-def _grouped(value: float) -> str:
-    return f"{value:,.0f}".replace(",", " ")
+        return Alarm(series, self.now, self.since, before, after, sentence)
 
 
 @cache
 def limit(average_run_length: float) -> float:
-    """The sum above which an alarm is raised.
+    """Return the sum above which an alarm is raised.
 
     With F and f the standard normal distribution and density, the expected
     number of runs to an alarm from a sum of s satisfies ::
@@ -368,12 +363,12 @@ def limit(average_run_length: float) -> float:
         L(s) = 1 + L(0) F(k - s) + integral over y in (0, h) of L(y) f(y + k - s)
 
     which Gauss-Legendre nodes turn into linear equations; h is found by
-    bisection, such that L(0) is as wanted.
+    bisection, such that L(0) is the average run length.
 
     Parameters
     ----------
     average_run_length : float
-        Of one series, in runs.
+        Mean number of runs of one series to a false alarm.
     """
     rule = np.polynomial.legendre.leggauss(_NODES)
     low, high = 0.0, 2.0 + math.log(average_run_length)  # the length grows by about exp(2 k h)

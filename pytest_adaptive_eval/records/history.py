@@ -1,4 +1,4 @@
-"""The history: the records of many runs, read from wherever they are kept, with an index that can be thrown away."""
+"""The history: records of many runs in a folder or an archive, with an index that can be rebuilt."""
 
 from __future__ import annotations
 
@@ -26,23 +26,25 @@ from pytest_adaptive_eval.records.runs import parse_run, read_run
 
 __all__ = ["LATEST", "History", "place_of"]
 
-#: The word for the newest run that asked something.
+#: Name of the newest run with answers of its own.
 LATEST = "latest"
-#: Layout of the index, and what its records were checked for; another number in a file means that it is built anew.
+#: Version of the index and of the checks of its records; a file of another version is rebuilt.
 _INDEX = 2
-#: A file larger than this is no record of a run, and a packed one may not unpack to more.
+#: Largest size of a record in bytes, also of an unpacked one.
 _LARGEST = 512 * 2**20
-#: Files looked at in a folder that is no run folder.
+#: Most files read in one source.
 _FILES = 20_000
-#: What the index holds for a file that is no record, so that it is not read again.
+#: Summary of a file that is no record, so that it is not read again.
 _NO_RECORD = ""
+#: Error codes of an index that another process uses, or in a folder that cannot be written.
+_UNAVAILABLE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 #: Folders that never hold records.
 _OTHER = {"journal", "index", "node_modules", "__pycache__"}
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file, or a member of an archive, that may hold a record."""
+    """File, or member of an archive, that may hold a record."""
 
     path: Path
     member: str
@@ -54,14 +56,14 @@ class _File:
         return f"{self.path}!{self.member}" if self.member else str(self.path)
 
     def read(self) -> RunRecord | None:
-        """The record; None when the file is something else."""
+        """Return the record, None for another file."""
         if self.size > _LARGEST:
             return None
         if self.member:
             try:
                 with open_regular(self.path) as file, zipfile.ZipFile(file) as archive:
                     data = archive.read(self.member)
-            except Exception as error:  # each decompressor raises errors of its own
+            except Exception as error:  # each decompressor has its own exceptions
                 raise JournalError(f"{self.key} cannot be unpacked ({error}): copy the archive anew") from error
         else:
             data = read_regular(self.path)
@@ -70,8 +72,8 @@ class _File:
         return parse_run(data, self.key)
 
 
-def _known(index: sqlite3.Connection) -> dict[Any, tuple[Any, ...]]:
-    """Return size, time of change and summary by file; nothing where the index is damaged."""
+def _indexed(index: sqlite3.Connection) -> dict[Any, tuple[Any, ...]]:
+    """Return size, time of change and summary by file; an empty mapping for a damaged index."""
     try:
         return {row[0]: row[1:] for row in index.execute("SELECT file, size, changed, summary FROM run")}
     except (sqlite3.Error, UnicodeDecodeError):
@@ -79,7 +81,7 @@ def _known(index: sqlite3.Connection) -> dict[Any, tuple[Any, ...]]:
 
 
 def _recalled(summary: Any) -> RunRecord | None:
-    """Return the record of a summary; None where there is none, or the index that holds it is damaged."""
+    """Return the record of a summary, None without one or for a damaged index."""
     if not isinstance(summary, str) or summary == _NO_RECORD:
         return None
     try:
@@ -93,7 +95,7 @@ def _unreadable(name: str, error: OSError) -> str:
 
 
 class History:
-    """Runs in the order of time.
+    """Runs in order of time.
 
     Parameters
     ----------
@@ -122,9 +124,9 @@ class History:
         self.runs: list[RunRecord] = []
         files = list(self._find())
         with closing(self._index()) as index:
-            known = _known(index)
+            indexed = _indexed(index)
             for file in files:
-                size, changed, summary = known.get(file.key, (None, None, None))
+                size, changed, summary = indexed.get(file.key, (None, None, None))
                 if (size, changed) != (file.size, file.changed):
                     summary = None
                 record = _recalled(summary)
@@ -137,8 +139,8 @@ class History:
                 if record is not None and record.run not in self._files:  # a copy of a record is the same run
                     self._files[record.run] = file
                     self.runs.append(record)
-            gone = set(known) - {file.key for file in files}
-            with suppress(sqlite3.Error):  # a full disk, or a damaged index: the next time reads the records again
+            gone = set(indexed) - {file.key for file in files}
+            with suppress(sqlite3.Error):  # a full disk or a damaged index costs time alone
                 index.executemany("DELETE FROM run WHERE file = ?", [(key,) for key in gone])
                 index.commit()
         self.runs.sort(key=lambda record: (record.started, record.run))
@@ -161,21 +163,21 @@ class History:
             if source.suffix != ".json":
                 raise JournalError(f"{source} is neither a record (.json) nor a zip archive of records")
             paths: Iterator[Path] = iter([source])
-        elif (place := place_of(source)) != source:
-            paths = place.glob("[!.]*.json")
+        elif (folder := place_of(source)) != source:
+            paths = folder.glob("[!.]*.json")
         else:
             paths = _below(source)
         for path in sorted(path for path, _ in zip(paths, range(_FILES), strict=False)):
             try:
-                about = path.stat()
+                status = path.stat()
             except OSError as error:
-                if os.path.lexists(path):  # else it is gone meanwhile
+                if os.path.lexists(path):  # otherwise it was removed since
                     self.unread.append(_unreadable(str(path), error))
                 continue
-            yield _File(path, "", about.st_size, about.st_mtime_ns)
+            yield _File(path, "", status.st_size, status.st_mtime_ns)
 
     def _members(self) -> list[zipfile.ZipInfo] | None:
-        """Return what a zip archive holds; None where the source is another file."""
+        """Return the members of a zip archive, None for another file."""
         try:
             with open_regular(self.source) as file:
                 if not zipfile.is_zipfile(file):
@@ -184,11 +186,11 @@ class History:
                     return archive.infolist()[:_FILES]
         except OSError as error:
             raise JournalError(_unreadable(str(self.source), error)) from error
-        except Exception as error:  # a damaged directory of an archive raises more than the module documents
+        except Exception as error:  # a damaged archive raises undocumented exceptions
             raise JournalError(f"{self.source} is a damaged zip archive ({error}): copy it anew") from error
 
     def _index(self) -> sqlite3.Connection:
-        """The index beside the runs where it can be written, else one in memory."""
+        """Open the index beside the runs if it is writable, else one in memory."""
         if self.source.is_dir() and place_of(self.source) != self.source:
             path = self.source / "index" / "history.sqlite"
             for _ in range(2):
@@ -196,18 +198,16 @@ class History:
                     make_private(path.parent)
                     return _opened(str(path))
                 except (sqlite3.Error, UnicodeDecodeError) as error:  # the second for names of the schema
-                    if isinstance(error, sqlite3.Error) and _busy(
-                        error
-                    ):  # another process has it, or the folder is read only
+                    if getattr(error, "sqlite_errorcode", None) in _UNAVAILABLE:
                         break
-                    with suppress(OSError):  # damaged, or of another version: the records have it all
+                    with suppress(OSError):  # damaged or of another version; the records have all of it
                         path.unlink(missing_ok=True)
                 except OSError:
                     break
         return _opened(":memory:")
 
     def _summary(self, file: _File) -> str | None:
-        """The record without what was asked, as JSON; empty for a file that is no record; None if it cannot be read."""
+        """Return the record without administrations as JSON; `_NO_RECORD` for another file, None if unreadable."""
         try:
             record = file.read()
         except JournalError as error:
@@ -217,7 +217,7 @@ class History:
             self.unread.append(_unreadable(file.key, error))
             return None
         if record is None:
-            if file.path.parent.name == "runs":  # where nothing else belongs, so that one is lost
+            if file.path.parent.name == "runs":  # this folder holds records alone, so a run is lost
                 self.unread.append(f"{file.key} is no whole record: restore or remove it")
                 return None
             return _NO_RECORD
@@ -226,24 +226,24 @@ class History:
         return json.dumps(replace(record, interviews=brief, studies=studies).to_json())
 
     def _remember(self, index: sqlite3.Connection, file: _File, summary: str) -> None:
-        with suppress(sqlite3.Error):  # an index that cannot be written is no loss
+        with suppress(sqlite3.Error):  # an index that cannot be written costs time alone
             index.execute(
                 "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?)", (file.key, file.size, file.changed, summary)
             )
 
     def add(self, record: RunRecord) -> None:
-        """Count a run that is kept elsewhere as one of these, unless it is here."""
+        """Add a run of another source, unless it is in this one."""
         if record.run not in self._files:
             self.runs.append(record)
             self.runs.sort(key=lambda record: (record.started, record.run))
 
     def whole(self, run: str) -> RunRecord:
-        """A run with all that was asked.
+        """Return a run with its administrations.
 
         Parameters
         ----------
         run : str
-            Its id.
+            Id of the run.
 
         Raises
         ------
@@ -257,7 +257,7 @@ class History:
         return record
 
     def find(self, name: str) -> RunRecord:
-        """One run with all that was asked.
+        """Return the run of a name, with its administrations.
 
         Parameters
         ----------
@@ -274,25 +274,25 @@ class History:
         if name == LATEST and self.unread:
             raise ConfigError(f"the latest run may be one that cannot be read: {self.unread[0]}; or give the run's id")
         ids = [record.run for record in self.runs]
-        found = (
-            [self.newest.run]
-            if name == LATEST
-            else [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
-        )
-        if len(found) != 1:
-            few = ", ".join((found or ids)[-3:])
-            what = "several runs" if found else "no run"
-            raise ConfigError(f"{self.source} has {what} {name!r}: give an id or the path of a record, such as {few}")
-        return self.whole(found[0])
+        matches = [run for run in ids if run == name] or [run for run in ids if run.startswith(name)]
+        if name == LATEST:
+            matches = [self.newest.run]
+        if len(matches) != 1:
+            examples = ", ".join((matches or ids)[-3:])
+            count = "several runs" if matches else "no run"
+            raise ConfigError(
+                f"{self.source} has {count} {name!r}: give an id or the path of a record, such as {examples}"
+            )
+        return self.whole(matches[0])
 
     @property
     def paths(self) -> set[Path]:
-        """The files that hold the runs."""
+        """Files of the runs."""
         return {file.path for file in self._files.values()}
 
     @property
     def newest(self) -> RunRecord:
-        """The newest run that asked something; of copies alone the newest."""
+        """The newest run with answers of its own, else the newest derived one."""
         return max(self.runs, key=lambda record: (not copied_from(record), record.started, record.run))
 
     def _because(self) -> str:
@@ -301,7 +301,7 @@ class History:
     def evaluations(
         self, *, evaluation: str = "*", subject: str = "*", bank: str = "*", scale: str = "*"
     ) -> Iterator[tuple[RunRecord, InterviewRecord | StudyRecord]]:
-        """Interviews and studies with their runs, oldest first, those of copies too.
+        """Yield interviews and studies with their runs, oldest first, derived ones included.
 
         Parameters
         ----------
@@ -311,109 +311,117 @@ class History:
             Pattern of the bank's name or of its content hash; a study has none.
         """
         for record in self.runs:
-            held: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
-            for one in held:
-                about: dict[str, Any] = one.bank if isinstance(one, InterviewRecord) else {}
-                who = one.subject.get("name", "") if isinstance(one, InterviewRecord) else one.candidate
+            entries: list[InterviewRecord | StudyRecord] = [*record.interviews, *record.studies]
+            for entry in entries:
+                facts: dict[str, Any] = {}
+                name: object = entry.candidate if isinstance(entry, StudyRecord) else entry.subject.get("name", "")
+                if isinstance(entry, InterviewRecord):
+                    facts = entry.bank
                 if (
-                    fnmatchcase(one.name, evaluation)
-                    and fnmatchcase(str(who), subject)
-                    and any(fnmatchcase(str(about.get(key, "")), bank) for key in ("name", "content_hash"))
-                    and fnmatchcase(str(about.get("scale", "")), scale)
+                    fnmatchcase(entry.name, evaluation)
+                    and fnmatchcase(str(name), subject)
+                    and any(fnmatchcase(str(facts.get(key, "")), bank) for key in ("name", "content_hash"))
+                    and fnmatchcase(str(facts.get("scale", "")), scale)
                 ):
-                    yield record, one
+                    yield record, entry
 
     def interviews(self, **which: str) -> Iterator[tuple[RunRecord, InterviewRecord]]:
-        """Interviews with their runs, oldest first; a copy asked nothing, and its interviews are those of other runs.
+        """Yield interviews with their runs, oldest first, without derived runs, which repeat those of others.
 
         Parameters
         ----------
         **which : str
             As in `evaluations`.
         """
-        for record, one in self.evaluations(**which):
-            if isinstance(one, InterviewRecord) and not copied_from(record):
-                yield record, one
+        for record, entry in self.evaluations(**which):
+            if isinstance(entry, InterviewRecord) and not copied_from(record):
+                yield record, entry
 
     def _beginning(self, since: str) -> datetime | None:
-        """When a run started, by the beginning of its id, or the time itself; None for an empty text."""
+        """Return the start of the run whose id begins so, or the time that the text names; None for an empty text."""
         if not since:
             return None
         text = next((record.started for record in self.runs if record.run.startswith(since)), since)
         try:
             return _moment(text)
         except ValueError:
-            few = ", ".join(record.run for record in self.runs[-3:]) or "none"
+            examples = ", ".join(record.run for record in self.runs[-3:]) or "none"
             raise ConfigError(
                 f"since {since!r}: expected the beginning of a run's id, or a date or time such as 2031-05-06 or "
-                f"2031-05-06T07:09; {self.source} has the runs {few}"
+                f"2031-05-06T07:09; {self.source} has the runs {examples}"
             ) from None
 
     def series(self, *, since: str = "", until: str = "", **which: str) -> list[Series]:
-        """Each evaluation over the runs, and each of its categories, where bank and scale stay the same.
+        """Return each evaluation, and each of its categories, over the runs with the same bank and scale.
 
-        The areas of a task's climbs are one series whatever their seeds, under the
-        bank of the newest.
+        Areas of a task's ladders are one series for all seeds, under the bank of
+        the newest.
 
         Parameters
         ----------
         since : str
-            The first run that counts, by the beginning of its id; or when it started at the earliest, such as
+            The first run, by the beginning of its id, or the earliest start, such as
             ``2031-05-06`` or ``2031-05-06 07:09+02:00``, in UTC where it names no zone.
         until : str
-            Start of the last one.
+            Start of the last run.
         **which : str
             As in `interviews`.
 
         Raises
         ------
         ConfigError
-            `since` is neither.
+            `since` names neither a run nor a time.
         """
         first = self._beginning(since)
-        found: dict[tuple[str, str, str, str, str, str], list[Point]] = {}
-        newest: dict[tuple[str, str, str, str, str, str], str] = {}
+        points: dict[_Key, list[Point]] = {}
+        newest: dict[_Key, str] = {}
         for record, interview in self.interviews(**which):
-            if interview.error or not interview.stop or (until and record.started > until):
-                continue
-            if first and _moment(record.started) < first:
+            late = bool(until) and record.started > until
+            if interview.error or not interview.stop or late or (first and _moment(record.started) < first):
                 continue
             bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
-            for metric, category, value, error in _measured(interview):
-                if value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf:
-                    who, weights = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
-                    point = Point(record.run, record.started, who, weights, value, error)
-                    asked = population(interview) if metric == "auc" else content
-                    key = (interview.name, bank, asked, scale, metric, category)
-                    found.setdefault(key, []).append(point)
-                    newest[key] = content
-        return [
-            Series(key[0], key[1], newest[key], *key[3:], tuple(points))  # by the bank's hash
-            for key, points in found.items()
-        ]
+            subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
+            for metric, category, value, error in _estimates(interview):
+                asked = population(interview) if metric == "auc" else content
+                key = (interview.name, bank, asked, scale, metric, category)
+                point = Point(record.run, record.started, subject, checkpoint, value, error)
+                points.setdefault(key, []).append(point)
+                newest[key] = content
+        return [Series(*key[:2], newest[key], *key[3:], tuple(series)) for key, series in points.items()]
+
+
+#: Evaluation, bank, population, scale, metric and category of a series.
+_Key = tuple[str, str, str, str, str, str]
 
 
 def _moment(text: str) -> datetime:
-    """The time in ISO 8601, in UTC where it names no zone."""
+    """Return a time in ISO 8601, in UTC if it names no zone."""
     time = datetime.fromisoformat(text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _measured(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:
-    """Metric, category, value and standard error of what an interview measured."""
-    parts = interview.bank.get("parts")
+def _estimates(interview: InterviewRecord) -> Iterator[tuple[str, str, float, float]]:
+    """Yield metric, category, value and standard error of each estimate with a finite error above 0."""
+    for metric, category, value, error in _recorded_estimates(interview):
+        if value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf:
+            yield metric, category, value, error
+
+
+def _recorded_estimates(interview: InterviewRecord) -> Iterator[tuple[str, str, float | None, float | None]]:
+    """Yield metric, category, value and standard error of all estimates."""
     if interval := area(interview):
         yield "auc", "", interval.estimate, area_error(interview)
-    if interview.theta and interview.standard_error and len(interview.theta) == 1:
-        yield "ability", "", interview.theta[0], interview.standard_error[0]
-    elif parts and interview.theta and interview.standard_error:
-        for part, value, error in zip(parts, interview.theta, interview.standard_error, strict=False):
+    theta, errors, parts = interview.theta or [], interview.standard_error or [], interview.bank.get("parts")
+    if len(theta) == 1 and errors:
+        yield "ability", "", theta[0], errors[0]
+    elif parts and theta and errors:
+        for part, value, error in zip(parts, theta, errors, strict=False):
             yield "ability", str(part), value, error
     else:
         yield "accuracy", "", (interview.accuracy or {}).get("estimate"), interview.accuracy_error
-    for found in interview.categories:
-        accuracy = found.get("accuracy") or {}
-        yield "accuracy", str(found.get("category", "")), accuracy.get("estimate"), found.get("standard_error")
+    for row in interview.categories:
+        accuracy = row.get("accuracy") or {}
+        yield "accuracy", str(row.get("category", "")), accuracy.get("estimate"), row.get("standard_error")
 
 
 def _opened(path: str) -> sqlite3.Connection:
@@ -434,19 +442,14 @@ def _opened(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _busy(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-
-
 def place_of(folder: Path) -> Path:
-    """Where the records of a history lie: in ``runs`` of a run folder, and in any other folder itself."""
+    """Return the folder of a history's records: ``runs`` in a run folder, any other folder itself."""
     runs = folder / "runs"
     return runs if runs.is_dir() and (any(runs.glob("[!.]*.json")) or not any(_below(folder))) else folder
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """JSON files below a folder; links are not followed."""
+    """Yield JSON files below a folder without following links."""
     for here, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in _OTHER and not name.startswith(".git"))
         yield from (Path(here) / name for name in sorted(names) if name.endswith(".json") and name[0] != ".")

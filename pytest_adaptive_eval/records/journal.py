@@ -1,9 +1,9 @@
-"""The journal: every answer of one interview, in its file before the next question is asked.
+"""The journal: a file of all answers of one interview, each written before the next question.
 
 A line is ``crc32 json``: eight hexadecimal digits, a space, ASCII JSON, a line
-feed.  One record is written at a time, so a crash can damage nothing
-but the last line; that line is cut off when the journal is opened again.  Any
-other damage is refused, because answers already paid for would be lost silently.
+feed.  Lines are written one at a time, so that a crash can damage only the
+last one, which is removed when the journal is opened again.  Any other damage
+is refused, because answers would be lost without notice.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from pytest_adaptive_eval.records.run_record import SCHEMA_VERSION
 
 __all__ = ["Journal", "answer_key", "interview_key"]
 
-#: Seconds between two syncs to the disk at least: a sync takes milliseconds and the speed of what follows, which
-#: matters only where answers come faster than any model gives them.
+#: Least seconds between two syncs to the disk.  A sync takes milliseconds, which matters only for answers faster than
+#: any model's.
 SYNC_EVERY = 0.05
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-#: Where a record begins: within one no brace follows a space, but in texts, and there quotes have backslashes.
+#: Start of a line.  Within a line a brace follows a space only in texts, where quotes have backslashes.
 _START = re.compile(rb'[0-9a-f]{8} \{"key":')
 _FRESH = "or begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
@@ -45,7 +45,7 @@ def _digest(parts: list[Any]) -> str:
 
 
 def answer_key(*, item_hash: str, format: str, sample: int, prompt_hash: str, checkpoint: str, decoding: str) -> str:
-    """Key of one answer: everything that it depends on.
+    """Return the key of one answer, a hash of everything that it depends on.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def answer_key(*, item_hash: str, format: str, sample: int, prompt_hash: str, ch
     sample : int
         Index of the answer when the item is asked repeatedly.
     prompt_hash : str
-        Of what the subject reads in the end.
+        Hash of the prompt that the subject reads.
     checkpoint, decoding : str
         Hashes of the model and of its decoding settings with their seed.
 
@@ -79,23 +79,23 @@ def interview_key(
     decoding: str,
     schema: int = SCHEMA_VERSION,
 ) -> str:
-    """Key of an interview: a run with the same key resumes it.
+    """Return the key of an interview; a run with the same key resumes it.
 
     Parameters
     ----------
     name : str
-        Of the evaluation.
+        Name of the evaluation.
     bank : str
         The bank's content hash.
     scale : str
-        The bank's scale, that is, its parameters.
+        Hash of the bank's parameters.
     policy : mapping
         `Policy.to_json`.
     seed : int
     checkpoint, decoding : str
         Hashes of the subject.
     schema : int
-        Of the records.
+        Version of the records.
 
     Returns
     -------
@@ -106,15 +106,15 @@ def interview_key(
 
 
 class Journal:
-    """The answers of one interview, kept on disk; a context manager.
+    """Answers of one interview on disk; a context manager.
 
     Parameters
     ----------
     path : Path
         Made when missing, with its folders.
     fresh : bool
-        Forget what is there.  Needed for a subject whose checkpoint is not
-        known, since its earlier answers may be another model's.
+        Delete earlier answers.  A subject without a checkpoint hash needs this,
+        since they may be another model's.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ class Journal:
             raise
 
     def _load(self) -> None:
-        """Read every record; cut off a torn last one."""
+        """Read all lines, and remove a torn last one."""
         os.lseek(self._fd, 0, os.SEEK_SET)
         with os.fdopen(os.dup(self._fd), "rb") as file:
             for number, line in enumerate(file, 1):
@@ -194,7 +194,7 @@ class Journal:
         return len(self._records)
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """What was last kept under `key`, as a new dict; None when there is nothing."""
+        """Return the last data stored under `key` as a new dict, None without any."""
         text = self._records.get(key)
         if text is None:
             return None
@@ -202,10 +202,10 @@ class Journal:
         return data
 
     def append(self, key: str, data: Mapping[str, Any]) -> None:
-        """Keep an answer.
+        """Store an answer.
 
-        It is in the file when this returns, and survives the end of the process, however violent.  It is on the
-        disk as well, and survives the end of the machine, unless another was synced less than `SYNC_EVERY` ago.
+        It is in the file afterwards, and survives any end of the process.  It is also on the disk, and survives
+        the end of the machine, unless another was synced less than `SYNC_EVERY` ago.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class Journal:
         ------
         JournalError
             The data are no JSON (nothing was written), or the disk is full or
-            fails: the journal then ends with its last whole record, and every
+            fails: the journal then ends with its last whole line, and every
             further append raises.
         """
         if self._broken:
@@ -244,16 +244,16 @@ class Journal:
             self._broken = self._sentence(error)
             self._cut()
             raise JournalError(self._broken) from error
-        except BaseException:  # interrupted: the record was not acknowledged, so it must not stay in part
+        except BaseException:  # interrupted: no part of the line may stay
             self._cut()
             raise
         self._records[key] = text
 
     def _sentence(self, error: OSError) -> str:
-        kept = f"{len(self._records)} answers are safe and the next run resumes after them"
-        what = "disk full" if error.errno in _FULL else "cannot write"
+        fault = "disk full" if error.errno in _FULL else "cannot write"
         return (
-            f"{self.path}: {what} ({error.strerror or error}): {kept}. Free space, check the disk, or choose another "
+            f"{self.path}: {fault} ({error.strerror or error}): {len(self._records)} answers are safe and the next run "
+            "resumes after them. Free space, check the disk, or choose another "
             "folder with --adaptive-eval-dir"
         )
 
@@ -262,11 +262,11 @@ class Journal:
             os.ftruncate(self._fd, self._end)
             sync(self._fd)
         except OSError:
-            # What is left of the record is cut off when the journal is opened again.
+            # opening the journal again removes the rest of the line
             self._broken = self._broken or f"{self.path}: cannot cut off a half-written record: run again"
 
     def close(self) -> None:
-        """Give the file back; closing twice does nothing."""
+        """Close and unlock the file; closing twice does nothing."""
         self._release()
 
     def _release(self) -> None:
@@ -276,7 +276,7 @@ class Journal:
                 sync(fd)
                 unlock(fd)
             except OSError:
-                pass  # the answers are in the record as well, and closing ends the lock
+                pass  # the record has the answers too, and closing ends the lock
             finally:
                 os.close(fd)
 
@@ -290,7 +290,7 @@ class Journal:
 
 
 def _parse(line: bytes) -> tuple[str, str] | None:
-    """Key and JSON text of a whole record, else None."""
+    """Return key and JSON text of a whole line, None for a damaged one."""
     if line[8:9] != b" " or not line.endswith(b"\n"):
         return None
     payload = line[9:-1]

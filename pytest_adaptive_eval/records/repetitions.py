@@ -1,8 +1,7 @@
-"""What records tell of climbs: the area with its error, which climbs are rounds of one, and the envelope over rounds.
+"""Recorded ladders: the area with its error, repetitions of one ladder, and the envelope of repetitions.
 
-A generated task asks what it asked before, or other questions of the same kind:
-the area up to its level cap is the same quantity whatever the seed.  Climbs of one
-task to one cap, asked in the same way, are therefore rounds of one another.
+The area of a generated task up to its level cap is the same quantity for all seeds.
+Ladders of one task with one cap and one policy are therefore repetitions.
 """
 
 from __future__ import annotations
@@ -28,34 +27,32 @@ Array = NDArray[np.float64]
 
 
 def ladder_of(interview: InterviewRecord) -> Ladder | None:
-    """The accuracies by level that a record tells, each as if it were one score; None where none was climbed."""
-    found = interview.levels
-    if not found:
+    """Return the recorded accuracies by level, each as one score; None without a ladder."""
+    levels = interview.levels
+    if not levels:
         return None
-    scores = tuple(np.array([math.nan if share is None else share], dtype=float) for share in found["accuracy"])
+    scores = tuple(np.array([math.nan if share is None else share], dtype=float) for share in levels["accuracy"])
     try:
-        return Ladder(scores, int(found["cap"]))
-    except EstimationError:  # not one answer
+        return Ladder(scores, int(levels["cap"]))
+    except EstimationError:  # no answer at all
         return None
 
 
 def area(interview: InterviewRecord) -> Interval | None:
-    """The area of a climb, in levels; None where it was not climbed, or its answers cannot tell it."""
-    found = interview.levels or {}
-    told = found.get("auc")
-    if not told or None in found["accuracy"]:
-        return None
-    return Interval(**told)
+    """Return the area of a ladder, in levels; None without a ladder, or without an accuracy at each level."""
+    levels = interview.levels or {}
+    interval = levels.get("auc")
+    return Interval(**interval) if interval and None not in levels["accuracy"] else None
 
 
 def area_error(interview: InterviewRecord) -> float | None:
-    """Standard error of a climb's area, for comparing rounds; never 0, and None where there is no area.
+    """Return the standard error of a ladder's area for comparing repetitions, above 0; None without an area.
 
-    The record's interval reaches up to what levels may hold that were not asked,
-    which no two rounds differ by.  Half the interval of the levels that were asked
-    is taken instead, as it is of right and wrong answers.  As far as the record's
-    lower bound is nearer to the area than theirs is, as where scores are
-    fractions, or farther, as where scores are missing, it is made to fit.
+    The record's interval includes the possible area of unadministered levels, which
+    is the same in all repetitions.  Half the interval of administered levels, for
+    right and wrong answers, takes its place.  It is scaled by the distance of the
+    record's lower bound, which is smaller for fractional scores and larger for
+    missing ones.
     """
     interval = area(interview)
     if interval is None or interview.levels is None:
@@ -63,25 +60,22 @@ def area_error(interview: InterviewRecord) -> float | None:
     counts, means = (np.array(interview.levels[name], dtype=float) for name in ("asked", "accuracy"))
     low, high = area_bounds(Levels(counts, means, 1.0), interval.confidence)
     below = float(means.sum()) - low
-    fit = (interval.estimate - interval.low) / below if below > 0 else 1.0
-    return fit * (high - low) / (2.0 * NormalDist().inv_cdf(interval.confidence))
+    scale = (interval.estimate - interval.low) / below if below > 0 else 1.0
+    return scale * (high - low) / (2.0 * NormalDist().inv_cdf(interval.confidence))
 
 
 def population(interview: InterviewRecord) -> str:
-    """What an interview asked: climbs of one task to one cap in one way are alike, whatever the seed.
-
-    Other interviews are alike on banks with the same content.
-    """
+    """Return a key of the interview's items: the task, cap and policy of a ladder, else the bank's content hash."""
     if not interview.levels:
         return str(interview.bank.get("content_hash", ""))
     policy = interview.policy
-    about = interview.bank.get("name"), interview.levels["cap"], policy.get("selector"), policy.get("settings")
-    return json.dumps(about, sort_keys=True)
+    key = interview.bank.get("name"), interview.levels["cap"], policy.get("selector"), policy.get("settings")
+    return json.dumps(key, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One climb.
+    """One repetition of a ladder.
 
     Parameters
     ----------
@@ -98,10 +92,10 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Rounds of one subject on one task: the accuracy by level that they had at least, on average and at most.
+    """Repetitions of one subject on one task, with their lowest, mean and highest accuracy by level.
 
-    A level that a round did not reach counts as 0 there, as it does in the
-    round's area, so that the mean accuracies add up to the mean area.
+    A level that a repetition did not reach counts as 0, as in its area, so that
+    the mean accuracies add up to the mean area.
 
     Parameters
     ----------
@@ -117,30 +111,32 @@ class Envelope:
 
     @property
     def _accuracies(self) -> Array:
-        """By round and level, up to the hardest level that was asked."""
-        out = np.zeros((len(self.rounds), max(len(one.ladder.scores) for one in self.rounds)))
-        for row, one in zip(out, self.rounds, strict=True):
-            row[: len(one.ladder.scores)] = one.ladder.accuracies
-        return out
+        """Accuracies by repetition and level, up to the hardest administered level, shape (R, L)."""
+        ladders = [repetition.ladder for repetition in self.rounds]
+        accuracies = np.zeros((len(ladders), max(len(ladder.scores) for ladder in ladders)))
+        for row, ladder in zip(accuracies, ladders, strict=True):
+            row[: len(ladder.scores)] = ladder.accuracies
+        return accuracies
 
     def bounds(self) -> tuple[Array, Array, Array]:
-        """Lowest, mean and highest accuracy of each level; NaN where no round has a score on it."""
-        given = self._accuracies
-        known = ~np.isnan(given)
-        some = known.any(axis=0)
-        lowest = np.where(some, np.where(known, given, np.inf).min(axis=0), np.nan)
-        highest = np.where(some, np.where(known, given, -np.inf).max(axis=0), np.nan)
-        mean = np.where(some, np.nan_to_num(given).sum(axis=0) / np.maximum(known.sum(axis=0), 1), np.nan)
+        """Return the lowest, mean and highest accuracy of each level; NaN for a level without a score."""
+        accuracies = self._accuracies
+        scored = ~np.isnan(accuracies)
+        counts = scored.sum(axis=0)
+        lowest = np.where(scored, accuracies, np.inf).min(axis=0)
+        highest = np.where(scored, accuracies, -np.inf).max(axis=0)
+        mean = np.nan_to_num(accuracies).sum(axis=0) / np.maximum(counts, 1)
+        lowest, mean, highest = (np.where(counts > 0, values, np.nan) for values in (lowest, mean, highest))
         return lowest, mean, highest
 
     def reached(self) -> list[int]:
-        """Rounds that asked each level."""
-        asked = [len(one.ladder.scores) for one in self.rounds]
+        """Return the number of repetitions that administered each level."""
+        asked = [len(repetition.ladder.scores) for repetition in self.rounds]
         return [sum(level < n for n in asked) for level in range(max(asked))]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        rows = zip(*(_told(values) for values in self.bounds()), self.reached(), strict=True)
+        """Return plain JSON data."""
+        rows = zip(*(_json_values(values) for values in self.bounds()), self.reached(), strict=True)
         return {
             "evaluation": self.evaluation,
             "subject": self.subject,
@@ -148,14 +144,14 @@ class Envelope:
             "cap": self.rounds[0].ladder.cap,
             "rounds": [
                 {
-                    "run": one.run,
-                    "started": one.started,
-                    "climb": str(one.ladder),
-                    "area": one.ladder.area,
-                    "last_level": one.ladder.last_level,
-                    "accuracy": _told(one.ladder.accuracies),
+                    "run": repetition.run,
+                    "started": repetition.started,
+                    "climb": str(repetition.ladder),
+                    "area": repetition.ladder.area,
+                    "last_level": repetition.ladder.last_level,
+                    "accuracy": _json_values(repetition.ladder.accuracies),
                 }
-                for one in self.rounds
+                for repetition in self.rounds
             ],
             "levels": [
                 {"level": n, "lowest": low, "mean": mean, "highest": high, "rounds": rounds}
@@ -164,24 +160,24 @@ class Envelope:
         }
 
 
-def _told(values: Sequence[float] | Array) -> list[float | None]:
+def _json_values(values: Sequence[float] | Array) -> list[float | None]:
     return [None if math.isnan(value) else value for value in np.asarray(values).tolist()]
 
 
 def envelopes(rows: Iterable[tuple[RunRecord, InterviewRecord]]) -> list[Envelope]:
-    """The envelope of each subject's rounds on each task, in the order of their first rounds.
+    """Return the envelope of each subject's repetitions on each task, in the order of their first ones.
 
     Parameters
     ----------
     rows : iterable of (RunRecord, InterviewRecord)
-        Oldest first; interviews that are void or climbed nothing are left out.
+        Oldest first; void interviews and those without a ladder are left out.
     """
-    found: dict[tuple[str, str, str, str], list[Round]] = {}
+    repetitions: dict[tuple[str, str, str, str], list[Round]] = {}
     for record, interview in rows:
         ladder = ladder_of(interview)
         if ladder is None or interview.error or not interview.stop:
             continue
-        who, weights = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
-        key = (interview.name, who, weights, population(interview))
-        found.setdefault(key, []).append(Round(record.run, record.started, ladder))
-    return [Envelope(*key[:3], tuple(rounds)) for key, rounds in found.items()]
+        subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
+        key = (interview.name, subject, checkpoint, population(interview))
+        repetitions.setdefault(key, []).append(Round(record.run, record.started, ladder))
+    return [Envelope(*key[:3], tuple(rounds)) for key, rounds in repetitions.items()]

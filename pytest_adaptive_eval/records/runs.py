@@ -158,7 +158,7 @@ def _check(value: Any, types: Any, field: str, name: str, expected: str = "a str
 
 
 def _check_interview(interview: InterviewRecord) -> None:
-    """Raise a TypeError for a mistyped value that reports and comparisons compute with, or a repeated item."""
+    """Raise a TypeError for a mistyped value that reports and comparisons compute with."""
     name, levels = interview.name, interview.levels
     intervals: dict[str, Any] = {
         key: getattr(interview, key) for key in ("accuracy", "accuracy_model", "accuracy_conformal")
@@ -178,14 +178,20 @@ def _check_interview(interview: InterviewRecord) -> None:
         if not isinstance(shares, list) or not all(isinstance(share, float | int | None) for share in shares):
             raise TypeError(f"levels.accuracy of {name} is {shares!r:.80}, expected a list of numbers and nulls")
         _check(levels.get("cap"), int, "levels.cap", name, "a whole number")
+    _check_administrations(interview)
+
+
+def _check_administrations(interview: InterviewRecord) -> None:
+    """Raise a TypeError for an impossible score, or a repeated sample of an item."""
     administered: set[tuple[str, int]] = set()
     for number, asked in enumerate(interview.administrations):
-        place = f"administrations[{number}]"
+        field = f"administrations[{number}]"
         if (asked.item, asked.sample) in administered:
-            raise TypeError(f"{place} of {name} is the item {asked.item!r:.80} a second time")
+            raise TypeError(f"{field} of {interview.name} is the item {asked.item!r:.80} a second time")
         administered.add((asked.item, asked.sample))
         if asked.score is not None and not 0 <= asked.score <= 1:
-            raise TypeError(f"{place}.score of {name} is {asked.score!r:.80}, expected a number in [0, 1] or null")
+            score = f"{field}.score of {interview.name} is {asked.score!r:.80}"
+            raise TypeError(f"{score}, expected a number in [0, 1] or null")
 
 
 def _parse_int(digits: str) -> int:

@@ -538,7 +538,7 @@ def test_changed_decoding_is_refused(compared: Any) -> None:
     refused(
         compared,
         "first.json: interview 'toy': the decoding settings changed since the baseline was recorded (hash ",
-        "so that a difference would not be the checkpoint's: record the baseline again",
+        "so the results are not comparable: record the baseline again",
     )
 
 

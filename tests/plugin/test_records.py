@@ -263,7 +263,7 @@ def test_rescoring_compares_with_what_the_run_was_compared_with(two: Project) ->
     (two.path / "good.json").unlink()
     code, _, err = two.command("rescore", first)
     assert code == 4
-    assert "good.json, which is not at hand: name a baseline with --baseline FILE" in err
+    assert "good.json, which does not exist any more: name a baseline with --baseline FILE" in err
     old = two.whole(first)
     del old["interviews"][0]["baselines"]
     two.text("old.json", json.dumps(old))
