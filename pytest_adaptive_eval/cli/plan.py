@@ -24,7 +24,8 @@ def plan_command(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.claims.paired import FLIPS
     from pytest_adaptive_eval.claims.projection import accuracy_at
     from pytest_adaptive_eval.gates.condition import Condition
-    from pytest_adaptive_eval.gates.planning import fixed_size, outlooks
+    from pytest_adaptive_eval.gates.outlook import fixed_size
+    from pytest_adaptive_eval.gates.planning import outlooks
     from pytest_adaptive_eval.text import number
 
     for name in ("margin", "alpha", "power"):

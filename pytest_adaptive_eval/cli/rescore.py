@@ -17,7 +17,8 @@ from pytest_adaptive_eval.config import StudySpec, TomlEval, bank_notes
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.findings import findings
-from pytest_adaptive_eval.gates.result import SessionResult, with_doubt
+from pytest_adaptive_eval.gates.misfit import with_misfit_note
+from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
@@ -303,7 +304,7 @@ def _result(again: _Again, family: int) -> SessionResult:
     )
     if old.policy.get("stop") == "level":
         result = replace(result, climb=levelled(str(old.policy["selector"]), old.policy["settings"]))
-    return with_doubt(result if drawn else replace(result, invalid="the items were not drawn at random"))
+    return with_misfit_note(result if drawn else replace(result, invalid="the items were not drawn at random"))
 
 
 def _noise(again: _Again) -> DecodingNoise | None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from pytest_adaptive_eval.config.tables import GateTable, StudyGateTable
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import KINDS, Condition
-from pytest_adaptive_eval.studies.result import STUDY_KINDS, StudyCondition
+from pytest_adaptive_eval.gates.condition import KINDS, STUDY_KINDS, Condition, registered_metric
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 __all__ = ["GateSpec", "read_gate"]
@@ -21,12 +20,12 @@ class GateSpec:
 
     Parameters
     ----------
-    condition : Condition or StudyCondition
+    condition : Condition
     line : int
         Line in the file, from 1.
     """
 
-    condition: Condition | StudyCondition
+    condition: Condition
     line: int = 0
 
     @property
@@ -35,7 +34,7 @@ class GateSpec:
         return self.condition.label
 
 
-def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Condition | StudyCondition:
+def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Condition:
     """Return the condition of one gate.
 
     Parameters
@@ -69,15 +68,16 @@ def _bank_condition(data: Mapping[str, Any], where: str) -> Condition:
     return Condition(table.metric, kind, **_target(data, kind), **options)
 
 
-def _study_condition(data: Mapping[str, Any], where: str, metrics: tuple[str, ...]) -> StudyCondition:
+def _study_condition(data: Mapping[str, Any], where: str, metrics: tuple[str, ...]) -> Condition:
     table = read_table(StudyGateTable, data, where)
     kind = _only_kind(data, STUDY_KINDS)
-    if table.metric == "rank" and kind == "at_least":
-        raise ConfigError("a rank has no at_least: write rank_within = 2")
-    metric = metrics[0] if table.metric in (None, "rank") else table.metric
-    if metric not in metrics:
+    measure = registered_metric(table.metric or metrics[0])
+    metric = measure.study_metric(metrics) if measure else table.metric
+    if measure is None or metric not in metrics:
         raise ConfigError(f"metric {metric!r} is not known; use {', '.join(metrics)} or rank")
-    return StudyCondition(metric, kind, **_target(data, kind), **_options(data, ("subject", "on_inconclusive")))
+    if kind not in measure.kinds:
+        raise ConfigError(f"{measure.name} has no {kind}; use {', '.join(measure.kinds)}")
+    return Condition(metric, kind, **_target(data, kind), **_options(data, ("subject", "on_inconclusive")))
 
 
 def _only_kind(data: Mapping[str, Any], kinds: Iterable[str]) -> str:

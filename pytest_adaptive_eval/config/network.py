@@ -12,6 +12,8 @@ from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.studies.network.declare import NetworkTable, read_network
 from pytest_adaptive_eval.studies.network.energy import energy
@@ -19,7 +21,6 @@ from pytest_adaptive_eval.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.studies.network.result import NetworkResult
 from pytest_adaptive_eval.studies.network.run import hold_network
 from pytest_adaptive_eval.studies.network.topology import Network
-from pytest_adaptive_eval.studies.result import Bounded, StudyCondition, StudyResult
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.text import counted
@@ -108,11 +109,9 @@ class NetworkPlan:
         """Return the network's settings as written, and the names."""
         return {"network": dict(self.written), "seed": self.network.seed, "subjects": list(self.subjects)}
 
-    def check(self, condition: StudyCondition) -> None:
+    def check(self, condition: Condition) -> None:
         """Refuse what is not measured, or not of that."""
-        condition.check(self.metrics, self.subjects, self.candidate)
-        if condition.kind != "at_least":
-            raise ConfigError(f"a network interviews one model: {condition.kind} has nobody to compare it with")
+        condition.check_study(self.metrics, self.subjects, self.candidate)
         of_node = condition.subject in self.subjects[1:]
         if of_node != (condition.metric != _METRICS[0]):
             raise ConfigError(

@@ -14,11 +14,12 @@ from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
 from pytest_adaptive_eval.studies.peers.assessment import FIRST_ROUNDS, Call, assess
 from pytest_adaptive_eval.studies.peers.reliability import LEAST
 from pytest_adaptive_eval.studies.peers.result import Assessment
 from pytest_adaptive_eval.studies.peers.settings import Difficulty, PeerSettings
-from pytest_adaptive_eval.studies.result import Measured, StudyCondition, StudyResult
 from pytest_adaptive_eval.subjects.agent import Agent, Message, Reply
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.subjects.pool import AgentPool
@@ -112,9 +113,9 @@ class PanelPlan:
             seed=seed,
         )  # fmt: skip
 
-    def check(self, condition: StudyCondition) -> None:
+    def check(self, condition: Condition) -> None:
         """Refuse what is not measured."""
-        condition.check(self.metrics, self.subjects, self.candidate)
+        condition.check_study(self.metrics, self.subjects, self.candidate)
 
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
         """Restore a result of another process."""

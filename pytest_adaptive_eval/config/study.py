@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.studies.result import StudyCondition
+from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.gates.study_result import StudyResult
     from pytest_adaptive_eval.items.bank import ItemBank
-    from pytest_adaptive_eval.studies.result import StudyResult
     from pytest_adaptive_eval.subjects.agent import Agent
     from pytest_adaptive_eval.subjects.base import Subject
     from pytest_adaptive_eval.tasks import TaskFamily
@@ -76,7 +76,7 @@ class StudyPlan(Protocol):
     def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
         """Run the study with the replies of an interrupted run; a fault of the run becomes an error of the result."""
 
-    def check(self, condition: StudyCondition) -> None:
+    def check(self, condition: Condition) -> None:
         """Raise a `ConfigError` for a gate on a metric that is not measured."""
 
     def void(self, error: str) -> StudyResult:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import POLICIES
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
+from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, Index, Number, Table, described
@@ -94,7 +95,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
 class GateTable(Table, frozen=True, kw_only=True):
     """``[[eval.gate]]`` of a bank or a task, with exactly one condition."""
 
-    metric: Annotated[str, described("accuracy, ability, ability.PART, gain, auc or last_level")] = "accuracy"
+    metric: Annotated[str, described(f"{', '.join(metric_names())}, or ability.PART")] = "accuracy"
     at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None
     not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
     margin: Annotated[Number | None, described("allowed loss against the baseline")] = None

@@ -1,26 +1,44 @@
-"""Gate conditions, checked before the first item is administered."""
+"""Gate conditions, and the interface of the metrics that interpret them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
-from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
-from pytest_adaptive_eval.claims.projection import ABILITY_BOUND, accuracy_at
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.inference.betting import Claim
-from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.gates.metrics import REGISTERED, load_metric, metric_names
+from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.text import number
 
-__all__ = ["KINDS", "LEVEL_METRICS", "METRICS", "ON_INCONCLUSIVE", "PLANNING_MARGIN", "Condition"]
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.cat.session import Policy
+    from pytest_adaptive_eval.claims.classification import Cut
+    from pytest_adaptive_eval.claims.paired import Baseline
+    from pytest_adaptive_eval.gates.outlook import Outlook
+    from pytest_adaptive_eval.inference.betting import Claim
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
 
-METRICS = ("accuracy", "ability", "gain", "auc", "last_level")
-#: Prefix of the metric of one ability component, such as ``ability.cross``.
-PART = "ability."
-#: Metrics of a ladder over the levels of a task.
-LEVEL_METRICS = ("auc", "last_level")
+__all__ = [
+    "KINDS",
+    "METHODS",
+    "ON_INCONCLUSIVE",
+    "STUDY_KINDS",
+    "Condition",
+    "LadderPolicy",
+    "Metric",
+    "find_metric",
+    "register_metrics",
+    "registered_metric",
+]
+
+LadderPolicy: TypeAlias = "Climb | AdaptiveClimb"
+Result_contra = TypeVar("Result_contra", contravariant=True)
+
 #: Condition kinds, each with the name of its argument.
 KINDS: Mapping[str, str] = {
     "at_least": "target",
@@ -28,10 +46,220 @@ KINDS: Mapping[str, str] = {
     "rank_within": "k",
     "above": "name",
 }
+#: Kinds that gates on a study may use.
+STUDY_KINDS = ("at_least", "rank_within", "above")
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
+#: Tests that may decide a condition.
 METHODS = ("draws", "likelihood-ratio")
-#: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
-PLANNING_MARGIN = 0.10
+
+
+class Metric(Generic[Result_contra]):
+    """A quantity on which gates set conditions.
+
+    Subclasses set the attributes and override the methods that differ from
+    these defaults, which describe a quantity of an interview that is decided
+    by `judge` alone, without bets, forecast or figure.
+
+    Attributes
+    ----------
+    name : str
+        Name in TOML files, results and records; the name of the metric's file.
+    description : str
+        One line for help, the table in the docs and exports.
+    unit : str
+    minimum, maximum : float or None
+        Range of the values; None if there is no limit.
+    kinds : tuple of str
+        Condition kinds that the metric has.
+    on_banks, on_studies : bool
+        True if interviews of a bank measure it, and if studies do.
+    by_bets : bool
+        True if bets on the draws decide ``at_least`` and ``not_worse_than``.
+    by_levels : bool
+        True if a ladder decides it level by level, from items that need not be drawn at random.
+    whole_budget : bool
+        True if the interview must use its whole budget, since no stopping rule serves the metric.
+    whole_bank : str
+        Subject of the metric's series in figures and histories.
+    digits : int
+        Digits after the point in histories.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    unit: ClassVar[str] = ""
+    minimum: ClassVar[float | None] = None
+    maximum: ClassVar[float | None] = None
+    kinds: ClassVar[tuple[str, ...]] = ("at_least",)
+    on_banks: ClassVar[bool] = True
+    on_studies: ClassVar[bool] = False
+    by_bets: ClassVar[bool] = False
+    by_levels: ClassVar[bool] = False
+    whole_budget: ClassVar[bool] = False
+    whole_bank: ClassVar[str] = "whole bank"
+    digits: ClassVar[int] = 2
+
+    def component(self, name: str) -> Metric[Result_contra]:
+        """Return the metric of one component, such as ``cross`` of ``ability.cross``.
+
+        Raises
+        ------
+        ConfigError
+            The metric has no components.
+        """
+        raise ConfigError(f"{self.name} has no part {name!r}: only abilities have parts; use {self.name}")
+
+    def quantity(self, condition: Condition) -> str:
+        """Return the name of the measured quantity, as shown in verdicts."""
+        name = self.name.replace("_", " ")
+        return f"{name} less that of {condition.name}" if condition.kind == "not_worse_than" else name
+
+    def study_metric(self, metrics: Sequence[str]) -> str:
+        """Return the name of the quantity of a study that measures `metrics`, for gates in TOML files."""
+        return self.name
+
+    def methods(self, kind: str) -> tuple[str, ...]:
+        """Return the tests that may decide a condition kind."""
+        return ("draws",)
+
+    def check_value(self, condition: Condition) -> None:
+        """Refuse a value outside the metric's range.
+
+        Raises
+        ------
+        ConfigError
+            Names the call, the value and the range.
+        """
+
+    def call(self, condition: Condition) -> str:
+        """Return a condition as a call, such as ``accuracy.at_least(0.6)``, for errors."""
+        return f"{condition.metric}.{condition.kind}({condition.value!r})"
+
+    def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
+        """Refuse a bank that lacks the data of the condition.
+
+        Parameters
+        ----------
+        condition : Condition
+        bank : ItemBank
+        climbed : bool
+            True if a ladder of a task is administered.
+
+        Raises
+        ------
+        ConfigError
+            Names what is missing.
+        """
+        if self.by_levels and not climbed:
+            raise ConfigError(
+                f"{self.name} is of a task that is climbed: write task= and no policy, or gate on accuracy"
+            )
+
+    def check_ladder(self, ladder: LadderPolicy) -> None:
+        """Refuse a ladder whose answers do not measure the metric.
+
+        Raises
+        ------
+        ConfigError
+            Names the setting to remove.
+        """
+
+    def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
+        """Return the claims that must all hold for a PASS; empty if no bets decide the condition."""
+        return ()
+
+    def denials(self, condition: Condition, bank: ItemBank) -> int:
+        """Return the number of claims whose denial is corrected for all claims of the run."""
+        return int(not condition.by_rank)
+
+    def cuts(self, condition: Condition, bank: ItemBank) -> tuple[Cut, ...]:
+        """Return the ability classifications that may end the interview."""
+        return ()
+
+    def judge(self, result: Result_contra, condition: Condition, verdict: Verdict) -> Verdict:
+        """Return the verdict on an interview's result.
+
+        Parameters
+        ----------
+        result : SessionResult
+            At least one item has a score.
+        condition : Condition
+        verdict : Verdict
+            All but the outcome, the interval and the metric's own notes.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.judge")
+
+    def forecast(
+        self,
+        condition: Condition,
+        bank: ItemBank,
+        policy: Policy,
+        baseline: Baseline | None,
+        margin: float | None,
+    ) -> list[Outlook]:
+        """Return the number of items that a verdict takes, for true values on either side; empty if not known.
+
+        Parameters
+        ----------
+        condition : Condition
+        bank : ItemBank
+        policy : Policy
+        baseline : Baseline or None
+            Baseline of a paired gate.
+        margin : float or None
+            Distance of the true value from the threshold.
+        """
+        return []
+
+    def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
+        """Return the accuracy and the label of a line in the accuracy figure, or None if there is no line."""
+        return None
+
+
+def find_metric(name: str) -> Metric[Any]:
+    """Return the metric of a name such as ``accuracy`` or ``ability.cross``.
+
+    Raises
+    ------
+    ConfigError
+        There is no such metric, or it has no components.
+    """
+    stem, dot, component = name.partition(".")
+    try:
+        metric: Metric[Any] = load_metric(stem)
+    except KeyError:
+        raise ConfigError(f"metric {name!r} is not known; use {', '.join(metric_names())}") from None
+    return metric.component(component) if dot else metric
+
+
+def registered_metric(name: object) -> Metric[Any] | None:
+    """Return the metric of a name from a file or a record, or None if there is none."""
+    try:
+        return find_metric(str(name))
+    except ConfigError:
+        return None
+
+
+def register_metrics(provided: Iterable[Iterable[Metric[Any]]]) -> None:
+    """Make the metrics of other packages known everywhere, in place of those registered before.
+
+    Parameters
+    ----------
+    provided : iterable of iterable of Metric
+        Results of the hook ``pytest_adaptive_eval_metrics``.
+
+    Raises
+    ------
+    ConfigError
+        Two metrics have one name.
+    """
+    REGISTERED.clear()
+    for metric in chain.from_iterable(provided):
+        if not isinstance(metric, Metric):
+            raise ConfigError(f"pytest_adaptive_eval_metrics gave {metric!r:.80}, expected a Metric")
+        if metric.name in metric_names():
+            raise ConfigError(f"plugins provide the metric {metric.name!r} more than once: rename one of them")
+        REGISTERED[metric.name] = metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +269,13 @@ class Condition:
     Parameters
     ----------
     metric : str
-        One of `METRICS`, or ``ability.PART`` on a bank administered in formats.
+        Name of a metric, or ``ability.PART`` on a bank administered in formats.
     kind : str
         A key of `KINDS`.
     value : float
         Target, margin or k; 0 for ``above``.
     name : str
-        The baseline or the reference subject.
+        The baseline or the subject to compare with.
     confidence : float
         1 - alpha of each one-sided decision, in [0.5, 1).
     probability : float
@@ -56,6 +284,8 @@ class Condition:
     method : {"draws", "likelihood-ratio"}
         Test of an ability: bets on the draws, at the accuracy that the ability
         implies, or a likelihood ratio, see `claims.classification`.
+    subject : str
+        Subject of a study; empty for the candidate.
 
     Raises
     ------
@@ -71,42 +301,25 @@ class Condition:
     probability: float = 0.95
     on_inconclusive: str = "fail"
     method: str = "draws"
+    subject: str = ""
 
     def __post_init__(self) -> None:
-        self._check_metric_and_kind()
-        self._check_range()
-        if self.kind in ("not_worse_than", "rank_within", "above"):
-            self._check_comparison()
-        self._check_decision()
-
-    def _check_metric_and_kind(self) -> None:
-        if self.metric not in METRICS and not self.part:
-            raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(METRICS)} or {PART}PART")
         if self.kind not in KINDS:
             raise ConfigError(f"condition {self.kind!r} is not known; use {', '.join(KINDS)}")
+        self._check_value()
+        self._check_decision()
+        self.measure.check_value(self)
 
-    def _check_range(self) -> None:
-        """Refuse a value that is not a number, or outside the metric's range."""
-        call = f"{self.metric}.{self.kind}({self.value!r})"
+    def _check_value(self) -> None:
+        """Refuse a kind that the metric lacks, a value that is no number, a wrong rank and a missing subject."""
+        kinds = self.measure.kinds
+        if self.kind not in kinds:
+            raise ConfigError(f"{self.metric}.{self.kind}: {self.metric} has no such condition; use {', '.join(kinds)}")
         if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not math.isfinite(self.value):
-            raise ConfigError(f"{call}: expected a number")
-        if self.kind == "at_least" and self.metric == "accuracy" and not 0 <= self.value <= 1:
-            raise ConfigError(f"{call}: an accuracy lies in [0, 1]")
-        if self.metric == "gain" and not -1 < self.value < 1:
-            raise ConfigError(f"{call}: a gain is a difference of accuracies, in (-1, 1)")
-
-    def _check_comparison(self) -> None:
-        """Refuse a metric without comparisons, a wrong margin or rank, and a missing subject."""
-        paired_area = (self.metric, self.kind) == ("auc", "not_worse_than")
-        if self.metric != "accuracy" and not paired_area:
-            raise ConfigError(f"{self.metric}.{self.kind}: only accuracy has this condition")
-        if paired_area and self.value <= 0:
-            raise ConfigError(f"margin is {self.value!r}, expected a number of levels above 0 such as 0.5")
-        if self.kind == "not_worse_than" and not paired_area and not 0 < self.value < 1:
-            raise ConfigError(f"margin is {self.value!r}, expected a share of the bank in (0, 1) such as 0.02")
+            raise ConfigError(f"{self.measure.call(self)}: expected a number")
         if self.kind == "rank_within" and (self.value != int(self.value) or self.value < 1):
             raise ConfigError(f"rank_within({self.value!r}): expected a whole number of at least 1")
-        if self.kind != "rank_within" and not self.name:
+        if self.kind in ("not_worse_than", "above") and not self.name:
             raise ConfigError(f"{self.kind}: expected the name of a subject to compare with")
 
     def _check_decision(self) -> None:
@@ -120,54 +333,54 @@ class Condition:
                 f"on_inconclusive is {self.on_inconclusive!r}, expected {', '.join(ON_INCONCLUSIVE[:-1])} or "
                 f"{ON_INCONCLUSIVE[-1]}"
             )
-        if self.method == "likelihood-ratio" and self.confidence <= 0.5:
-            raise ConfigError(f"confidence is {self.confidence!r}, expected above 0.5 for method 'likelihood-ratio'")
-        if self.method not in METHODS or (
-            self.method != "draws" and (self.metric, self.kind) != ("ability", "at_least")
-        ):
-            raise ConfigError(
-                f"method is {self.method!r}, expected 'draws' or, for ability.at_least alone, 'likelihood-ratio'"
-            )
+        if self.method not in (methods := self.measure.methods(self.kind)):
+            expected = " or ".join(map(repr, methods))
+            raise ConfigError(f"method is {self.method!r}, expected {expected} for {self.metric}.{self.kind}")
+
+    @property
+    def measure(self) -> Metric[Any]:
+        """Metric of the condition."""
+        return find_metric(self.metric)
 
     @property
     def label(self) -> str:
         """Name of the gate's test, such as ``accuracy-at-least-0.6``."""
-        words = self.kind.replace("_", "-")
-        value = "" if self.kind == "above" else f"-{self.value:g}"
-        return f"{self.metric}-{words}{value}" + (f"-{self.name}" if self.name else "")
+        value = () if self.kind == "above" else (f"{self.value:g}",)
+        subject = ("of", self.subject) if self.subject else ()
+        label = "-".join((self.metric, self.kind.replace("_", "-"), *value, *filter(None, [self.name]), *subject))
+        if self.measure.on_banks and not self.subject:
+            return label  # baselines are files and evaluations, whose names a node id can hold
+        return re.sub(r"[^\w.+-]+|::", "_", label)
 
     @property
     def requirement(self) -> str:
         """Requirement as shown in verdicts, such as ``>= .60``."""
-        if self.kind == "not_worse_than":
-            return f">= {_short(-self.value)}"
         if self.kind == "rank_within":
             return f"within the first {int(self.value)}"
         if self.kind == "above":
             return f"above {self.name}"
-        return f">= {_short(self.value)}"
+        bound = -self.value if self.kind == "not_worse_than" else self.value
+        return f">= {number(bound, 2) if round(bound, 2) == bound else number(bound)}"
 
     @property
     def quantity(self) -> str:
         """Name of the measured quantity, as shown in verdicts."""
-        metric = f"{self.part} ability" if self.part else self.metric.replace("_", " ")
-        return f"{metric} less that of {self.name}" if self.kind == "not_worse_than" else metric
+        return self.measure.quantity(self)
 
     @property
     def part(self) -> str:
         """Ability component, such as ``cross``; empty for other metrics."""
-        return self.metric.removeprefix(PART) if self.metric.startswith(PART) else ""
+        return self.metric.partition(".")[2]
 
     @property
     def by_draws(self) -> bool:
         """True if bets on the draws decide the condition."""
-        is_claim = self.kind in ("at_least", "not_worse_than") and self.method == "draws"
-        return is_claim and not self.by_level and not self.part
+        return self.measure.by_bets and not self.by_rank and self.method == "draws"
 
     @property
     def by_level(self) -> bool:
         """True if a ladder decides the condition, level by level."""
-        return self.metric in LEVEL_METRICS
+        return self.measure.by_levels
 
     @property
     def by_rank(self) -> bool:
@@ -177,13 +390,20 @@ class Condition:
     @property
     def whole(self) -> bool:
         """True if the condition needs the whole budget, since no stopping rule serves it."""
-        return self.by_rank or bool(self.part)
+        return self.by_rank or self.measure.whole_budget
 
     def denials(self, bank: ItemBank) -> int:
         """Return the number of claims whose denial is corrected for all claims of the run."""
-        if self.by_rank:
-            return 0
-        return len(self._gains(bank)) if self.metric == "gain" else 1
+        return self.measure.denials(self, bank)
+
+    def claims(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
+        """Return the claims that must all hold for a PASS. Rank conditions have none."""
+        return self.measure.claims(self, bank, baselines)
+
+    def target(self, bank: ItemBank) -> float:
+        """Return the accuracy that ``at_least`` requires."""
+        threshold = self.measure.threshold(self, bank)
+        return threshold[0] if threshold else self.value
 
     def check(self, bank: ItemBank, *, climbed: bool = False) -> None:
         """Refuse a bank that lacks the data of the condition.
@@ -199,72 +419,34 @@ class Condition:
         ConfigError
             The bank has no ability scale, no levels, or no such reference subject.
         """
-        if self.by_level and not climbed:
+        if not self.measure.on_banks:
+            raise ConfigError(f"the bank {bank.name!r} has no {self.metric}, which studies measure: gate on accuracy")
+        if self.subject:
+            raise ConfigError(f"an interview has one subject: remove subject = {self.subject!r}, which is for studies")
+        self.measure.check_bank(self, bank, climbed=climbed)
+
+    def check_study(self, metrics: Sequence[str], subjects: Sequence[str], candidate: str) -> None:
+        """Refuse a quantity that the study does not measure, or an unknown subject.
+
+        Raises
+        ------
+        ConfigError
+            Another quantity, an unknown subject, or a subject that is to be above itself.
+        """
+        if self.metric not in metrics:
+            raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(metrics)}")
+        if self.kind not in STUDY_KINDS:
+            raise ConfigError(f"{self.metric}.{self.kind}: a study has no baseline; use {', '.join(STUDY_KINDS)}")
+        for name in filter(None, (self.subject, self.name)):
+            if name not in subjects:
+                raise ConfigError(f"{name!r} is none of the study: {', '.join(subjects)}")
+        if self.kind == "above" and self.name == (self.subject or candidate):
+            raise ConfigError(f"{self.name!r} cannot be above itself: name another")
+        if self.kind == "rank_within" and self.value >= len(subjects):
             raise ConfigError(
-                f"{self.metric} is of a task that is climbed: write task= and no policy, or gate on accuracy"
+                f"rank_within({int(self.value)}) holds for each of the {len(subjects)} subjects; use a smaller number"
             )
-        if self.part and self.part not in bank.parts:
-            parts = ", ".join(bank.parts) or "none: set formats, on a bank that was calibrated with answers in formats"
-            raise ConfigError(f"the bank {bank.name!r} has no part of ability {self.part!r}; it has {parts}")
-        if self.metric == "gain":
-            self._gains(bank)
-        if self.metric == "ability":
-            self._check_ability(bank)
-        if self.by_rank:
-            self._check_ranks(bank)
-
-    def _check_ability(self, bank: ItemBank) -> None:
-        """Refuse a bank without a single ability scale, or a target beyond the scale."""
-        if bank.parts:
-            parts = ", ".join(f"{PART}{part}" for part in bank.parts)
-            raise ConfigError(f"the bank {bank.name!r} is asked in formats, and has abilities in parts: use {parts}")
-        if not bank.calibrated:
-            raise ConfigError(f"the bank {bank.name!r} has no ability scale: gate on accuracy or calibrate it")
-        if abs(self.value) > ABILITY_BOUND:
-            raise ConfigError(
-                f"ability.at_least({self.value:g}): expected a target that a bank can measure, among abilities from "
-                f"-{ABILITY_BOUND:g} to {ABILITY_BOUND:g} logits"
-            )
-
-    def _check_ranks(self, bank: ItemBank) -> None:
-        """Refuse a bank without the reference subjects that the condition ranks."""
-        if not bank.accuracies:
-            raise ConfigError(
-                f"the bank {bank.name!r} has no reference subjects to rank among: calibrate it again, from responses "
-                "of several subjects"
-            )
-        if self.kind == "rank_within" and self.value > len(bank.accuracies):
-            raise ConfigError(
-                f"rank_within({int(self.value)}) holds for every model: the bank {bank.name!r} has "
-                f"{len(bank.accuracies)} reference subjects, so ask for a rank of at most that"
-            )
-        if self.kind == "above" and self.name not in bank.subjects:
-            raise ConfigError(
-                f"the bank {bank.name!r} has no reference subject {self.name!r}; known are {', '.join(bank.subjects)}"
-            )
-
-    def target(self, bank: ItemBank) -> float:
-        """Return the accuracy that ``at_least`` requires."""
-        return accuracy_at(bank, self.value) if self.metric == "ability" else self.value
-
-    def claims(self, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
-        """Return the claims that must all hold for a PASS. Rank conditions have none."""
-        if self.metric == "gain":
-            return self._gains(bank)
-        if self.kind == "not_worse_than":
-            return (PairedClaim.of(baselines[self.name], self.value, self.confidence),)
-        return (Claim(self.target(bank) * len(bank), self.confidence),)
-
-    def _gains(self, bank: ItemBank) -> tuple[Claim, ...]:
-        """Return the claims of a gain. Few gates need them, so the import is lazy."""
-        from pytest_adaptive_eval.claims.gain import gap_claims
-
-        return gap_claims(bank, self.value, self.confidence)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields that differ from their default, for the record."""
         return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
-
-
-def _short(value: float) -> str:
-    return number(value, 2) if round(value, 2) == value else number(value)

@@ -37,7 +37,6 @@ SETTLING_BATCH = 5
 SETTLING_CONFIDENCE = 0.95
 #: Name of the policy for a bank of levels.
 LADDER = "ladder"
-_NO_LAST = "last_level needs a climb, and width asks where the area profits most: remove width"
 
 
 def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
@@ -120,14 +119,26 @@ class Climb:
         """Stop at the first level that is failed, and when the last one is passed."""
         return _LevelFailed(self, count // self.queries)
 
-    def check(self, metric: str) -> None:
-        """Refuse a metric that this way of asking cannot tell."""
-        if metric == "auc" and self.settle:
-            raise ConfigError("auc needs all questions of each level, and settle leaves some out: remove settle")
+    @property
+    def area_fault(self) -> str:
+        """Reason why the answers do not measure the area; empty if they do."""
+        return "auc needs all questions of each level, and settle leaves some out: remove settle" * self.settle
+
+    @property
+    def last_level_fault(self) -> str:
+        """Reason why the answers do not measure the last level; always empty."""
+        return ""
 
     def area(self, ladder: Ladder, confidence: float) -> Interval:
-        """See `Ladder.interval`."""
-        self.check("auc")
+        """Return the area, see `Ladder.interval`.
+
+        Raises
+        ------
+        ConfigError
+            See `area_fault`.
+        """
+        if self.area_fault:
+            raise ConfigError(self.area_fault)
         return ladder.interval(confidence)
 
     def last(self, ladder: Ladder, confidence: float) -> Interval:
@@ -199,14 +210,19 @@ class AdaptiveClimb:
         """See `Schedule.interval`."""
         return self.schedule(ladder.cap, confidence).interval([level.tolist() for level in ladder.scores])
 
-    def check(self, metric: str) -> None:
-        """Refuse a metric that this way of asking cannot tell."""
-        if metric == "last_level":
-            raise ConfigError(_NO_LAST)
+    @property
+    def area_fault(self) -> str:
+        """Reason why the answers do not measure the area; always empty."""
+        return ""
+
+    @property
+    def last_level_fault(self) -> str:
+        """Reason why the answers do not measure the last level."""
+        return "last_level needs a climb, and width asks where the area profits most: remove width"
 
     def last(self, ladder: Ladder, confidence: float) -> Interval:  # noqa: ARG002
-        """Not to be told."""
-        raise ConfigError(_NO_LAST)
+        """Raise `ConfigError`: the answers do not measure the last level."""
+        raise ConfigError(self.last_level_fault)
 
     def to_json(self) -> Mapping[str, Any]:
         """All settings."""

@@ -16,7 +16,7 @@ import pytest
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.config import STUDIES, CodeRunner, EvalSpec, StudyContext, StudySpec, TaskGraders
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
-from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.condition import Condition, register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
@@ -34,7 +34,6 @@ from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.files import probe
-from pytest_adaptive_eval.studies.result import StudyCondition
 from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
@@ -75,10 +74,18 @@ class Collection:
         """Collect TOML evaluations."""
         if not is_eval_file(file_path):
             return None
+        self._register_metrics()
         file = EvalFile.from_parent(parent, path=file_path)
         file.settings, file.mistake, file.require = self.state.settings, self.mistake, self._required.extend
         file.kinds = self.config.hook.pytest_adaptive_eval_study_kinds(config=self.config)
         return file
+
+    def _register_metrics(self) -> None:
+        """Register the metrics of plugins, including those of a conftest file that was just collected."""
+        try:
+            register_metrics(self.config.hook.pytest_adaptive_eval_metrics(config=self.config))
+        except ConfigError as error:
+            self.mistake(error)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_adaptive_eval_study_kinds(self) -> Mapping[str, Callable[[], StudyKind]]:
@@ -268,6 +275,7 @@ class Collection:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         """Put each gate after its interviews, and those back that a selection dropped; report mistakes."""
+        self._register_metrics()
         for item in items:  # -m takes or leaves interviews and gates alike
             if (gate_rules.is_gate(item) or isinstance(item, Study)) and item.get_closest_marker(MARKER) is None:
                 item.add_marker(MARKER)
@@ -333,12 +341,13 @@ class Collection:
             conditions = gate_rules.literal_conditions(gate)
             for name, condition in conditions or ():
                 interview = gate_rules.resolve(name, self.state.held)
-                if isinstance(condition, StudyCondition) or isinstance(interview, Study):
-                    self._plan_study(condition, interview)
+                if isinstance(interview, Study):
+                    interview.evaluation.check(condition)
+                    self.state.family += _denials(condition, interview)
                     continue
                 condition.check(interview.evaluation.bank, climbed=interview.evaluation.policy.stop == "level")
                 if isinstance(ladder := interview.evaluation.policy.selector, Climb | AdaptiveClimb):
-                    ladder.check(condition.metric)
+                    condition.measure.check_ladder(ladder)
                 why = interview.evaluation.policy.design_based
                 if why and not condition.by_level and not condition.by_rank:
                     raise ConfigError(f"{interview.evaluation.name}: this interview cannot feed a gate: {why}")
@@ -363,15 +372,6 @@ class Collection:
             return sum(_denials(condition, gate_rules.resolve(name, self.state.held)) for name, condition in conditions)
         except UsageError:  # a mistake that only a run of this gate needs to mend
             return 1
-
-    def _plan_study(self, condition: Condition | StudyCondition, study: gate_rules.Held) -> None:
-        metrics = study.evaluation.metrics if isinstance(study, Study) else ()
-        if isinstance(condition, Condition) and condition.metric in metrics and condition.kind == "at_least":
-            condition = StudyCondition(condition.metric, condition.kind, condition.value)  # and names no subject
-        if not isinstance(study, Study) or not isinstance(condition, StudyCondition):
-            raise ConfigError(f"{study.evaluation.name!r} measures no {condition.metric}: gate on what it measures")
-        study.evaluation.check(condition)
-        self.state.family += _denials(condition, study)
 
     def _baseline(self, interview: Interview, name: str) -> bool:
         """Find what a paired gate compares with: another interview of this run, or a file; whether there is one yet."""
@@ -476,8 +476,6 @@ class Collection:
             counted[:] = [item for item in counted if item not in restored]
 
 
-def _denials(condition: Condition | StudyCondition, source: gate_rules.Held) -> int:
+def _denials(condition: Condition, source: gate_rules.Held) -> int:
     """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-    if isinstance(source, Study) or isinstance(condition, StudyCondition):
-        return int(not condition.by_rank)
-    return condition.denials(source.evaluation.bank)
+    return int(not condition.by_rank) if isinstance(source, Study) else condition.denials(source.evaluation.bank)

@@ -12,13 +12,14 @@ import pytest
 
 from pytest_adaptive_eval.config import GateSpec
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.gates.condition import KINDS, METRICS, Condition
-from pytest_adaptive_eval.gates.result import Metric, SessionResult
+from pytest_adaptive_eval.gates.condition import KINDS, Condition, find_metric
+from pytest_adaptive_eval.gates.metrics import metric_names
+from pytest_adaptive_eval.gates.result import BoundMetric, SessionResult
+from pytest_adaptive_eval.gates.study_result import StudyResult
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Verdict
 from pytest_adaptive_eval.plugin.assertions import parsed
 from pytest_adaptive_eval.plugin.dynamic import gets_fixture
 from pytest_adaptive_eval.plugin.question import Once, is_placeholder
-from pytest_adaptive_eval.studies.result import StudyCondition, StudyResult
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
@@ -84,7 +85,7 @@ def literal_names(function: Callable[..., object]) -> list[str] | None:
     return names if names and uses == 0 else None
 
 
-def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCondition]] | None:
+def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition]] | None:
     """Return the conditions in a gate's source, such as ``result.accuracy.at_least(0.6)``, with evaluation names.
 
     Arguments may be numbers and words as written, constants of the module, and
@@ -104,7 +105,7 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCo
     results = _assigned(tree)
     if _handed_on(tree, {name for name, value in results.items() if _subscript(value)}):
         return None
-    found: list[tuple[str, Condition | StudyCondition]] = []
+    found: list[tuple[str, Condition]] = []
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Attribute) and node.attr in KINDS):
             continue
@@ -112,7 +113,7 @@ def literal_conditions(item: pytest.Item) -> list[tuple[str, Condition | StudyCo
         metric, part = node.value, ""
         if isinstance(metric, ast.Subscript) and isinstance(index := metric.slice, ast.Constant):
             metric, part = metric.value, "." + str(index.value)
-        if call is None or not (isinstance(metric, ast.Attribute) and metric.attr in METRICS):
+        if call is None or not (isinstance(metric, ast.Attribute) and _is_bank_metric(metric.attr)):
             return None
         source = metric.value
         if isinstance(source, ast.Name):
@@ -167,7 +168,7 @@ def _handed_on(tree: ast.AST, results: Collection[str]) -> bool:
         else:
             continue
         parent = parents[use]
-        if isinstance(parent, ast.Attribute) and parent.attr in METRICS:
+        if isinstance(parent, ast.Attribute) and _is_bank_metric(parent.attr):
             parent = parents[parent]
             while isinstance(parent, ast.Subscript):
                 parent = parents[parent]
@@ -175,6 +176,10 @@ def _handed_on(tree: ast.AST, results: Collection[str]) -> bool:
         if not (isinstance(parent, ast.Attribute | ast.Assign) or is_printed):
             return True
     return False
+
+
+def _is_bank_metric(name: str) -> bool:
+    return name in metric_names() and find_metric(name).on_banks
 
 
 def _prints(call: ast.Call) -> bool:
@@ -211,7 +216,7 @@ def _recorded(metric: str, kind: str, values: list[Any], keywords: dict[str, Any
         def verdict(condition: Condition) -> Any:
             noted.append(condition)
 
-    getattr(Metric(metric, Note()), kind)(*values, **keywords)  # type: ignore[arg-type]  # all that a metric asks of it
+    getattr(BoundMetric(metric, Note()), kind)(*values, **keywords)  # type: ignore[arg-type]  # all that a metric asks of it
     return noted[0]
 
 

@@ -11,6 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from pytest_adaptive_eval.cat.selection import Selector
     from pytest_adaptive_eval.config.study import StudyKind
+    from pytest_adaptive_eval.gates.condition import Metric
     from pytest_adaptive_eval.gates.verdict import Verdict
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.subjects.base import Subject
@@ -51,6 +52,17 @@ def pytest_adaptive_eval_task_families(config: pytest.Config) -> Sequence[TaskFa
     -------
     sequence of TaskFamily
         Each name is unique among all families, built-in ones included.
+    """
+
+
+@pytest.hookspec
+def pytest_adaptive_eval_metrics(config: pytest.Config) -> Sequence[Metric[Any]]:  # type: ignore[empty-body]
+    """Provide metrics of gates, which results have as attributes and TOML files name as ``metric``.
+
+    Returns
+    -------
+    sequence of Metric
+        Each name is unique among all metrics, built-in ones included.
     """
 
 

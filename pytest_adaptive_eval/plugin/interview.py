@@ -23,13 +23,13 @@ import pytest
 
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
-from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.planning import outlook_sentence
-from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE, SessionResult, with_doubt
+from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE, SessionResult
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import item_score
 from pytest_adaptive_eval.items.item import Response, Status, length_note
@@ -184,7 +184,7 @@ class Interview(Once):
         evaluation, bank = self.evaluation, self.evaluation.bank
         baselines: dict[str, Baseline] = self.plan()["baselines"]
         claims = [claim for c in self.planned if c.by_draws for claim in c.claims(bank, baselines)]
-        cuts = [Cut(bank, c.value, c.confidence) for c in self.planned if c.method == "likelihood-ratio"]
+        cuts = [cut for c in self.planned for cut in c.measure.cuts(c, bank)]
         stops = not self.unplanned and not self.absent and not any(c.whole for c in self.planned)
         drawn = [b for b in baselines.values() if not b.climbed]
         complete = [b for b in drawn if b.complete]
@@ -460,7 +460,7 @@ class Interview(Once):
             },
             **plan,
         )
-        self.result = with_doubt(result)
+        self.result = with_misfit_note(result)
         self.record = recorded(
             evaluation,
             self.nodeid,

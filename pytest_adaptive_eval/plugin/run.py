@@ -14,6 +14,7 @@ import pytest
 from pytest_adaptive_eval.config import Settings
 from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.study_result import StudyResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.exchange import Exchange
@@ -23,7 +24,6 @@ from pytest_adaptive_eval.plugin.names import ATTACHED
 from pytest_adaptive_eval.plugin.question import DETAILS, PROPERTY, Question, crash_line
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.records.run_record import GateRecord
-from pytest_adaptive_eval.studies.result import StudyResult
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, guard, relative
 
 __all__ = ["AdaptiveEval"]

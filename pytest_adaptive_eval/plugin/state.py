@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from pytest_adaptive_eval.config import Settings
     from pytest_adaptive_eval.gates.result import SessionResult
+    from pytest_adaptive_eval.gates.study_result import StudyResult
     from pytest_adaptive_eval.items.item import Response
     from pytest_adaptive_eval.plugin.randomness import GeneratorStates
-    from pytest_adaptive_eval.studies.result import StudyResult
 
 __all__ = ["QuestionOwner", "RunState"]
 

@@ -11,9 +11,9 @@ import pytest
 
 from pytest_adaptive_eval.config import StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
+from pytest_adaptive_eval.gates.study_result import StudyResult
 from pytest_adaptive_eval.plugin.question import Once
 from pytest_adaptive_eval.records.run_record import StudyRecord, plain
-from pytest_adaptive_eval.studies.result import StudyResult
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
 if TYPE_CHECKING:

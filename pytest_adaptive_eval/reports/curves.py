@@ -229,11 +229,8 @@ def thresholds(gates: Sequence[GateRecord], bank: ItemBank | None) -> list[Thres
             continue
         try:
             condition = Condition(**{name: value for name, value in settings.items() if name in parameters})
-            if condition.metric == "accuracy":
-                required[Threshold(condition.value, condition.requirement)] = None
-            elif condition.metric == "ability" and bank is not None:
-                label = f"{condition.metric} {condition.requirement}"
-                required[Threshold(condition.target(bank), label)] = None
+            if threshold := condition.measure.threshold(condition, bank):
+                required[Threshold(*threshold)] = None
         except (AdaptiveEvalError, TypeError, ValueError):
             continue
     return list(required)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
@@ -30,13 +31,6 @@ _RESERVED = {"CON", "PRN", "AUX", "NUL", "DATA", "UNKNOWN", *(f"{x}{n}" for x in
 #: Attributes of an administration that become a sample's metadata.
 _METADATA = ("position", "item_hash", "format", "sample", "category", "propensity", "predicted", "reason")
 _UNBOUNDED = ("-Infinity", "Infinity")
-#: Description, unit, lowest and highest value of each quantity of a study.
-_QUANTITIES: dict[str, tuple[str, str, float | None, float | None]] = {
-    "score": ("how good a panel of models finds the answers: an opinion, held against no truth", "points", None, None),
-    "energy": ("share of what the routes of a network of nodes hold that the model masters", "proportion", 0.0, 1.0),
-    "auc": ("sum of the accuracies at the levels of one node", "levels", 0.0, None),
-    "last_level": ("last level of one node with an accuracy above the rate that ends it", "levels", 0.0, None),
-}
 
 
 def aggregate(record: RunRecord, interview: InterviewRecord) -> dict[str, Any] | None:
@@ -245,8 +239,10 @@ def _accuracy(title: str, recorded: Any, error: Any, size: Any, scored: Any) -> 
 
 def _quantity(title: str, row: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the result of one row of a study, None for an unknown or impossible value."""
-    name, value = row["metric"], row["estimate"]
-    description, unit, least, most = _QUANTITIES.get(name, ("a quantity of a study", "", None, None))
+    name, value, measure = row["metric"], row["estimate"], registered_metric(row["metric"])
+    description, unit, least, most = "a quantity of a study", "", None, None
+    if measure is not None:
+        description, unit, least, most = measure.description, measure.unit, measure.minimum, measure.maximum
     if value is None or (least is not None and value < least) or (most is not None and value > most):
         return None
     low, high = (

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import UsageError
+from pytest_adaptive_eval.gates.condition import registered_metric
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
@@ -213,9 +214,10 @@ def _gate_bar(verdict: Mapping[str, Any]) -> Markup | None:
     threshold = plottable(condition.get("value", 0.0))  # a record leaves out default values
     if interval is None or threshold is None or condition.get("kind") not in ("at_least", "not_worse_than"):
         return None
+    metric = registered_metric(condition.get("metric"))
     if condition.get("kind") == "not_worse_than":
         threshold = -threshold
-    elif condition.get("metric") == "accuracy":
+    elif metric is not None and (metric.minimum, metric.maximum) == (0.0, 1.0):
         return plots.interval_bar(*interval, target=threshold)
     span = span_of([*interval, threshold, *([0.0] if threshold < 0 else [])], 0.02)
     return plots.interval_bar(*interval, span, threshold)

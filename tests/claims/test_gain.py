@@ -157,7 +157,7 @@ def test_where_there_is_no_gain_it_is_said(bank, message):
 def test_a_gain_is_a_difference():
     with pytest.raises(ConfigError, match="difference of accuracies"):
         Condition("gain", "at_least", 1.0)
-    with pytest.raises(ConfigError, match="only accuracy"):
+    with pytest.raises(ConfigError, match="gain has no such condition"):
         Condition("gain", "above", name="x")
 
 

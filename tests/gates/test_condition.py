@@ -36,7 +36,7 @@ def make_bank(*, calibrated=True, **more):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"metric": "speed"}, "metric 'speed' is not known; use accuracy, ability"),
+        ({"metric": "speed"}, "metric 'speed' is not known; use ability, accuracy, auc"),
         ({"kind": "at_most"}, "condition 'at_most' is not known; use at_least, not_worse_than, rank_within, above"),
         ({"value": True}, r"accuracy\.at_least\(True\): expected a number"),
         ({"value": "0.6"}, r"accuracy\.at_least\('0\.6'\): expected a number"),
@@ -53,8 +53,8 @@ def make_bank(*, calibrated=True, **more):
         ({"probability": 1.0}, r"probability is 1\.0"),
         ({"on_inconclusive": "skip"}, "on_inconclusive is 'skip', expected fail, warn or pass"),
         ({"on_inconclusive": True}, "on_inconclusive is True"),
-        ({"method": "guess"}, "method is 'guess', expected 'draws' or, for ability.at_least alone"),
-        ({"method": "likelihood-ratio"}, "method is 'likelihood-ratio', expected 'draws' or"),
+        ({"method": "guess"}, "method is 'guess', expected 'draws' for accuracy.at_least"),
+        ({"method": "likelihood-ratio"}, "method is 'likelihood-ratio', expected 'draws' for accuracy"),
     ],
 )
 def test_thresholds_out_of_range(change, message):
@@ -69,21 +69,21 @@ def test_thresholds_out_of_range(change, message):
         (PAIRED, {"value": 1.0}, r"margin is 1\.0"),
         (PAIRED, {"value": -0.02}, r"margin is -0\.02"),
         (PAIRED, {"name": ""}, "not_worse_than: expected the name of a subject to compare with"),
-        (PAIRED, {"metric": "ability"}, r"ability\.not_worse_than: only accuracy has this condition"),
+        (PAIRED, {"metric": "ability"}, r"ability\.not_worse_than: ability has no such condition; use at_least"),
         (RANK, {"value": 0}, r"rank_within\(0\): expected a whole number of at least 1"),
         (RANK, {"value": 1.5}, r"rank_within\(1\.5\): expected a whole number"),
-        (RANK, {"metric": "ability"}, "only accuracy has this condition"),
+        (RANK, {"metric": "ability"}, "ability has no such condition"),
         (ABOVE, {"name": ""}, "above: expected the name of a subject to compare with"),
         (ABOVE, {"method": "likelihood-ratio"}, "method is"),
         (ABILITY, {"method": "likelihood-ratio", "confidence": 0.5}, r"expected above 0\.5 for method"),
         (GAIN, {"value": 1.0}, r"gain\.at_least\(1\.0\): a gain is a difference of accuracies, in \(-1, 1\)"),
         (GAIN, {"value": -1.0}, "a gain is a difference of accuracies"),
-        (GAIN, {"kind": "above", "name": "u"}, r"gain\.above: only accuracy has this condition"),
+        (GAIN, {"kind": "above", "name": "u"}, r"gain\.above: gain has no such condition"),
         (AREA, {"value": 0.0}, r"margin is 0\.0, expected a number of levels above 0"),
         (AREA, {"value": -0.5}, "expected a number of levels above 0"),
         (AREA, {"name": ""}, "not_worse_than: expected the name of a subject"),
-        (AREA, {"metric": "last_level"}, r"last_level\.not_worse_than: only accuracy has this condition"),
-        (AREA, {"kind": "rank_within"}, r"auc\.rank_within: only accuracy has this condition"),
+        (AREA, {"metric": "last_level"}, r"last_level\.not_worse_than: last_level has no such condition"),
+        (AREA, {"kind": "rank_within"}, r"auc\.rank_within: auc has no such condition; use at_least, not_worse_than"),
     ],
 )
 def test_comparisons_out_of_range(condition, change, message):
@@ -186,6 +186,9 @@ def test_what_the_draws_must_show():
     implied = float(expected_accuracy(bank, np.array([[-0.5]]))[0])
     assert AT_LEAST.target(bank) == 0.6
     assert ABILITY.target(bank) == pytest.approx(implied)
+    assert AT_LEAST.measure.threshold(AT_LEAST, bank) == (0.6, ">= .60")
+    assert ABILITY.measure.threshold(ABILITY, bank) == (ABILITY.target(bank), "ability >= -.50")
+    assert ABILITY.measure.threshold(ABILITY, None) is None
     assert AT_LEAST.claims(bank, {}) == (Claim(12.0, 0.95),)
     assert replace(ABILITY, confidence=0.8).claims(bank, {}) == (Claim(pytest.approx(20 * implied), 0.8),)
     base = np.arange(20) % 2 * 1.0

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.projection import ability_at, expected_accuracy
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE, Metric, SessionResult
+from pytest_adaptive_eval.gates.result import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE, BoundMetric, SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -169,7 +169,7 @@ class Noted:
 
 
 def test_gates_ask_at_95_percent_and_fail_where_open_unless_told_otherwise():
-    accuracy = Metric("accuracy", Noted())
+    accuracy = BoundMetric("accuracy", Noted())
     defaults = {"confidence": 0.95, "probability": 0.95, "on_inconclusive": "fail", "method": "draws"}
     assert accuracy.at_least(0.6) == Condition("accuracy", "at_least", 0.6, **defaults)
     assert accuracy.not_worse_than("old", margin=0.02) == Condition(
@@ -180,7 +180,7 @@ def test_gates_ask_at_95_percent_and_fail_where_open_unless_told_otherwise():
 
 
 def test_gates_ask_what_they_are_told():
-    accuracy, ability = Metric("accuracy", Noted()), Metric("ability", Noted())
+    accuracy, ability = BoundMetric("accuracy", Noted()), BoundMetric("ability", Noted())
     assert ability.at_least(1, confidence=0.9, on_inconclusive="warn", method="likelihood-ratio") == Condition(
         "ability", "at_least", 1, confidence=0.9, on_inconclusive="warn", method="likelihood-ratio"
     )
@@ -202,7 +202,7 @@ def test_results_and_metrics_are_named_where_they_are_shown():
     assert repr(result) == "<result of eval: 60 of 200 items>"
     assert repr(result.accuracy) == "accuracy of eval"
     assert result.ladder is None  # no levels were climbed
-    with pytest.raises(AttributeError, match=r"<result of eval.*> has no 'speed'; use accuracy, ability, gain, auc"):
+    with pytest.raises(AttributeError, match=r"<result of eval.*> has no 'speed'; use ability, accuracy, auc, gain"):
         _ = result.speed
 
 
@@ -212,7 +212,7 @@ def test_interviews_end_in_error_after_three_errors_in_a_row_or_one_in_twenty():
 
 def test_deterministic_and_data_dependent_interviews_cannot_feed_a_gate():
     greedy = result_of(calibrated_bank(), POLICIES["estimate"], lambda i: 1.0)
-    with pytest.raises(ConfigError, match=r"set floor to at least 0\.1"):
+    with pytest.raises(ConfigError, match=r"floor is 0, expected at least 0\.1"):
         greedy.accuracy.at_least(0.5)
     early = result_of(calibrated_bank(), Policy(standard_error=0.5), lambda i: float(i % 2))
     with pytest.raises(ConfigError, match="standard error"):

@@ -14,8 +14,9 @@ from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.projection import accuracy_at
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.planning import Outlook
-from pytest_adaptive_eval.gates.result import SessionResult, doubt
+from pytest_adaptive_eval.gates.misfit import misfit_reason
+from pytest_adaptive_eval.gates.outlook import Outlook
+from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.betting import Claim, log_wealth
 from pytest_adaptive_eval.inference.conformal import Conformal, subjects_needed
@@ -168,17 +169,17 @@ def test_the_likelihood_gives_way_to_the_draws_where_the_bank_is_off():
     shuffled = rng.permutation(answers(good, 1.0, 3))  # as many right answers, on the wrong items
     condition = Condition("ability", "at_least", 0.0, method="likelihood-ratio")
     result = interview(good, shuffled, policy=replace(POLICIES["decide"], budget="60%"))
-    assert "do not look like those of the bank's population" in doubt(result)
+    assert "do not look like those of the bank's population" in misfit_reason(result)
     verdict = result.judge(condition)
     assert "so that the draws decide" in verdict.sentence
     assert verdict.interval.method == "anytime-valid"
-    assert doubt(interview(good, answers(good, 1.0, 3))) == ""
+    assert misfit_reason(interview(good, answers(good, 1.0, 3))) == ""
 
 
 def test_a_projection_far_from_the_draws_is_told():
     good = bank()
     result = interview(good, answers(good, 0.0, 3), policy=replace(POLICIES["decide"], budget="100%"))
-    assert doubt(replace(result, projected=(0.99, 0.01))).startswith(
+    assert misfit_reason(replace(result, projected=(0.99, 0.01))).startswith(
         "the bank projects an accuracy of .990, and the draws"
     )
 

@@ -15,8 +15,9 @@ from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.claims.gain import gap_claims
 from pytest_adaptive_eval.claims.paired import FLIPS, Baseline
 from pytest_adaptive_eval.claims.projection import ability_at
-from pytest_adaptive_eval.gates.condition import PLANNING_MARGIN, Condition
-from pytest_adaptive_eval.gates.planning import Outlook, draw_variance, outlook_sentence, outlooks
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.outlook import Outlook
+from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, draw_variance, outlook_sentence, outlooks
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank

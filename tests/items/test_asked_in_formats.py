@@ -262,7 +262,7 @@ class TestGates:
             Condition(metric, "at_least", 0.0).check(asked_in_formats(made()))
 
     def test_only_at_least_is_asked_of_a_part(self):
-        with pytest.raises(ConfigError, match="only accuracy has this condition"):
+        with pytest.raises(ConfigError, match="has no such condition; use at_least"):
             Condition("ability.cross", "rank_within", 3)
         with pytest.raises(ConfigError, match="accuracy has no part 'cross'"):
             interviewed(np.zeros(4), budget=4).accuracy["cross"]

@@ -153,7 +153,7 @@ def test_gates_in_python(lab: Any, server: PeerServer) -> None:
             web = adaptive_eval["web"]
             assert web.energy.at_least(0.3)
             assert web.auc.at_least(1.0, subject="first")
-            with pytest.raises(ConfigError, match="ranks nobody"):
+            with pytest.raises(ConfigError, match="auc has no such condition"):
                 web.auc.above("second", subject="first")
         """
     )
@@ -211,7 +211,7 @@ def test_faults_of_the_run_void_it(lab: Any) -> None:
         ('subject = "first"', 'subject = "third"', "'third' is none of the study: pupil, first, second"),
         ('subject = "first"\n', "", "energy is of the interviewee, auc and last_level are of a node"),
         ("at_least = 0.3", 'subject = "first"\nat_least = 0.3', "energy is of the interviewee"),
-        ("at_least = 0.3", "rank_within = 1", "a network interviews one model: rank_within has nobody"),
+        ("at_least = 0.3", "rank_within = 1", "energy has no rank_within; use at_least"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_asked(

@@ -402,14 +402,14 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
         ('name = "council"', 'name = "council"\nseed = -1', ":2: seed is -1"),
         ('name = "council"', 'name = "a::b"', ":2: name 'a::b' cannot name a test"),
         ("at_least = 3.5", "at_least = 3.5\nmargin = 0.1", ":10: unknown setting 'margin'"),
-        ("at_least = 3.5", "rank_within = 5", "rank_within(5): of 5 subjects that says nothing"),
+        ("at_least = 3.5", "rank_within = 5", "rank_within(5) holds for each of the 5 subjects"),
         ("at_least = 3.5", 'above = "owl"', "'owl' is none of the study: dog, ant, bee, cat, elk"),
         (
             "at_least = 3.5",
             'metric = "accuracy"\nat_least = 0.5',
             ":10: metric 'accuracy' is not known; use score or rank",
         ),
-        ("at_least = 3.5", 'metric = "rank"\nat_least = 2', ":10: a rank has no at_least: write rank_within = 2"),
+        ("at_least = 3.5", 'metric = "rank"\nat_least = 2', ":10: rank has no at_least; use rank_within, above"),
         ("at_least = 3.5", "at_least = 3.5\nprobability = 0.9", ":10: probability does not go with at_least"),
         ("at_least = 3.5", 'at_least = 3.5\nabove = "ant"', ":10: a gate has one condition of"),
     ],
@@ -467,4 +467,4 @@ def test_a_gate_that_asks_another_evaluation_s_words(lab: Any, server: PeerServe
     )
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "'council' measures no accuracy" in " ".join(result.stderr.str().split())
+    assert "metric 'accuracy' is not known; use score" in " ".join(result.stderr.str().split())

@@ -216,8 +216,8 @@ def test_metrics_that_do_not_go_together(lab: Any) -> None:
     project(lab, more=", policy='decide', levels=5", gate=gated("result.auc.at_least(2.0)"))
     assert "auc is of a task that is climbed" in lab.run().stderr.str()
     for text, message in (
-        ("result.auc.rank_within(3)", "only accuracy has this condition"),
-        ("result.last_level.not_worse_than('x', margin=0.5)", "only accuracy has this condition"),
+        ("result.auc.rank_within(3)", "auc has no such condition"),
+        ("result.last_level.not_worse_than('x', margin=0.5)", "last_level has no such condition"),
         ("result.auc.not_worse_than('x', margin=-1.0)", "expected a number of levels above 0 such as 0.5"),
     ):
         project(lab, gate=gated(text))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from pytest_adaptive_eval.config.study import StudyKind
 from pytest_adaptive_eval.config.tables import StudyTable
-from pytest_adaptive_eval.studies.result import Measured, StudyResult
+from pytest_adaptive_eval.gates.condition import Metric
+from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
 
 
 class WeightsTable(StudyTable, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ class Weights:
         return {"kilograms": self.kilograms}
 
     def check(self, condition):
-        condition.check(self.metrics, self.subjects, self.candidate)
+        condition.check_study(self.metrics, self.subjects, self.candidate)
 
     def void(self, error):
         return StudyResult(self.name, "weights", self.candidate, self.subjects, self.metrics, error=error)
@@ -46,6 +47,17 @@ class Weights:
             self.name, "weights", self.candidate, self.subjects, self.metrics, {"weight": measured}, asked=1, size=1,
             members=({"name": "ann"}, {"name": "bob"}),
         )
+
+
+class Weight(Metric):
+    name = "weight"
+    description = "mass of a model, in kilograms"
+    on_banks = False
+    on_studies = True
+
+
+def pytest_adaptive_eval_metrics(config):
+    return [Weight()]
 
 
 def build(spec, settings, context):

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.studies.result import Measured, StudyCondition, StudyResult
 
 NAMES = ("ant", "bee", "cat")
 
@@ -168,14 +169,15 @@ def test_findings_tell_what_is_known():
         (lambda r: r.score.at_least(3.0, confidence=0.4), "confidence is 0.4"),
         (lambda r: r.score.above("ant", probability=0.5), "probability is 0.5"),
         (lambda r: r.score.rank_within(0), "at least 1"),
-        (lambda r: r.score.rank_within(3), "of 3 subjects that says nothing"),
+        (lambda r: r.score.rank_within(3), "holds for each of the 3 subjects"),
         (lambda r: r.score.above(""), "expected the name"),
         (lambda r: r.score.above("cat"), "'cat' cannot be above itself"),
         (lambda r: r.score.above("dog"), "'dog' is none of the study: ant, bee, cat"),
         (lambda r: r.score.at_least(3.0, subject="dog"), "council: 'dog' is none of the study"),
         (lambda r: r.score.at_least(3.0, on_inconclusive="skip"), "on_inconclusive is 'skip'"),
-        (lambda r: r.verdict(StudyCondition("energy", "at_least", 1.0)), "metric 'energy' is not known; use score"),
-        (lambda _: StudyCondition("score", "not_worse_than", 1.0), "condition 'not_worse_than' is not known"),
+        (lambda r: r.verdict(Condition("energy", "at_least", 1.0)), "metric 'energy' is not known; use score"),
+        (lambda _: Condition("score", "not_worse_than", 1.0, "x"), "score has no such condition; use at_least"),
+        (lambda r: replace(r, metrics=("auc",)).auc.not_worse_than("x", margin=1), "a study has no baseline"),
     ],
 )
 def test_mistakes(wrong, message):
@@ -184,10 +186,10 @@ def test_mistakes(wrong, message):
 
 
 def test_other_metrics_are_no_attributes():
-    with pytest.raises(AttributeError, match="council measures no 'accuracy'; use score"):
+    with pytest.raises(AttributeError, match="has no 'accuracy'; use score"):
         _ = result().accuracy
 
 
 def test_labels_fit_into_node_ids():
-    assert StudyCondition("score", "at_least", 3.5).label == "score-at-least-3.5"
-    assert StudyCondition("score", "above", name="a::b[c] d", subject="x").label == "score-above-a_b_c_d-of-x"
+    assert Condition("score", "at_least", 3.5).label == "score-at-least-3.5"
+    assert Condition("score", "above", name="a::b[c] d", subject="x").label == "score-above-a_b_c_d-of-x"

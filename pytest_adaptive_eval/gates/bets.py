@@ -1,0 +1,157 @@
+"""Verdicts of claims on an interview's draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from pytest_adaptive_eval.claims.paired import PairedClaim
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.decisions import corrected_confidence
+from pytest_adaptive_eval.gates.outlook import Outlook
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.inference.betting import ROUNDING, Claim, decide, log_wealth
+from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.noise import noise_margin
+from pytest_adaptive_eval.inference.sampling import with_missing_bounded
+from pytest_adaptive_eval.text import counted, number
+
+__all__ = ["cut_to_outcome", "decide_claims", "judge_claim", "map_interval", "missing_score_notes"]
+
+_OUTCOMES = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}
+
+
+def judge_claim(
+    result: SessionResult,
+    condition: Condition,
+    verdict: Verdict,
+    to_unit: Callable[[float], float] = float,
+    *,
+    guessing: float | None = None,
+    notes: Sequence[str] = (),
+    interval_of: Callable[[DesignLog, float], Interval] | None = None,
+) -> Verdict:
+    """Return the verdict of a condition with one claim.
+
+    Parameters
+    ----------
+    result : SessionResult
+    condition : Condition
+    verdict : Verdict
+    to_unit : callable
+        Increasing function from the mean of the claim's view to the metric's unit.
+    guessing : float, optional
+        Mean of the claim's view by guessing alone, from which a PASS must be distinguishable.
+    notes : sequence of str
+        Further notes, shown last.
+    interval_of : callable, optional
+        Returns the mean of the claim's view with bounds of a confidence;
+        `SessionResult.interval_of` when omitted.
+    """
+    (claim,) = condition.claims(result.bank, result.baselines)
+    log = claim.view(result.log)
+    (outcome,) = decide_claims(result, condition, [claim], sequential=interval_of is not None)
+    required = claim.total / log.size
+    interval = (interval_of or result.interval_of)(log, condition.confidence)
+    interval = cut_to_outcome(interval, outcome, required, (0.0, 1.0))
+    all_notes = [*verdict.notes, *missing_score_notes(result), *notes]
+    if outcome is Outcome.PASS and guessing is not None and interval.low <= guessing:
+        outcome = Outcome.INCONCLUSIVE
+        score = number(to_unit(guessing))
+        all_notes.insert(0, f"it cannot be told from guessing, which scores {score} on such choices")
+    elif outcome is Outcome.INCONCLUSIVE:
+        all_notes.insert(0, _remaining_items(result, claim, log, interval.estimate))
+    return replace(verdict, outcome=outcome, interval=map_interval(interval, to_unit), notes=tuple(all_notes))
+
+
+def decide_claims(
+    result: SessionResult, condition: Condition, claims: Sequence[Claim], *, sequential: bool = False
+) -> list[Outcome]:
+    """Return the outcome of each of a condition's claims, corrected for all other claims of the interview.
+
+    Parameters
+    ----------
+    result : SessionResult
+    condition : Condition
+    claims : sequence of Claim
+    sequential : bool
+        Decide by bets also where the interview has a fixed length.
+    """
+    planned = [c for c in result.planned if c.by_draws and c != condition]
+    others = [claim for c in planned for claim in c.claims(result.bank, result.baselines)]
+    family = max(result.family, len(claims) + len(others))
+    # rare large losses make a t interval unreliable
+    if sequential or result.sequential or any(claim.rare for claim in claims):
+        signs = decide(result.log, [*claims, *others], family).outcome[: len(claims)]
+        return [_OUTCOMES[int(sign)] for sign in signs]
+    return [_decide_at_end(result.log, claim, corrected_confidence(condition.confidence, family)) for claim in claims]
+
+
+def _decide_at_end(log: DesignLog, claim: Claim, corrected: float) -> Outcome:
+    """Return the outcome by the interval of all draws; a FAIL has the corrected confidence."""
+    view = claim.view(log)
+    required = (claim.total - ROUNDING) / view.size
+    if with_missing_bounded(view, claim.confidence)[0].low >= required:
+        return Outcome.PASS
+    return Outcome.FAIL if with_missing_bounded(view, corrected)[1].high < required else Outcome.INCONCLUSIVE
+
+
+def cut_to_outcome(interval: Interval, outcome: Outcome, required: float, limits: tuple[float, float]) -> Interval:
+    """Return the interval on the outcome's side of the required value.
+
+    An outcome stands once it is decided, although later draws may have moved the interval.
+    """
+    if outcome is Outcome.INCONCLUSIVE:
+        return interval
+    low, high = (required, limits[1]) if outcome is Outcome.PASS else (limits[0], required)
+    low, high = max(interval.low, low), min(interval.high, high)
+    return replace(interval, estimate=min(max(interval.estimate, low), high), low=low, high=high)
+
+
+def map_interval(interval: Interval, to_unit: Callable[[float], float]) -> Interval:
+    """Return the interval in another unit, by an increasing function."""
+    return replace(
+        interval, estimate=to_unit(interval.estimate), low=to_unit(interval.low), high=to_unit(interval.high)
+    )
+
+
+def missing_score_notes(result: SessionResult) -> list[str]:
+    """Return a note on answers without a score, if there are any."""
+    missing = result.asked - result.scored
+    have = "answer has no score and is" if missing == 1 else "answers have no score and are"
+    return [f"{missing} {have} counted as wrong in the lower bound and as right in the upper"] if missing else []
+
+
+def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estimate: float) -> str:
+    """Return a note on the number of further items that would probably decide, if the estimate were the truth."""
+    if len(log) == log.size:
+        missing = bool(np.isnan(log.scores).any())
+        if not log.noise:
+            return "the whole bank was asked, and answers without a score leave it open"
+        noise = "the noise of decoding leaves it open: another run may decide otherwise"
+        return f"the whole bank was asked, and {'answers without a score, or ' * missing}{noise}"
+    gap = estimate - claim.total / log.size
+    side: Literal[1, -1] = 1 if gap >= 0 else -1
+    margin = noise_margin(log, claim.confidence)
+    filled = log.with_missing_as(0.5)
+    remaining = max(log.size - len(log) + 1, 1)
+    outlook = Outlook(
+        log.size,
+        max(abs(gap) - margin / log.size, 0.0),
+        float(filled.variance[-1]) / remaining**2,
+        claim.confidence,
+        len(log),
+        float(log_wealth(filled, claim, side, margin)[-1]) if result.sequential else 0.0,
+    )
+    more = outlook.quantile(0.5) - len(log)
+    baseline = claim.baseline if isinstance(claim, PairedClaim) else None
+    if baseline is not None and len(log) + more > baseline.draws:
+        return baseline.coverage
+    if more > 0.8 * (log.size - len(log)):
+        return "the estimate is so near the threshold that probably only the whole bank would decide"
+    return f"about {counted(max(more, 1), 'more question')} would probably decide"

@@ -1,0 +1,72 @@
+"""Decisions from bounds and from probabilities, shared by interviews and studies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.text import number
+
+__all__ = ["corrected_confidence", "decide_by_bounds", "decide_by_probability", "with_note"]
+
+
+def with_note(verdict: Verdict, note: str, outcome: Outcome | None = None) -> Verdict:
+    """Return the verdict with a note before all others, and with another outcome if given."""
+    return replace(verdict, notes=(note, *verdict.notes), outcome=verdict.outcome if outcome is None else outcome)
+
+
+def corrected_confidence(confidence: float, family: int) -> float:
+    """Return the confidence of a FAIL among `family` claims (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / max(family, 1)
+
+
+def decide_by_bounds(
+    verdict: Verdict, condition: Condition, family: int, interval_at: Callable[[float], Interval], required: float
+) -> Verdict:
+    """Return the verdict of one-sided bounds.
+
+    Parameters
+    ----------
+    verdict : Verdict
+    condition : Condition
+    family : int
+        Claims that a FAIL is corrected for.
+    interval_at : callable
+        Returns the interval whose bounds each have a confidence.
+    required : float
+        PASS if the lower bound reaches it, FAIL if the corrected upper bound does not.
+    """
+    interval = interval_at(condition.confidence)
+    outcome = Outcome.INCONCLUSIVE
+    if interval.low >= required:
+        outcome = Outcome.PASS
+    elif interval_at(corrected_confidence(condition.confidence, family)).high < required:
+        outcome = Outcome.FAIL
+    return replace(verdict, outcome=outcome, interval=interval)
+
+
+def decide_by_probability(
+    verdict: Verdict, condition: Condition, fact: str, probability: float, highest: float | None = None
+) -> Verdict:
+    """Return the verdict of a rank or a comparison.
+
+    Parameters
+    ----------
+    verdict : Verdict
+    condition : Condition
+    fact : str
+        Estimated rank or compared values, as shown.
+    probability : float
+        Probability that the requirement holds.
+    highest : float, optional
+        Upper bound of that probability, if unknown subjects widen it.
+    """
+    required = condition.probability
+    outcome = Outcome.PASS if probability >= required else Outcome.INCONCLUSIVE
+    if (probability if highest is None else highest) <= 1.0 - required:
+        outcome = Outcome.FAIL
+    stated = f"{fact} with probability {number(probability)}, {number(required, 2)} required"
+    return replace(verdict, outcome=outcome, stated=stated)

@@ -1,0 +1,178 @@
+"""Ability on the bank's scale, and its components on a bank that is administered in formats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.claims.classification import Cut
+from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.claims.projection import ABILITY_BOUND, ability_at, accuracy_at
+from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.bets import judge_claim, missing_score_notes
+from pytest_adaptive_eval.gates.condition import Condition, Metric
+from pytest_adaptive_eval.gates.decisions import decide_by_bounds, with_note
+from pytest_adaptive_eval.gates.misfit import misfit_reason
+from pytest_adaptive_eval.gates.outlook import Outlook
+from pytest_adaptive_eval.gates.planning import threshold_outlooks
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.text import counted
+
+__all__ = ["METRIC", "Ability", "AbilityComponent"]
+
+#: Fewest answers per dimension that decide a component.
+FEWEST_ANSWERS = 10
+#: Warn above this standard error of a component, in standard deviations of the bank's subjects.
+UNKNOWN_ABOVE = 0.9
+#: The method that trusts the bank's model.
+LIKELIHOOD_RATIO = "likelihood-ratio"
+
+
+class Ability(Metric[SessionResult]):
+    """General ability, decided on the accuracy that the bank expects at it."""
+
+    name = "ability"
+    description = "ability in logits on the bank's scale, decided on the accuracy that the bank expects at it"
+    unit = "logits"
+    by_bets = True
+
+    def component(self, name: str) -> Metric[SessionResult]:
+        """Return one component, such as ``cross``."""
+        return AbilityComponent(name) if name else super().component(name)
+
+    def methods(self, kind: str) -> tuple[str, ...]:
+        """Return the draws and the likelihood ratio."""
+        return ("draws", LIKELIHOOD_RATIO)
+
+    def check_value(self, condition: Condition) -> None:
+        """Refuse a likelihood ratio without a bound."""
+        if condition.method == LIKELIHOOD_RATIO and condition.confidence <= 0.5:
+            raise ConfigError(
+                f"confidence is {condition.confidence!r}, expected above 0.5 for method {LIKELIHOOD_RATIO!r}"
+            )
+
+    def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
+        """Refuse a bank without a single ability scale, or a target beyond the scale."""
+        if bank.parts:
+            parts = ", ".join(f"{self.name}.{part}" for part in bank.parts)
+            raise ConfigError(f"the bank {bank.name!r} is asked in formats, and has abilities in parts: use {parts}")
+        if not bank.calibrated:
+            raise ConfigError(f"the bank {bank.name!r} has no ability scale: gate on accuracy or calibrate it")
+        if abs(condition.value) > ABILITY_BOUND:
+            raise ConfigError(
+                f"ability.at_least({condition.value:g}): expected a target that a bank can measure, among abilities "
+                f"from -{ABILITY_BOUND:g} to {ABILITY_BOUND:g} logits"
+            )
+
+    def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
+        """Return the claim on the accuracy at the ability."""
+        return (Claim(accuracy_at(bank, condition.value) * len(bank), condition.confidence),)
+
+    def cuts(self, condition: Condition, bank: ItemBank) -> tuple[Cut, ...]:
+        """Return the classification of a likelihood ratio."""
+        is_cut = condition.method == LIKELIHOOD_RATIO
+        return (Cut(bank, condition.value, condition.confidence),) if is_cut else ()
+
+    def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+        """Return the verdict by the draws, or by a likelihood ratio if the bank's model describes the subject."""
+        if condition.method == LIKELIHOOD_RATIO:
+            if not (reason := misfit_reason(result)):
+                return self._judge_likelihood(result, condition, verdict)
+            verdict = replace(verdict, notes=(*verdict.notes, f"{reason}, so that the draws decide"))
+        return judge_claim(
+            result, condition, verdict, lambda accuracy: ability_at(result.bank, accuracy), guessing=result.chance
+        )
+
+    def _judge_likelihood(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+        (cut,) = self.cuts(condition, result.bank)
+        side = int(cut.classify(result.log[None]).side[0])
+        outcome = {1: Outcome.PASS, -1: Outcome.FAIL, 0: Outcome.INCONCLUSIVE}[side]
+        assert result.theta is not None
+        assert result.standard_error is not None
+        theta, half = result.theta[0], student_quantile(math.inf, condition.confidence) * result.standard_error[0]
+        interval = Interval(theta, theta - half, theta + half, condition.confidence, "likelihood ratio")
+        verdict = with_note(verdict, "its error rate holds if the bank's model holds for this checkpoint", outcome)
+        return replace(verdict, interval=interval)
+
+    def forecast(
+        self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
+    ) -> list[Outlook]:
+        """Return the outlooks of the accuracy at the ability."""
+        return threshold_outlooks(condition, bank, policy, accuracy_at(bank, condition.value), baseline, margin)
+
+    def threshold(self, condition: Condition, bank: ItemBank | None) -> tuple[float, str] | None:
+        """Return the accuracy at the required ability, if the bank is given."""
+        if bank is None:
+            return None
+        return accuracy_at(bank, condition.value), f"{self.name} {condition.requirement}"
+
+
+class AbilityComponent(Metric[SessionResult]):
+    """One component of ability, in standard deviations of the bank's subjects, decided by weighted draws.
+
+    Parameters
+    ----------
+    part : str
+        Name of the component, such as ``cross``.
+    """
+
+    name = "ability"
+    description = "a part of ability, on a bank that is administered in formats"
+    unit = "standard deviations"
+    whole_budget = True
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+
+    def quantity(self, condition: Condition) -> str:
+        """Return the name of the component."""
+        return f"{self.part} ability"
+
+    def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
+        """Refuse a bank without the component."""
+        if self.part not in bank.parts:
+            parts = ", ".join(bank.parts) or "none: set formats, on a bank that was calibrated with answers in formats"
+            raise ConfigError(f"the bank {bank.name!r} has no part of ability {self.part!r}; it has {parts}")
+
+    def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+        """Return the verdict on the ability that all answers would give, by the draws."""
+        fewest = FEWEST_ANSWERS * result.bank.dimensions
+        if result.asked < fewest:
+            answers = counted(result.asked, "answer")
+            note = f"{answers} of the {fewest} that abilities in parts take: set a larger budget"
+            return with_note(verdict, note, Outcome.INCONCLUSIVE)
+        index = result.bank.parts.index(self.part)
+        scores = (0.0, 1.0) if result.scored < result.asked else (0.5,)
+        abilities = [weighted_ability(result.bank, result.log.with_missing_as(score)) for score in scores]
+        assert result.theta is not None
+        assert result.standard_error is not None
+        theta = result.theta[index]
+
+        def interval_at(confidence: float) -> Interval:
+            bounds: list[float] = []
+            for ability in abilities:
+                half = student_quantile(float(ability.freedom[index]), confidence) * ability.standard_error[index]
+                bounds += [float(ability.theta[index] - half), float(ability.theta[index] + half)]
+            low, high = min(bounds), max(bounds)
+            return Interval(min(max(theta, low), high), low, high, confidence, "design-based")
+
+        model = f"{result.bank.model.upper()}-IRT"
+        notes = [
+            f"in standard deviations of the bank's subjects, as {model} has it of all answers",
+            *missing_score_notes(result),
+        ]
+        if result.standard_error[index] > UNKNOWN_ABOVE:
+            notes.insert(0, "the answers say next to nothing of this part: ask more of the bank, or items that need it")
+        verdict = replace(verdict, notes=(*notes, *verdict.notes))
+        return decide_by_bounds(verdict, condition, result.family, interval_at, condition.value)
+
+
+METRIC = Ability()

@@ -1,0 +1,22 @@
+"""Energy of a network: the share of its routes that the interviewee masters."""
+
+from __future__ import annotations
+
+from pytest_adaptive_eval.gates.condition import Metric
+from pytest_adaptive_eval.gates.result import SessionResult
+
+__all__ = ["METRIC", "Energy"]
+
+
+class Energy(Metric[SessionResult]):
+    """Energy of the interviewee of a network."""
+
+    name = "energy"
+    description = "share of what the routes of a network of nodes hold that the model masters"
+    unit = "proportion"
+    minimum, maximum = 0.0, 1.0
+    on_banks = False
+    on_studies = True
+
+
+METRIC = Energy()

@@ -1,0 +1,113 @@
+"""Number of items that a verdict takes, as a random variable.
+
+The logarithm of a bet's wealth grows like a Brownian motion whose drift is half its variance, on a clock that counts
+information.  Each draw adds the squared distance of the true value from the threshold over the draw's variance.  Draws
+without replacement give more information as fewer items remain.  The probability of a verdict within n items is then a
+first passage (inverse Gaussian) in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.inference.student import student_quantile
+
+__all__ = ["Outlook", "fixed_size"]
+
+#: Cost of not knowing the best stake, and of the last draw's overshoot, in nats.  Fitted to interviews on real response
+#: matrices, where it brings the expected number of items within a tenth.
+COST = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Number of items that a verdict takes, as a random variable.
+
+    Parameters
+    ----------
+    size : int
+        Items in the bank.
+    gap : float
+        Distance of the true value from the threshold, as a share of the bank.
+    variance : float
+        Variance of one draw's estimate of the accuracy over the items not yet drawn.
+    confidence : float
+    asked : int
+        Items already administered.
+    log_wealth : float
+        Log wealth after them.
+    together : int
+        Claims that must all be decided, each with the same probability.  They
+        are taken as independent, a lower bound where they share draws.
+    """
+
+    size: int
+    gap: float
+    variance: float
+    confidence: float = 0.95
+    asked: int = 0
+    log_wealth: float = 0.0
+    together: int = 1
+
+    def chance(self, asked: int) -> float:
+        """Return the probability of a verdict after at most `asked` items in all."""
+        return self._single_chance(asked) ** self.together
+
+    def _single_chance(self, asked: int) -> float:
+        """Return the probability of a verdict on one claim after at most `asked` items."""
+        if asked >= self.size:
+            return 1.0
+        if asked <= self.asked:
+            return 0.0
+        needed = math.log(1.0 / (1.0 - self.confidence)) + COST - self.log_wealth
+        if needed <= 0:
+            return 1.0
+        clock = self._clock(asked) - self._clock(self.asked)
+        if clock <= 0:
+            return 0.0
+        root = math.sqrt(clock)
+        ahead, behind = (clock / 2 - needed) / root, (-clock / 2 - needed) / root
+        return min(1.0, _normal(ahead) + math.exp(needed + _log_normal(behind)))
+
+    def _clock(self, asked: int) -> float:
+        return self.gap**2 * self.size / max(self.variance, 1e-9) * asked / (self.size - asked)
+
+    @property
+    def distribution(self) -> NDArray[np.float64]:
+        """Probability of a verdict after at most 0 ... `size` items, shape (size + 1,)."""
+        return np.array([self.chance(n) for n in range(self.size + 1)])
+
+    @property
+    def expected(self) -> float:
+        """Mean number of items, including those already administered."""
+        return float((1.0 - self.distribution[:-1]).sum())
+
+    def quantile(self, probability: float) -> int:
+        """Return the smallest number of items that gives a verdict with a probability."""
+        low, high = self.asked, self.size
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.chance(middle) >= probability else (middle + 1, high)
+        return high
+
+
+def _normal(x: float) -> float:
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+def _log_normal(x: float) -> float:
+    """Return the logarithm of the normal distribution function, accurate far in the lower tail."""
+    if x > -30:
+        return math.log(_normal(x))
+    return -0.5 * x * x - math.log(-x * math.sqrt(2.0 * math.pi))
+
+
+def fixed_size(outlook: Outlook, power: float) -> int:
+    """Return the items of a one-sided normal test that looks once, at the end, with the finite bank's correction."""
+    alpha, beta = (student_quantile(math.inf, level) for level in (outlook.confidence, power))
+    infinite = (alpha + beta) ** 2 * outlook.variance / outlook.gap**2
+    return math.ceil(infinite / (1.0 + infinite / outlook.size))
