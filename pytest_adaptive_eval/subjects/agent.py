@@ -1,4 +1,4 @@
-"""Agents: models that are given work by this package, as interviewers, supervisors or judges, not under evaluation."""
+"""The interface of agents: models that work for a run as interviewers, supervisors or judges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Message:
     images : tuple of str
         Image files.
     root : str
-        Folder that the images must lie in.
+        Folder that must contain the images.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -34,18 +34,18 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an agent said.
+    """Reply of an agent.
 
     Parameters
     ----------
     text : str
-        Without its reasoning.
+        Reply without the reasoning.
     status : Status
-        ``ok`` when the agent ended its reply by itself; else there is no use in the text.
+        ``ok`` if the agent ended its reply by itself; otherwise the text is unusable.
     detail : str
-        What happened when the status is not ok.
+        Reason for a status other than ok.
     reasoning : str
-        What it thought before, where the model shows it.
+        Reasoning before the reply, if the model shows it.
     usage : Usage
     """
 
@@ -58,12 +58,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """How an agent rates continuations.
+    """Ratings of continuations by an agent.
 
     Parameters
     ----------
     scores : tuple of float
-        Log-likelihood of the label behind each candidate, in nats; not finite where `status` is not ok.
+        Log-likelihood of the label after each candidate, in nats; NaN if `status` is not ok.
     status : Status
     detail : str
     usage : Usage
@@ -81,26 +81,26 @@ class Agent(Protocol):
 
     @property
     def identity(self) -> SubjectIdentity:
-        """Who it is, as far as its replies depend on it."""
+        """Identity: everything that its replies depend on."""
 
     @property
     def rates(self) -> bool:
-        """Whether `prefer` works: likelihoods can be had, and trusted."""
+        """Whether `prefer` works: likelihoods are available and plausible."""
 
     def ask(
         self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
     ) -> Reply:
-        """Reply to a chat; `schema` is a JSON schema that a back end may or may not honour.  A fault is a status."""
+        """Return the reply to a chat; a back end may ignore the JSON schema `schema`.  A fault is a status."""
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
-        """Log-likelihood of `label` as the reply to the chat with each candidate added, the others unseen."""
+        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""
 
     def close(self) -> None:
-        """Give back memory, devices and connections."""
+        """Release memory, devices and connections."""
 
 
 def added(messages: Sequence[Message], candidate: str) -> list[Message]:
-    """The chat with a candidate at its end, in the user's last message."""
+    """Return the chat with a candidate added to the user's last message."""
     if messages and messages[-1].role == "user":
         return [*messages[:-1], replace(messages[-1], text=messages[-1].text + candidate)]
     return [*messages, Message("user", candidate)]

@@ -1,4 +1,4 @@
-"""What a subject is: something that answers items and says who it is."""
+"""The interface of subjects: models under evaluation that answer items."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["Completion", "Subject", "SubjectIdentity", "Usage", "cap_and_sample"
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One answer.
+    """An answer to one item.
 
     Parameters
     ----------
     text : str
-        Raw, without the prompt.
+        Raw answer, without the prompt.
     status : Status
-        ``ok`` when the subject ended its answer by itself.
+        ``ok`` if the subject ended its answer by itself.
     score : float or None
-        Only when the source knows the score and not the text (recorded scores).
+        Score of an answer whose text is unknown, such as a recorded score.
     detail : str
-        What happened when the status is not ok.
+        Reason for a status other than ok.
     """
 
     text: str
@@ -40,19 +40,19 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class SubjectIdentity:
-    """Who answers, as far as the answers depend on it.
+    """Identity of a subject or agent: everything that its answers depend on.
 
     Parameters
     ----------
     name : str
-        For people: the folder's name, the recorded subject's id.
+        Name for people, such as the folder's name or the recorded subject's id.
     checkpoint : str
-        Hash of everything that makes the model; empty when unknown, and then
-        no answer is ever taken from an earlier run.
+        Hash of everything that determines the model.  Empty if unknown; then
+        no answer of an earlier run is reused.
     decoding : mapping
         Every decoding setting that can change an answer (JSON values).
     environment : mapping
-        Device, dtype, library versions: recorded, and no part of the identity.
+        Device, dtype and library versions.  They are recorded and do not belong to the identity.
     """
 
     name: str
@@ -62,9 +62,9 @@ class SubjectIdentity:
 
     @property
     def samples(self) -> bool | None:
-        """Whether decoding samples, by `decoding`; None where it does not say.
+        """Whether decoding samples, according to `decoding`; None if it does not say.
 
-        ``extra`` holds settings that are sent to a server after ours, and replace them.
+        ``extra`` holds fields of requests that replace those of the same name.
         """
         extra = self.decoding.get("extra")
         settings = {**self.decoding, **(extra if isinstance(extra, Mapping) else {})}
@@ -82,34 +82,34 @@ class SubjectIdentity:
         Raises
         ------
         ConfigError
-            They are no JSON data.
+            The settings are not JSON data.
         """
         try:
             text = json.dumps(dict(self.decoding), sort_keys=True)
         except (TypeError, ValueError) as error:
             raise ConfigError(
-                f"the decoding settings of {self.name!r} are no JSON data ({error}): give texts, numbers, lists, dicts"
+                f"the decoding settings of {self.name!r} are not JSON data ({error}): use texts, numbers, lists, dicts"
             ) from None
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_json(self) -> dict[str, Any]:
-        """For the record."""
+        """Return the fields and the decoding hash as JSON data."""
         return {**asdict(self), "decoding_hash": self.decoding_hash}
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost; sums and differences by ``+`` and ``-``.
+    """Cost of calls; supports ``+`` and ``-``.
 
     Parameters
     ----------
     calls : int
     prompt_tokens, completion_tokens, reasoning_tokens : int
-        Reasoning tokens are part of the completion's.
+        Reasoning tokens are among the completion tokens.
     seconds : float
-        Waited for, those of retries included.
+        Time spent waiting, retries included.
     flops : float
-        Estimated: twice the parameters for each token read or written; 0 where the size is unknown.
+        Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
     """
 
     calls: int = 0
@@ -126,24 +126,24 @@ class Usage:
         return Usage(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(self)))
 
     def to_json(self) -> dict[str, Any]:
-        """For records."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        """Return the fields as JSON data."""
+        return asdict(self)
 
 
 class Subject(abc.ABC):
     """A model under evaluation.
 
     A subclass has an `identity` and answers batches of items.  Tests call
-    `generate`, which gives the text, or `score`, which also works where only
-    scores were recorded; both raise `Unscored` when there is no answer.
+    `generate` for the text, or `score`, which also works for recorded scores.
+    Both raise `Unscored` if there is no answer.
 
     Attributes
     ----------
     sample : int
-        Which draw of an answer is asked for, from 0, while an item is asked
-        repeatedly; an item reaches `answer` with it as ``meta["sample"]``.
+        Index of the draw, from 0, while an item is administered repeatedly.
+        `answer` finds it in the item's ``meta["sample"]``.
     varies : bool
-        Whether asking again may bring another answer.
+        Whether a repeated administration may bring another answer.
     """
 
     sample = 0
@@ -151,36 +151,36 @@ class Subject(abc.ABC):
 
     def __init__(self, identity: SubjectIdentity) -> None:
         self.identity = identity
-        # By what is read and then by item: a bare prompt finds the answer to the item it came from.
+        # keyed by content first, so that a bare prompt finds the answer to its item
         self._ready: dict[tuple[Any, ...], dict[str, Completion]] = {}
 
     @property
     def usage(self) -> Usage:
-        """What its answers cost so far; nothing where that is not known."""
+        """Cost of all answers so far; zero if unknown."""
         return Usage()
 
     @abc.abstractmethod
     def answer(self, items: Sequence[Item]) -> list[Completion]:
-        """One completion an item, in order.  A fault of one item is a status, not an exception."""
+        """Return one completion per item, in order.  A fault of one item is a status, not an exception."""
 
     def prepare(self, items: Sequence[Item]) -> None:  # noqa: ARG002 - most subjects take every question
-        """Look at the questions of an interview before the first is asked.
+        """Check the items of an interview before the first is administered.
 
         Raises
         ------
         ConfigError
-            The subject cannot answer questions of their kind.
+            The subject cannot answer such items.
         """
         return
 
     def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
-        """Answer as `answer` does, and hand on each completion with its place among `items` as soon as it is there.
+        """Answer like `answer`, and call `arrived` with index and completion of each item as soon as it is known.
 
-        A subject whose answers come one by one overrides this.
+        A subject whose answers arrive one by one overrides this.
         """
         completions = self.answer(items)
-        for place, completion in enumerate(completions):
-            arrived(place, completion)
+        for index, completion in enumerate(completions):
+            arrived(index, completion)
         return completions
 
     def prefetch(
@@ -195,16 +195,16 @@ class Subject(abc.ABC):
         ----------
         items : sequence of Item
         samples : sequence of int
-            Which draw each is, see `sample`; the first when omitted.
+            Index of the draw for each item, see `sample`; 0 if omitted.
         arrived : callable, optional
-            Gets each new completion, with its place among `items`, as soon as it is there; may be called from
-            another thread, while this one waits.
+            Called with the index in `items` and the completion of each new answer, as soon as it is known.  It may be
+            called from another thread, while this one waits.
         """
         drawn = [_drawn(item, sample) for item, sample in zip(items, samples, strict=True)] if samples else list(items)
-        fresh = [place for place, item in enumerate(drawn) if item.id not in self._ready.get(_key(item), {})]
+        fresh = [index for index, item in enumerate(drawn) if item.id not in self._ready.get(_key(item), {})]
         if not fresh:
             return
-        asked = [drawn[place] for place in fresh]
+        asked = [drawn[index] for index in fresh]
         if arrived is None:
             completions = self.answer(asked)
         else:
@@ -213,21 +213,21 @@ class Subject(abc.ABC):
             self._ready.setdefault(_key(item), {})[item.id] = _cut(completion)
 
     def restore(self, item: Item, sample: int, completion: Completion) -> None:
-        """Have the completion of an earlier run ready, as `prefetch` does with new ones."""
+        """Store the completion of an earlier run, so that `generate` and `score` find it."""
         item = _drawn(item, sample)
         self._ready.setdefault(_key(item), {})[item.id] = completion
 
     def generate(self, prompt: Item | str, images: Sequence[str] = ()) -> str:
-        """Give the answer to an item or to a bare prompt.
+        """Return the answer to an item or to a bare prompt.
 
         Raises
         ------
         Unscored
-            The answer was truncated, refused, empty or could not be had.
+            The answer was truncated, refused or empty, or it failed.
         ConfigError
             Only the score of the answer is known.
         """
-        prompt = getattr(prompt, "item", prompt)  # what a test gets as `item` wraps the bank's
+        prompt = getattr(prompt, "item", prompt)  # a test's `item` wraps that of the bank
         item = prompt if isinstance(prompt, Item) else Item(id="", prompt=str(prompt), images=tuple(images))
         completion = self.complete(item)
         if completion.score is not None and not completion.text:
@@ -238,34 +238,34 @@ class Subject(abc.ABC):
         return completion.text
 
     def score(self, item: Item) -> float:
-        """Give the score of an answer, in [0, 1]: as recorded, or else as the item grades the text.
+        """Return the score of an answer, in [0, 1]: the recorded one, or else the item's grade of the text.
 
         Raises
         ------
         Unscored
-            The answer was truncated, refused, empty or could not be had, or its recorded score is none.
+            The answer was truncated, refused or empty, it failed, or its recorded score is outside [0, 1].
         """
-        asked, item = item, getattr(item, "item", item)  # what a test gets as `item` wraps the bank's
+        asked, item = item, getattr(item, "item", item)  # a test's `item` wraps that of the bank
         completion = self.complete(item)
         if completion.score is None:
             return float(asked.grade(completion.text))
         if not 0.0 <= completion.score <= 1.0:
-            raise Unscored(Status.ERROR.value, f"the score is {completion.score!r}, and a score lies in [0, 1]")
+            raise Unscored(Status.ERROR.value, f"the score is {completion.score!r}, expected a number in [0, 1]")
         if asked is not item:
-            asked.graded = completion.score  # type: ignore[attr-defined]  # so that the test must ask what it is
+            asked.graded = completion.score  # type: ignore[attr-defined]  # the wrapper reads it
         return completion.score
 
     def close(self) -> None:
-        """Give back memory and devices."""
+        """Release memory and devices."""
         self._ready.clear()
 
     def complete(self, item: Item) -> Completion:
-        """Give the whole answer to an item.
+        """Return the whole completion of an item.
 
         Raises
         ------
         Unscored
-            The answer was truncated, refused, empty or could not be had.
+            The answer was truncated, refused or empty, or it failed.
         """
         item = _drawn(item, self.sample)
         completion = self._take(item) or _cut(self.answer([item])[0])
@@ -274,7 +274,7 @@ class Subject(abc.ABC):
         return completion
 
     def _take(self, item: Item) -> Completion | None:
-        """Take the prefetched answer, once; for a bare prompt only when all items that read it agree."""
+        """Remove and return the prefetched answer; for a bare prompt only if all items with this prompt agree."""
         waiting = self._ready.get(_key(item), {})
         name = item.id if item.id or len(set(waiting.values())) != 1 else next(iter(waiting))
         completion = waiting.pop(name, None)
@@ -284,28 +284,29 @@ class Subject(abc.ABC):
 
 
 def _cut(completion: Completion) -> Completion:
-    """The completion with as much of its text as is kept."""
+    """Return the completion with its text cut to the stored length."""
     text = cut_text(completion.text)
     return completion if text is completion.text else replace(completion, text=text)
 
 
 def _drawn(item: Item, sample: int) -> Item:
-    """The item as a subject is asked it for a further draw."""
+    """Return the item for draw `sample`."""
     return replace(item, meta={**item.meta, "sample": sample}) if sample else item
 
 
 def _key(item: Item) -> tuple[Any, ...]:
+    """Return the content that a subject reads, which identifies a prefetched answer."""
     messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
     return item.prompt, messages, item.image_paths, item.meta.get("sample", 0)
 
 
 def cap_and_sample(item: Item, max_tokens: int) -> tuple[int, int]:
-    """How long the answer to an item may be, in tokens, and which of its samples it is, by its meta.
+    """Return the cap on an answer in tokens, and the index of the draw, from the item's ``meta``.
 
     Raises
     ------
     BankError
-        One of them is no whole number.
+        One of them is not a whole number.
     """
     cap, sample = item.meta.get("max_tokens", max_tokens), item.meta.get("sample", 0)
     if isinstance(sample, bool) or not isinstance(sample, int):

@@ -1,4 +1,4 @@
-"""Opening an item's image, which is untrusted."""
+"""Open images of items, which are untrusted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_PIXELS", "image_hash", "open_image"]
 
-#: Decoded, this many pixels take 60 MB.
+#: Upper limit of pixels; decoded, they take 60 MB.
 MAX_PIXELS = 20_000_000
 
 FORMATS = ("PNG", "JPEG", "WEBP")
@@ -28,8 +28,8 @@ def open_image(path: str, root: str) -> Image:
     Parameters
     ----------
     path : str
-        Relative to `root`.  Without a root it is what the test's own code
-        wrote: relative to the working directory, or absolute.
+        Relative to `root`.  Without a root it comes from the test's own code
+        and is absolute or relative to the working directory.
     root : str
         The bank's folder; no part of `path` below it may be a symbolic link.
 
@@ -41,14 +41,14 @@ def open_image(path: str, root: str) -> Image:
     Raises
     ------
     BankError
-        The file lies elsewhere, is not a PNG, JPEG or WEBP, has more than
-        20 megapixels, or is damaged.
+        The file is outside the folder, is not a PNG, JPEG or WEBP, has more
+        than 20 megapixels, or is damaged.
     """
     from PIL import Image, ImageOps
 
     file = _locate(path, root)
     try:
-        # Pillow's own limit only warns at this size; ours is below it and refuses.
+        # Pillow only warns at a larger size
         with open_regular(file, follow=False) as stream, warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(stream, formats=FORMATS) as image:
@@ -67,12 +67,12 @@ def open_image(path: str, root: str) -> Image:
 
 
 def image_hash(path: str, root: str) -> str:
-    """SHA-256 of an image file, found as `open_image` finds it and not decoded.
+    """Return the SHA-256 of an image file; parameters as of `open_image`.
 
     Raises
     ------
     BankError
-        The file lies elsewhere, or cannot be read.
+        The file is outside the folder, or it cannot be read.
     """
     file = _locate(path, root)
     try:
@@ -83,22 +83,21 @@ def image_hash(path: str, root: str) -> str:
 
 
 def _locate(path: str, root: str) -> Path:
-    """Find the file behind `path`, without following links below `root`."""
+    """Return the regular file at `path`, without following links below `root`."""
     pure = PurePosixPath(path)
     if "://" in path or path.startswith("data:"):
         raise BankError(f"image {path[:80]!r} is a URL, expected a file in the bank's folder; save it there")
     if not path or "\0" in path or "\\" in path or ".." in pure.parts or (root and pure.is_absolute()):
         raise BankError(f"image {path!r} leads out of the bank's folder {root!r}; use a relative path without '..'")
-    at = Path(root)
-    steps = [*pure.parts] if root else [path]
-    for step in steps:
-        at = at / step
+    file = Path(root)
+    for part in pure.parts if root else (path,):
+        file /= part
         try:
-            mode = at.lstat().st_mode
+            mode = file.lstat().st_mode
         except (OSError, ValueError) as error:
             raise BankError(f"image {path!r} is not in the folder {root or '.'!r} ({error}); put it there") from error
         if stat.S_ISLNK(mode):
-            raise BankError(f"image {path!r} goes through the symbolic link {at}; put the file itself there")
+            raise BankError(f"image {path!r} goes through the symbolic link {file}; put the file itself there")
     if not stat.S_ISREG(mode):
         raise BankError(f"image {path!r} is not a file; name an image file")
-    return at
+    return file

@@ -1,4 +1,4 @@
-"""Models by name, of which no more than memory allows are loaded at once."""
+"""A pool of models by name, with a limit on those in memory."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["AgentPool"]
 
 
 class AgentPool:
-    """Agents and subjects by name, of which no more than `capacity` are in memory at once; loads are counted.
+    """Agents and subjects by name, at most `capacity` of them in memory; loads are counted.
 
-    Nothing is loaded before it is asked something.  When room is needed the one that was not used for the longest
-    time is closed; who it is stays known.  May be used from several threads: models in memory are asked one
-    at a time, those behind servers at once.
+    A model is loaded at its first request.  The least recently used model is closed to make room; its identity stays
+    available.  Several threads may use the pool: models in memory answer one at a time, those on servers at the same
+    time.
 
     Parameters
     ----------
     loaders : mapping of str to callable
-        What makes each of them.
+        Functions that load each model.
     capacity : int, optional
-        As many as fit into memory; all when omitted.
+        Number of models that fit into memory; unlimited if omitted.
     remote : collection of str
-        Names of those behind servers, which hold no memory here and do not count.
+        Names of models on servers, which use no memory here and do not count.
 
     Raises
     ------
@@ -51,65 +51,65 @@ class AgentPool:
         if unknown := sorted(set(remote) - set(loaders)):
             raise ConfigError(f"no model is called {unknown[0]!r}; expected one of {', '.join(loaders)}")
         self.capacity, self.remote = capacity, frozenset(remote)
-        #: How often each was loaded, or connected to.
+        #: Number of times that each model was loaded or connected to.
         self.loads: Counter[str] = Counter()
         self._loaders = dict(loaders)
-        self._loaded: OrderedDict[str, Agent | Subject] = OrderedDict()  # the most recently used last
+        self._loaded: OrderedDict[str, Agent | Subject] = OrderedDict()  # the most recently used one last
         self._identities: dict[str, SubjectIdentity] = {}
-        self._spent: dict[str, Usage] = {}  # by subjects that were closed
-        self._memory, self._wires = threading.RLock(), threading.RLock()
+        self._closed_usage: dict[str, Usage] = {}  # by closed subjects
+        self._memory_lock, self._remote_lock = threading.RLock(), threading.RLock()
 
     def agent(self, name: str) -> Agent:
-        """An agent, loaded when it is first asked anything.
+        """Return an agent that is loaded at its first request.
 
         Raises
         ------
         ConfigError
-            No model has that name.  When it is asked: it is a subject.
+            No model has that name.  Raised at the first request: it is a subject.
         """
         self._check(name)
         return _PooledAgent(self, name)
 
     def subject(self, name: str) -> Subject:
-        """A subject, loaded when it is first asked anything.
+        """Return a subject that is loaded at its first request.
 
         Raises
         ------
         ConfigError
-            No model has that name.  When it is asked: it is an agent.
+            No model has that name.  Raised at the first request: it is an agent.
         """
         self._check(name)
         return _PooledSubject(self, name)
 
     def first(self, names: Iterable[str]) -> list[str]:
-        """The names in an order that needs fewest loads: those that need none first, else as they come."""
+        """Return the names in an order that needs the fewest loads: those that need none first."""
         order = list(names)
-        with self._wires:
+        with self._remote_lock:
             ready = self.remote | set(self._loaded)
         return sorted(order, key=lambda name: name not in ready)
 
     def identity(self, name: str) -> SubjectIdentity:
-        """Who it is; one that was loaded before is not loaded again for that."""
+        """Return the identity of a model, which is loaded for this only the first time."""
         if name not in self._identities:
             with self.using(name):
                 pass
         return self._identities[name]
 
     def usage(self, name: str) -> Usage:
-        """What a subject's answers cost so far, loaded or not; nothing for an agent, whose replies tell."""
+        """Return the cost of a subject's answers so far; zero for an agent, whose replies have their own cost."""
         model = self._loaded.get(name)
-        return self._spent.get(name, Usage()) + (model.usage if isinstance(model, Subject) else Usage())
+        return self._closed_usage.get(name, Usage()) + (model.usage if isinstance(model, Subject) else Usage())
 
     @contextmanager
     def using(self, name: str) -> Iterator[Agent | Subject]:
-        """Have a model in memory for as long as the block lasts."""
+        """Keep a model in memory until the end of the block."""
         self._check(name)
         if name in self.remote:
-            with self._wires:
+            with self._remote_lock:
                 model = self._loaded.get(name) or self._load(name)
             yield model
             return
-        with self._memory:
+        with self._memory_lock:
             if name not in self._loaded:
                 self._make_room()
                 self._load(name)
@@ -117,8 +117,8 @@ class AgentPool:
             yield self._loaded[name]
 
     def close(self) -> None:
-        """Close all that are loaded; they are loaded again when they are asked again."""
-        with self._memory, self._wires, ExitStack() as dropping:  # all of them, even where one fails to close
+        """Close all loaded models; each is loaded again at its next request."""
+        with self._memory_lock, self._remote_lock, ExitStack() as dropping:  # an error in one does not stop the others
             for name in list(self._loaded):
                 dropping.callback(self._drop, name)
 
@@ -127,28 +127,28 @@ class AgentPool:
             raise ConfigError(f"no model is called {name!r}; expected one of {', '.join(self._loaders)}")
 
     def _make_room(self) -> None:
-        held = [name for name in self._loaded if name not in self.remote]
-        while self.capacity is not None and len(held) >= self.capacity:
-            self._drop(held.pop(0))
+        in_memory = [name for name in self._loaded if name not in self.remote]
+        while self.capacity is not None and len(in_memory) >= self.capacity:
+            self._drop(in_memory.pop(0))
 
     def _load(self, name: str) -> Agent | Subject:
         self.loads[name] += 1
         model = self._loaders[name]()
         self._identities[name] = model.identity
-        with self._wires:
+        with self._remote_lock:
             self._loaded[name] = model
         return model
 
     def _drop(self, name: str) -> None:
-        with self._wires:
+        with self._remote_lock:
             model = self._loaded.pop(name)
         if isinstance(model, Subject):
-            self._spent[name] = self._spent.get(name, Usage()) + model.usage
+            self._closed_usage[name] = self._closed_usage.get(name, Usage()) + model.usage
         model.close()
 
 
 class _PooledAgent:
-    """An agent of a pool: closing it is the pool's business."""
+    """An agent of a pool."""
 
     def __init__(self, pool: AgentPool, name: str) -> None:
         self._pool, self._name = pool, name
@@ -160,31 +160,29 @@ class _PooledAgent:
     @property
     def rates(self) -> bool:
         with self._pool.using(self._name) as model:
-            return self._of(model).rates
+            return self._as_agent(model).rates
 
     def ask(
         self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
     ) -> Reply:
         with self._pool.using(self._name) as model:
-            return self._of(model).ask(messages, max_tokens=max_tokens, schema=schema)
+            return self._as_agent(model).ask(messages, max_tokens=max_tokens, schema=schema)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         with self._pool.using(self._name) as model:
-            return self._of(model).prefer(messages, candidates, label)
+            return self._as_agent(model).prefer(messages, candidates, label)
 
     def close(self) -> None:
-        """Nothing: the pool decides what stays in memory."""
+        """Do nothing; the pool decides which models stay in memory."""
 
-    def _of(self, model: Agent | Subject) -> Agent:
+    def _as_agent(self, model: Agent | Subject) -> Agent:
         if isinstance(model, Subject):
-            raise ConfigError(
-                f"{self._name!r} is a subject and was asked as an agent: give its agent a name of its own"
-            )
+            raise ConfigError(f"{self._name!r} is a subject and was used as an agent: give its agent a name of its own")
         return model
 
 
 class _PooledSubject(Subject):
-    """A subject of a pool, likewise."""
+    """A subject of a pool."""
 
     def __init__(self, pool: AgentPool, name: str) -> None:
         self._ready = {}
@@ -201,5 +199,7 @@ class _PooledSubject(Subject):
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         with self._pool.using(self._name) as model:
             if not isinstance(model, Subject):
-                raise ConfigError(f"{self._name!r} is an agent and was asked as a subject: name its subject otherwise")
+                raise ConfigError(
+                    f"{self._name!r} is an agent and was used as a subject: give its subject a name of its own"
+                )
             return model.answer(items)

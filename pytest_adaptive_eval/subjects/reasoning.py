@@ -1,4 +1,4 @@
-"""What a model thinks aloud before it answers, told apart from its answer."""
+"""Split the reasoning of a model from its answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 __all__ = ["split_reasoning"]
 
-#: The two spellings in use; a model that is switched to thinking by its template only writes the closing tag.
+#: The two spellings in use.  Where a chat template opens the span, the model writes the closing tag alone.
 _TAG = re.compile(r"<(/?)(?:think|thinking)>", re.IGNORECASE)
 
 
@@ -16,31 +16,31 @@ def split_reasoning(text: str) -> tuple[str, str, bool]:
     Parameters
     ----------
     text : str
-        As generated.
+        Completion as generated.
 
     Returns
     -------
     answer : str
-        Everything outside the spans; as it came where there is none, else without white space around it.
+        Text outside the spans, stripped; the whole text unchanged if there is no span.
     reasoning : str
-        Everything inside them, one span a paragraph.  A closing tag without an opening one ends a span that
-        began with the text: the template had written the opening.
+        Text inside the spans, one paragraph per span.  A closing tag without an opening one ends a span that began
+        with the text.
     closed : bool
-        False when the last span never ended: then there is no answer behind it.
+        False if the last span does not end; then no answer follows it.
     """
     answer: list[str] = []
     reasoning: list[str] = []
-    depth, at = 0, 0
+    depth, end = 0, 0
     for tag in _TAG.finditer(text):
-        piece, at = text[at : tag.start()], tag.end()
+        piece, end = text[end : tag.start()], tag.end()
         if tag[1] and not depth and not reasoning:
             reasoning.append("".join([*answer, piece]))
             answer.clear()
         else:
             (reasoning if depth else answer).append(piece)
         depth = max(0, depth - 1) if tag[1] else depth + 1
-    if at == 0:
+    if end == 0:
         return text, "", True
-    (reasoning if depth else answer).append(text[at:])
-    thought = "\n\n".join(part.strip() for part in reasoning if part.strip())
-    return "".join(answer).strip(), thought, depth == 0
+    (reasoning if depth else answer).append(text[end:])
+    paragraphs = "\n\n".join(part.strip() for part in reasoning if part.strip())
+    return "".join(answer).strip(), paragraphs, depth == 0

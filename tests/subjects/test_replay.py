@@ -62,17 +62,16 @@ def test_the_identity_is_the_content(matrix: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", ["line 1", "nothing"]),
+        ("", ["empty", "header"]),
         ("name,q1\na,1\n", ["line 1", "'name'", "'subject'"]),
-        ("subject,q1\na,1,1\n", ["line 2", "3 columns", "expected 2"]),
+        ("subject,q1\na,1,1\n", ["line 2", "3 cells", "expected 2"]),
         ("subject,q1\na,yes\n", ["line 2", "'q1'", "'yes'"]),
-        ("subject,q1\na,nan\n", ["line 2", "'q1'", "'nan'"]),
         ("subject,q1\na,1.5\n", ["line 2", "'q1'", "'1.5'"]),
-        ("subject,q1,q1\na,1,1\n", ["line 1", "'q1'", "twice"]),
-        ("subject,q1,\na,1,1\n", ["line 1", "''", "empty"]),
-        ("subject,q1\na,1\na,0\n", ["line 3", "'a'", "twice"]),
+        ("subject,q1,q1\na,1,1\n", ["line 1", "'q1'", "columns 2 and 3"]),
+        ("subject,q1,\na,1,1\n", ["line 2", "column 3", "empty header"]),
+        ("subject,q1\na,1\na,0\n", ["line 3", "'a'", "line 2 already"]),
         ("subject,q1\na,1\nb,0\n", ["2 subjects", "choose", "'a'", "'b'"]),
-        ("subject,q1\n", ["0 subjects"]),
+        ("subject,q1\n", ["no rows"]),
         ('subject,q1\na,"1\n', ["line 2", "end of data"]),
     ],
 )
@@ -166,7 +165,7 @@ def test_a_malformed_line(tmp_path: Path, row: object, word: str) -> None:
 
 def test_a_bare_prompt_has_no_id(matrix: Path) -> None:
     subject = ReplaySubject.load(matrix, "late")
-    with pytest.raises(ConfigError, match=r"found by item id.*model\.score\(item\)"):
+    with pytest.raises(ConfigError, match=r"looked up by item id.*model\.score\(item\)"):
         subject.generate("what?")
 
 
