@@ -586,7 +586,7 @@ def test_likelihoods_are_not_taken_on_trust(reply: dict[str, Any]) -> None:
         agent = EndpointAgent.load(running.url, MODEL, retries=0)
         assert not agent.rates
         preference = agent.prefer([Message("user", "x")], ["a", "b"], "yes")
-        assert (preference.status, preference.detail) == (Status.ERROR, "the server tells no likelihoods")
+        assert (preference.status, preference.detail) == (Status.ERROR, "the server returns no likelihoods")
         assert all(map(math.isnan, preference.scores))
         agent.close()
 

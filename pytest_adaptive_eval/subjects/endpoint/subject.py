@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server as a subject, and as an agent."""
+"""Models on OpenAI-compatible servers, as subjects and as agents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import BankError
@@ -22,25 +24,42 @@ from pytest_adaptive_eval.subjects.endpoint.settings import EndpointSettings
 
 __all__ = ["EndpointAgent", "EndpointSubject"]
 
-#: Stands where no answer has arrived.
-_NONE = Completion("", Status.NOT_RUN)
-#: How many likely first tokens are asked for: what the protocol allows, and what cautious servers allow.
+#: Completion of an item until its answer arrives.
+_PENDING = Completion("", Status.NOT_RUN)
+#: Numbers of likely first tokens to request: the limits of the protocol, and of strict servers.
 _TOP = (20, 5)
-#: Two questions whose likely first words differ, for any model that reads them.
+#: Two prompts whose likely first tokens differ for any model that reads them.
 _PROBES = ("Reply with yes.", "2 + 2 =")
-#: What a request is answered with where the server knows a field and does not take it.
-_NOT_TAKEN = frozenset({400, 415, 422, 500, 501})
+#: HTTP status codes of servers that know a field and refuse it.
+_REFUSED_FIELD = frozenset({400, 415, 422, 500, 501})
+
+_Stored = TypeVar("_Stored")
+
+
+class _StoredReply(msgspec.Struct):
+    """A reply in the store."""
+
+    text: str
+    status: Status
+    detail: str
+    reasoning: str
+
+
+class _StoredLikelihoods(msgspec.Struct):
+    """Log-probabilities of first tokens in the store, in nats; rounding may leave them just above 0."""
+
+    likelihoods: dict[str, Annotated[float, msgspec.Meta(lt=0.01)]]
 
 
 class EndpointSubject(Subject):
     """A model on an OpenAI-compatible server, under evaluation.
 
-    Made by `load`.  The items of a batch are asked at the same time, as far as
-    `concurrency` and `rate` allow.  A fault of the server or of the way to it
-    is the item's status.
+    Created by `load`.  The items of a batch are sent at the same time, as far
+    as `concurrency` and `rate` allow.  A fault of the server or of the
+    connection is the item's status.
 
     An item's ``meta["max_tokens"]`` overrides the cap on its answer, and
-    ``meta["sample"]`` counts repeated draws at a temperature above 0.
+    ``meta["sample"]`` is the index of a repeated draw at a temperature above 0.
     """
 
     def __init__(self, endpoint: Endpoint, max_tokens: int) -> None:
@@ -87,41 +106,41 @@ class EndpointSubject(Subject):
 
     @property
     def usage(self) -> Usage:
-        """What all calls cost so far, the one of `load` included."""
+        """Cost of all calls so far, with that of `load`."""
         return self._usage
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """See that the server shows pictures to its model, if any of the items has one.
+        """Check that the server shows pictures to its model, if any of the items has one.
 
         Raises
         ------
         ConfigError
-            It refuses them, or nothing shows that the model sees them.
+            It refuses pictures, or nothing shows that the model sees them.
         """
         if not self._pictures_checked and any(item.images for item in items):
             self._usage += check_pictures(self._endpoint, items)
             self._pictures_checked = True
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
-        """One completion an item, in order."""
+        """Return one completion per item, in order."""
         return self.answer_each(items, lambda *_: None)
 
     def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
-        """Answer as `answer` does; `arrived` is called in the thread of the connections."""
+        """Answer like `answer`; `arrived` is called in the thread of the connections."""
         self.prepare(items)
-        completions: list[Completion] = [_NONE] * len(items)
+        completions: list[Completion] = [_PENDING] * len(items)
 
-        def take(place: int, delivery: Delivery) -> None:
-            reply = self._read(delivery, items[place])
+        def take(index: int, delivery: Delivery) -> None:
+            reply = self._read(delivery, items[index])
             self._usage += reply.usage
-            completions[place] = Completion(reply.text, reply.status, detail=reply.detail)
-            arrived(place, completions[place])
+            completions[index] = Completion(reply.text, reply.status, detail=reply.detail)
+            arrived(index, completions[index])
 
         self._endpoint.post([self._body(item) for item in items], take)
         return completions
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         super().close()
         self._endpoint.wire.close()
 
@@ -131,7 +150,7 @@ class EndpointSubject(Subject):
         return self._endpoint.read(delivery, cap_and_sample(item, self._max_tokens)[0])
 
     def _body(self, item: Item) -> bytes | Callable[[], bytes]:
-        """The request for an item; pictures are read later, a few at a time, and faults are told later."""
+        """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""
         write = functools.partial(self._write, item)
         if item.images:
             return write
@@ -146,9 +165,9 @@ class EndpointSubject(Subject):
 
 
 class EndpointAgent:
-    """A model on an OpenAI-compatible server that works for the run: an `Agent`.
+    """A model on an OpenAI-compatible server as an `Agent`.
 
-    Made by `load`.
+    Created by `load`.
 
     Parameters
     ----------
@@ -156,7 +175,7 @@ class EndpointAgent:
     answers : mutable mapping
         Replies by a hash of the model, the prompt and the decoding; JSON values.
     top : int
-        Likely first tokens that the server tells; 0 where it does not.
+        Number of likely first tokens that the server returns; 0 if it returns none.
     """
 
     def __init__(self, endpoint: Endpoint, answers: MutableMapping[str, Any], top: int) -> None:
@@ -196,21 +215,21 @@ class EndpointAgent:
 
     @property
     def rates(self) -> bool:
-        """Whether `prefer` works: the server was asked for likelihoods and gave some that can be true."""
+        """Whether `prefer` works: the server returned plausible likelihoods."""
         return self._top > 0
 
     @property
     def usage(self) -> Usage:
-        """What all calls cost so far, those of `load` included."""
+        """Cost of all calls so far, with those of `load`."""
         return self._usage
 
     def ask(
         self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
     ) -> Reply:
-        """Reply to a chat; a reply that is at hand costs nothing.  A fault is a status.
+        """Return the reply to a chat; a stored reply costs nothing.  A fault is a status.
 
-        Many servers ignore a schema, and some refuse it: then the question is
-        asked without, here and from then on.
+        Many servers ignore a schema, and some refuse it.  After a refusal this
+        request and all later ones are sent without a schema.
         """
         try:
             chat = chat_of_messages(messages)
@@ -218,60 +237,74 @@ class EndpointAgent:
             return Reply("", Status.ERROR, f"{type(error).__name__}: {error}")
         form: dict[str, Any] = {} if schema is None else {"response_format": _response_format(schema)}
         key = self._key(self._endpoint.body(chat, max_tokens, **form))
-        if (kept := _from_json(self._answers.get(key))) is not None:
-            return kept
+        stored = _stored(self._answers.get(key), _StoredReply)
+        if stored is not None and not stored.status.infrastructure:
+            return Reply(stored.text, stored.status, stored.detail, stored.reasoning)
         reply = self._ask(chat, max_tokens, form)
         if not reply.status.infrastructure:
-            self._answers[key] = _to_json(reply)
+            stored = _StoredReply(reply.text, reply.status, reply.detail, reply.reasoning)
+            self._answers[key] = msgspec.to_builtins(stored)
         return reply
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
-        """Log-likelihood of `label` as the first token of the reply to the chat, each candidate added to its end.
+        """Return the log-likelihood of `label` as the first token of the reply to the chat, with each candidate added.
 
-        Candidates are asked at the same time, each in a request of its own.  A
-        label that is not among the likeliest first tokens behind every candidate
-        has no likelihood that could be known: the status tells.
+        Each candidate is sent in a request of its own, all at the same time.  The
+        status is an error if the label is not among the likeliest first tokens
+        after every candidate, since its likelihood is then unknown.
         """
-        nothing = (math.nan,) * len(candidates)
+        unknown = (math.nan,) * len(candidates)
         if not self._top:
-            return Preference(nothing, Status.ERROR, "the server tells no likelihoods")
+            return Preference(unknown, Status.ERROR, "the server returns no likelihoods")
         try:
             chats = [added(messages, candidate) for candidate in candidates]
-            bodies = [self._endpoint.body(chat_of_messages(chat), 1, **_asking(self._top)) for chat in chats]
+            bodies = [self._endpoint.body(chat_of_messages(chat), 1, **_likelihood_fields(self._top)) for chat in chats]
         except BankError as error:
-            return Preference(nothing, Status.ERROR, f"{type(error).__name__}: {error}")
+            return Preference(unknown, Status.ERROR, f"{type(error).__name__}: {error}")
         keys = [self._key(body) for body in bodies]
-        known = {key: table for key in keys if (table := _table(self._answers.get(key))) is not None}
-        fresh = {key: body for key, body in zip(keys, bodies, strict=True) if key not in known}
+        tables = {
+            key: stored.likelihoods
+            for key in keys
+            if (stored := _stored(self._answers.get(key), _StoredLikelihoods)) is not None
+        }
+        usage, fault = self._request_tables(
+            {key: body for key, body in zip(keys, bodies, strict=True) if key not in tables}, tables
+        )
+        if fault is not None:
+            return Preference(unknown, fault.status, fault.detail, usage)
+        if missing := sum(label.strip() not in tables[key] for key in keys):
+            detail = (
+                f"{label!r} is not among the {self._top} likeliest first tokens after {missing} of "
+                f"{len(keys)} candidates"
+            )
+            return Preference(unknown, Status.ERROR, detail, usage)
+        return Preference(tuple(tables[key][label.strip()] for key in keys), usage=usage)
+
+    def _request_tables(
+        self, bodies: Mapping[str, bytes], tables: dict[str, dict[str, float]]
+    ) -> tuple[Usage, Reply | None]:
+        """Request likelihoods of first tokens, add them to `tables` by key, and return the cost and the last fault."""
         usage, fault = Usage(), None
-        for key, delivery in zip(fresh, self._endpoint.post(list(fresh.values())), strict=True):
+        for key, delivery in zip(bodies, self._endpoint.post(list(bodies.values())), strict=True):
             reply, table = read_reply(delivery), first_token(delivery)
             usage += reply.usage
             if table is None:
                 fault = reply if reply.status.infrastructure else Reply("", Status.ERROR, "no likelihoods came")
             else:
-                known[key] = table
-                self._answers[key] = {"likelihoods": dict(table)}
+                tables[key] = dict(table)
+                self._answers[key] = {"likelihoods": tables[key]}
         self._usage += usage
-        if fault is not None:
-            return Preference(nothing, fault.status, fault.detail, usage)
-        if missing := sum(label.strip() not in known[key] for key in keys):
-            detail = (
-                f"{label!r} is not among the {self._top} likeliest first tokens behind {missing} of "
-                f"{len(keys)} candidates"
-            )
-            return Preference(nothing, Status.ERROR, detail, usage)
-        return Preference(tuple(known[key][label.strip()] for key in keys), usage=usage)
+        return usage, fault
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         self._endpoint.wire.close()
 
     def _ask(self, chat: list[dict[str, Any]], max_tokens: int, form: Mapping[str, Any]) -> Reply:
         form = form if self._takes_schema else {}
         (delivery,) = self._endpoint.post([self._endpoint.body(chat, max_tokens, **form)])
         reply = self._endpoint.read(delivery, max_tokens)
-        if form and delivery.code in _NOT_TAKEN and reply.status is Status.ERROR:
+        if form and delivery.code in _REFUSED_FIELD and reply.status is Status.ERROR:
             (delivery,) = self._endpoint.post([self._endpoint.body(chat, max_tokens)])
             bare = self._endpoint.read(delivery, max_tokens)
             self._takes_schema = bare.status.infrastructure
@@ -287,47 +320,33 @@ def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": dict(schema)}}
 
 
-def _asking(top: int) -> dict[str, Any]:
-    """Fields that ask for the model's own distribution: at temperature 0 some servers tell the choice alone."""
+def _likelihood_fields(top: int) -> dict[str, Any]:
+    """Return fields that request likelihoods; at temperature 0 some servers return that of the chosen token alone."""
     return {"logprobs": True, "top_logprobs": top, "temperature": 1.0}
 
 
 def _likelihoods(endpoint: Endpoint) -> tuple[int, Usage]:
-    """How many likely first tokens the server tells truly, as far as can be seen; 0 where it does not.
+    """Return the number of likely first tokens that the server returns, 0 if none are plausible, and the cost.
 
-    Servers that know no likelihoods mostly ignore the wish, and a stand-in may
-    tell the same of every prompt.
+    Most servers without likelihoods ignore the fields, and a stand-in may
+    return the same for every prompt.
     """
     usage = Usage()
     for top in _TOP:
-        bodies = [endpoint.body([{"role": "user", "content": text}], 1, **_asking(top)) for text in _PROBES]
+        bodies = [endpoint.body([{"role": "user", "content": text}], 1, **_likelihood_fields(top)) for text in _PROBES]
         deliveries = endpoint.post(bodies)
-        usage = sum((read_reply(one).usage for one in deliveries), usage)
-        tables = [first_token(one) for one in deliveries]
+        usage = sum((read_reply(delivery).usage for delivery in deliveries), usage)
+        tables = [first_token(delivery) for delivery in deliveries]
         if all(tables) and tables[0] != tables[1]:
             return top, usage
-        if all(one.status is Status.OK for one in deliveries):
-            break  # taken and not heeded: a smaller number changes nothing
+        if all(delivery.status is Status.OK for delivery in deliveries):
+            break  # the server ignores the fields, so a smaller number changes nothing
     return 0, usage
 
 
-def _to_json(reply: Reply) -> dict[str, str]:
-    return {"text": reply.text, "status": reply.status.value, "detail": reply.detail, "reasoning": reply.reasoning}
-
-
-def _from_json(kept: object) -> Reply | None:
-    """A kept reply, which costs nothing; None for anything else that lies there."""
-    names = ("text", "status", "detail", "reasoning")
-    if not isinstance(kept, Mapping) or not all(isinstance(kept.get(name), str) for name in names):
+def _stored(value: object, kind: type[_Stored]) -> _Stored | None:
+    """Return a stored value as `kind`, or None for anything else."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
         return None
-    text, status, detail, reasoning = (kept[name] for name in names)
-    if status not in list(Status) or Status(status).infrastructure:
-        return None
-    return Reply(text, Status(status), detail, reasoning)
-
-
-def _table(kept: object) -> Mapping[str, float] | None:
-    table = kept.get("likelihoods") if isinstance(kept, Mapping) else None
-    if not isinstance(table, Mapping) or not all(isinstance(x, float) and x < 0.01 for x in table.values()):
-        return None
-    return dict(table)
