@@ -14,7 +14,7 @@ from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
-from pytest_adaptive_eval.subjects import ENDPOINT, load_agent
+from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.typed_tables import located
 
 if TYPE_CHECKING:
@@ -64,12 +64,15 @@ def interviewed(
         A setting is out of its range, or names a file that does not exist.
     """
     encoder = _existing(table.encoder, folders) or table.encoder
-    spec = _existing(table.interviewer, folders) or table.interviewer
-    if table.interviewer and not (_existing(table.interviewer, folders) or spec.startswith(ENDPOINT)):
-        raise ConfigError(
-            f"interview.interviewer is {spec!r}: expected an existing checkpoint folder or http://HOST:PORT/v1#MODEL; "
-            "leave it out for the interviewer by code"
-        )
+    spec = ""
+    if table.interviewer:
+        try:
+            _, spec = resolve(table.interviewer, folders, agent=True)
+        except ConfigError:
+            raise ConfigError(
+                f"interview.interviewer is {table.interviewer!r}: expected an existing checkpoint folder or "
+                "http://HOST:PORT/v1#MODEL; leave it out for the interviewer by code"
+            ) from None
     model_keys = {"mode": table.mode, "options": table.options, "sort_candidates": table.sort_candidates}
     if not spec and (written := [name for name, value in model_keys.items() if value]):
         raise ConfigError(f"interview.{written[0]} goes with interview.interviewer, a model, and there is none")
@@ -169,9 +172,9 @@ class _Agent:
             from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
 
             table = self._table
-            cache = {} if self._spec.startswith(ENDPOINT) else {"cache": self._cache}
             self._name = self._spec  # in the record if the model cannot be loaded
-            agent = load_agent(self._spec, **cache, **table.options)
+            kind, spec = resolve(self._spec, agent=True)
+            agent = kind.load(spec, table.options, self._cache, agent=True)
             self._loaded = AgentInterviewer(
                 agent,
                 mode=table.mode or ("rate" if agent.rates else "reply"),

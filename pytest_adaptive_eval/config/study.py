@@ -16,6 +16,7 @@ from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.typed_tables import located, read_table, refuse_keys
 
 if TYPE_CHECKING:
@@ -38,9 +39,6 @@ __all__ = [
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
 Progress = Callable[[int, int, str], None]
-
-#: Options of subjects that agents lack: their callers limit each reply, and checkpoints as agents do not sample.
-_SUBJECT_OPTIONS, _CHECKPOINT_OPTIONS = ("max_tokens", "batch_size"), ("temperature", "seed")
 
 
 class StudyPlan(Protocol):
@@ -190,9 +188,9 @@ class Member:
     name : str
         Unique in its study.
     spec : str
-        A checkpoint folder, as it is found, or ``http://HOST:PORT/v1#MODEL``.
+        Existing checkpoint folder, or ``http://HOST:PORT/v1#MODEL``.
     options : mapping
-        How it is loaded or reached.
+        Options of its loader.
     """
 
     name: str
@@ -201,14 +199,8 @@ class Member:
 
     @property
     def remote(self) -> bool:
-        """Whether it is behind a server and holds no memory here."""
-        return self.spec.startswith(_endpoints())
-
-
-def _endpoints() -> tuple[str, ...]:
-    from pytest_adaptive_eval.subjects import ENDPOINT
-
-    return ENDPOINT
+        """Whether the model uses no memory of this machine."""
+        return resolve(self.spec, agent=True)[0].remote
 
 
 def members(
@@ -231,8 +223,9 @@ def members(
         There is no candidate, two members have one name, or one is neither an existing folder nor on a server.
     """
     if settings.model is not None:
-        remote = settings.model.startswith(_endpoints())
-        lacking = _SUBJECT_OPTIONS if remote else _SUBJECT_OPTIONS + _CHECKPOINT_OPTIONS
+        kind, _ = resolve(settings.model, folders, agent=True)
+        # callers limit each reply of an agent, and checkpoints as agents do not sample
+        lacking = set(kind.subject_options) - set(kind.agent_options)
         options = {name: value for name, value in settings.model_options.items() if name not in lacking}
         candidate = _member(MemberTable(model=settings.model, options=options), (*folders[1:], *folders[:1]))
     elif table.model is not None:
@@ -251,27 +244,16 @@ def members(
 
 
 def _member(entry: MemberTable, folders: Sequence[Path]) -> Member:
-    spec = entry.model
-    shown = spec.rpartition("@")[2]  # without the password of a URL
-    if not spec.strip():
-        raise ConfigError(f'{spec!r} is no model: write "FOLDER", "http://HOST:PORT/v1#MODEL" or {{ model = ... }}')
-    if spec.startswith(_endpoints()):
-        name = spec.partition("#")[2].strip()
-        if not name:
-            raise ConfigError(f"{shown!r} names no model: write http://HOST:PORT/v1#MODEL")
-    else:
-        path = Path(spec).expanduser()
-        checkpoint = next((folder / path for folder in folders if (folder / path).is_dir()), None)
-        if checkpoint is None:
-            raise ConfigError(
-                f"the model {spec!r} is no folder here: expected an existing checkpoint folder (nothing is downloaded) "
-                "or http://HOST:PORT/v1#MODEL"
-            )
-        name, spec = checkpoint.resolve().name, str(checkpoint)
+    if not entry.model.strip():
+        raise ConfigError(
+            f'{entry.model!r} is no model: write "FOLDER", "http://HOST:PORT/v1#MODEL" or {{ model = ... }}'
+        )
+    kind, spec = resolve(entry.model, folders, agent=True)
+    name = kind.model_name(spec)
     if entry.name is not None:
         name = entry.name
     if not name.strip():
-        raise ConfigError(f"the model {shown!r} has an empty name: give it another")
+        raise ConfigError(f"the model {kind.label(spec)!r} has an empty name: give it another")
     return Member(name, spec, entry.options)
 
 
@@ -282,10 +264,8 @@ def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], A
     ----------
     member : Member
     cache : Path
-        Where hashes of checkpoints are kept.
+        Folder for hashes of checkpoints.
     subject : bool
     """
-    from pytest_adaptive_eval.subjects import load_agent, load_subject
-
-    more = {**({} if member.remote else {"cache": cache}), **member.options}
-    return partial(load_subject if subject else load_agent, member.spec, **more)
+    kind, spec = resolve(member.spec, agent=not subject)
+    return partial(kind.load, spec, member.options, cache, agent=not subject)

@@ -33,8 +33,6 @@ __all__ = [
 ]
 
 _KINDS = "pytest_adaptive_eval.subjects.kinds"
-#: Prefixes of models on servers.
-ENDPOINT = ("http://", "https://")
 #: Entry point group in which plugins register modules with kinds of subjects.
 GROUP = "adaptive_eval.subjects"
 

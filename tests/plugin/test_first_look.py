@@ -61,7 +61,7 @@ def refused(lab: Any, text: str, message: str, *args: str) -> None:
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        ('"nowhere"', "the model 'nowhere' is no folder here"),
+        ('"nowhere"', "agent 'nowhere' is not known; expected an existing checkpoint folder"),
         ('"judge-model"', "no weights"),
         ('{{ model = "judge-model", options = {{ dtyp = "float32" }} }}', "has no option dtyp; expected "),
         ('"{url}#nobody"', "there is no model nobody"),

@@ -35,12 +35,13 @@ class Checkpoint(SubjectKind):
         """Return the first such folder in `folders`, or `spec` if it is a folder; see `SubjectKind`."""
         if not spec:
             return None
-        path = find_input(spec, folders) or Path(spec)
-        return str(path) if path.expanduser().is_dir() else None
+        path = Path(spec).expanduser()
+        path = find_input(path, folders) or path
+        return str(path) if path.is_dir() else None
 
     def model_name(self, spec: str) -> str:
         """Return the folder's name."""
-        return Path(spec).expanduser().resolve().name
+        return Path(spec).resolve().name
 
     def examine(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> None:
         """Check the options and the folder's files without loading the weights; see `SubjectKind`.
