@@ -258,7 +258,7 @@ class _Asking:
 
     def __call__(self, calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
         names = self._plan.subjects
-        now, rounds = calls[0].place[0] + 1, self._plan.settings.rounds
+        now, rounds = calls[0].position[0] + 1, self._plan.settings.rounds
         self._progress(now, rounds, f"round {now} of {rounds}")
         indices: defaultdict[str, list[int]] = defaultdict(list)
         for index, call in enumerate(calls):

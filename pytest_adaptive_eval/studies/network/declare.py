@@ -1,9 +1,9 @@
-"""A network from plain data, as a TOML file gives it."""
+"""Settings of a network, and the network that they describe."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
 from pytest_adaptive_eval.errors import ConfigError
@@ -62,9 +62,9 @@ class NetworkTable(Table, frozen=True, kw_only=True):
     confidence: Annotated[Number, described("confidence of each one-sided bound")] = 0.95
 
 
-#: Levels that a calibrated bank is split into where nothing is said.
+#: Default number of levels of a calibrated bank.
 BANK_LEVELS = 5
-#: Area that the parent in a tree must surely have where nothing is said: one level.
+#: Default of ``opens_at`` in a tree: an area of one level.
 OPENS_AT = 1.0
 
 
@@ -76,132 +76,147 @@ def read_network(
     families: Mapping[str, TaskFamily] = FAMILIES,
     banks: Callable[[str], ItemBank] | None = None,
 ) -> Network:
-    """A network as it was written.
+    """Create a network from plain data.
 
     Parameters
     ----------
     data : mapping
-        See `NetworkTable`.  A node's ``interviewers`` makes one node of each, which share its weight.
+        See `NetworkTable`.  A node's ``interviewers`` become one node each, which share its weight.
     interviewee : str
         Name of the subject under evaluation.
     where : str
         File and line, for messages.
     families : mapping of str to TaskFamily
-        Such as `pytest_adaptive_eval.tasks.families` gives.
+        See `pytest_adaptive_eval.tasks.families`.
     banks : callable, optional
-        Reads the bank that a node names; without it a node has a task.
+        Reads the bank at a path.  Without it every node needs a task.
 
     Raises
     ------
     ConfigError
-        Names the place, the node and the setting, and what was expected.
+        Names the place, the node and the setting, and the expected value.
     """
-    read_table(NetworkTable, data, where)
-    topology = data.get("topology", "line")
-    written: list[Node] = []
-    for number, entry in enumerate(data.get("node", []), 1):
-        place = f"{where}: node {number}"
-        written += _nodes(entry, data, topology, written, place, families, banks)
-    own = {field.name for field in fields(Network)} - {"topology", "nodes", "supervision", "interviewee", "where"}
+    table = read_table(NetworkTable, data, where)
+    nodes: list[Node] = []
+    for number, entry in enumerate(table.node, 1):
+        reader = _NodeReader(entry, table, f"{where}: node {number}")
+        nodes += reader.nodes(nodes, families, banks)
     return Network(
-        topology,
+        table.topology,  # type: ignore[arg-type]  # the network checks it
         interviewee,
-        tuple(written),
-        _supervision(data.get("supervisor"), f"{where}: supervisor"),
-        where=where,
-        **{name: value for name, value in data.items() if name in own},
+        tuple(nodes),
+        _supervision(table.supervisor, f"{where}: supervisor"),
+        table.passing,
+        table.rounds,
+        table.retries,
+        table.seed,
+        table.confidence,
+        where,
     )
 
 
-def _names(values: Any, where: str) -> tuple[str, ...]:
-    found = [values] if isinstance(values, str) else values
-    if not all(isinstance(value, str) and value.strip() for value in found):
-        raise ConfigError(f"{where} is {values!r:.80}, expected a list of names")
-    return tuple(found)
+def _check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
+    if not all(name.strip() for name in names):
+        raise ConfigError(f"{where} is {names!r:.80}, expected a list of names")
+    return tuple(names)
 
 
-def _supervision(data: Any, where: str) -> Supervision | None:
-    if data is None:
+def _supervision(table: SupervisorTable | str | None, where: str) -> Supervision | None:
+    if table is None:
         return None
-    entry = {"model": data} if isinstance(data, str) else data
-    if not entry.get("model", "").strip():
+    settings = SupervisorTable(model=table) if isinstance(table, str) else table
+    if not settings.model.strip():
         raise ConfigError(f"{where}: there is no model: write {{ model = 'NAME', scheme = 'yes-no' }}")
-    return Supervision(**entry)
+    return Supervision(settings.model, settings.scheme, settings.exchanges)  # type: ignore[arg-type]  # as above
 
 
-def _nodes(
-    entry: Mapping[str, Any],
-    data: Mapping[str, Any],
-    topology: str,
-    before: Sequence[Node],
-    place: str,
-    families: Mapping[str, TaskFamily],
-    banks: Callable[[str], ItemBank] | None,
-) -> list[Node]:
-    queries = entry.get("queries", data.get("queries", 10))
-    task, levels = _task(entry, queries * data.get("rounds", 1), place, families, banks)
-    name = entry.get("name", task.name)
-    place = f"{place} ({name})"
-    after = _names(entry.get("after", ()), f"{place}: after")
-    if topology == "line" and "after" in entry:
-        raise ConfigError(f"{place}: a node of a line comes after the one before it: remove after")
-    if topology == "line" and before:
-        after = (before[-1].name,)
-    several = _names(entry.get("interviewers", ()), f"{place}: interviewers")
-    if "interviewers" in entry and ("interviewer" in entry or len(several) < 2 or len(set(several)) < len(several)):
-        raise ConfigError(f"{place}: interviewers is {list(several)!r}: name two or more, or write interviewer")
-    if several and topology != "star":
-        raise ConfigError(f"{place}: several interviewers for one task make a star: set topology to 'star'")
-    asking = several or (entry.get("interviewer", data.get("interviewer", "")),)
-    if isinstance(task, ItemBank) and "interviewer" not in entry and not several:
-        asking = ("",)
-    edges = entry.get("edges", [])
-    if not all(isinstance(edge, list) for edge in edges):
-        raise ConfigError(f"{place}: edges is {edges!r:.80}, expected pairs such as ['speaker', 'listener']")
-    weight = entry.get("weight", 1.0)
-    return [
-        Node(
-            f"{name} by {interviewer}" if several else name,
-            task,
-            levels,
-            after,
-            entry.get("opens_at", OPENS_AT if topology == "tree" and after else 0.0),
-            weight / len(asking),
-            interviewer,
-            entry.get("questions", data.get("questions", "written") if interviewer else "code"),
-            queries,
-            entry.get("stop_at", data.get("stop_at", 0.0)),
-            _names(entry.get("panel", ()), f"{place}: panel"),
-            tuple(_names(edge, f"{place}: edges") for edge in edges),  # type: ignore[misc]  # the network checks pairs
-            entry.get("cycles", 1 if "panel" in entry else 0),
-            name,
-        )
-        for interviewer in asking
-    ]
+@dataclass(slots=True)
+class _NodeReader:
+    """Converter of one node's table, whose settings fall back on those of the network."""
 
+    table: NodeTable
+    network: NetworkTable
+    where: str
 
-def _task(
-    entry: Mapping[str, Any],
-    needed: int,
-    place: str,
-    families: Mapping[str, TaskFamily],
-    banks: Callable[[str], ItemBank] | None,
-) -> tuple[TaskFamily | ItemBank, int]:
-    if ("task" in entry) == ("bank" in entry):
-        raise ConfigError(f"{place}: a node has either a task or a bank; found {'both' if 'task' in entry else 'none'}")
-    if "task" in entry:
-        if entry["task"] not in families:
-            raise ConfigError(f"{place}: task {entry['task']!r} is not known; use one of {', '.join(families)}")
-        family = families[entry["task"]]
-        return family, entry.get("levels", family.levels)
-    if banks is None:
-        raise ConfigError(f"{place}: banks cannot be read here: name a task")
-    bank = banks(entry["bank"])
-    levels = entry.get("levels", BANK_LEVELS if bank.calibrated else None)
-    found = bank_levels(bank, levels, place)
-    if (fewest := min(len(level) for level in found)) < needed:
-        raise ConfigError(
-            f"{place}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each (queries "
-            "times rounds): ask fewer, or split it into fewer levels"
-        )
-    return bank, len(found)
+    def nodes(
+        self, earlier: Sequence[Node], families: Mapping[str, TaskFamily], banks: Callable[[str], ItemBank] | None
+    ) -> list[Node]:
+        """Return the node, or one node per interviewer."""
+        table, network = self.table, self.network
+        queries = network.queries if table.queries is None else table.queries
+        task, levels = self._task(queries * network.rounds, families, banks)
+        name = task.name if table.name is None else table.name
+        self.where = f"{self.where} ({name})"
+        after = self._after(earlier)
+        several = self._interviewers()
+        interviewers = several or (self._interviewer(task),)
+        opens_at = OPENS_AT if network.topology == "tree" and after else 0.0
+        edges = tuple(_check_names(edge, f"{self.where}: edges") for edge in table.edges)
+        return [
+            Node(
+                f"{name} by {interviewer}" if several else name,
+                task,
+                levels,
+                after,
+                opens_at if table.opens_at is None else table.opens_at,
+                table.weight / len(interviewers),
+                interviewer,
+                table.questions or (network.questions if interviewer else "code"),  # type: ignore[arg-type]  # as above
+                queries,
+                network.stop_at if table.stop_at is None else table.stop_at,
+                _check_names(table.panel, f"{self.where}: panel"),
+                edges,  # type: ignore[arg-type]  # the node checks that they are pairs
+                int(bool(table.panel)) if table.cycles is None else table.cycles,
+                name,
+            )
+            for interviewer in interviewers
+        ]
+
+    def _after(self, earlier: Sequence[Node]) -> tuple[str, ...]:
+        names = self.table.after
+        if self.network.topology != "line":
+            return _check_names([names] if isinstance(names, str) else names or (), f"{self.where}: after")
+        if names is not None:
+            raise ConfigError(f"{self.where}: a node of a line comes after the one before it: remove after")
+        return tuple(node.name for node in earlier[-1:])
+
+    def _interviewers(self) -> tuple[str, ...]:
+        if self.table.interviewers is None:
+            return ()
+        names = _check_names(self.table.interviewers, f"{self.where}: interviewers")
+        if self.table.interviewer is not None or len(names) < 2 or len(set(names)) < len(names):
+            raise ConfigError(f"{self.where}: interviewers is {list(names)!r}: name two or more, or write interviewer")
+        if self.network.topology != "star":
+            raise ConfigError(f"{self.where}: several interviewers for one task make a star: set topology to 'star'")
+        return names
+
+    def _interviewer(self, task: TaskFamily | ItemBank) -> str:
+        """Return the node's interviewer; that of the network does not apply to banks."""
+        if self.table.interviewer is not None:
+            return self.table.interviewer
+        return "" if isinstance(task, ItemBank) else self.network.interviewer
+
+    def _task(
+        self, needed: int, families: Mapping[str, TaskFamily], banks: Callable[[str], ItemBank] | None
+    ) -> tuple[TaskFamily | ItemBank, int]:
+        """Return the task or bank with its number of levels, which have at least `needed` items each."""
+        table, where = self.table, self.where
+        if table.task is not None and table.bank is None:
+            if table.task not in families:
+                raise ConfigError(f"{where}: task {table.task!r} is not known; use one of {', '.join(families)}")
+            family = families[table.task]
+            return family, family.levels if table.levels is None else table.levels
+        if table.bank is None or table.task is not None:
+            count = "none" if table.bank is None else "both"
+            raise ConfigError(f"{where}: a node has either a task or a bank; found {count}")
+        if banks is None:
+            raise ConfigError(f"{where}: banks cannot be read here: name a task")
+        bank = banks(table.bank)
+        default = BANK_LEVELS if bank.calibrated else None
+        levels = bank_levels(bank, default if table.levels is None else table.levels, where)
+        if (fewest := min(map(len, levels))) < needed:
+            raise ConfigError(
+                f"{where}: a level of the bank {bank.name!r} has {fewest} items, and {needed} are asked of each "
+                "(queries times rounds): ask fewer, or split it into fewer levels"
+            )
+        return bank, len(levels)

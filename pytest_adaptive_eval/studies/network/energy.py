@@ -1,22 +1,22 @@
-"""The energy of a network: how much of what its routes hold the interviewee masters.
+"""Energy of a network, the weighted share of its routes' levels that the interviewee solves.
 
-MACEval's own formula is not to be had from its text; this is our definition.  With weights w that add up to 1, a level
-cap L a node and the area A under its accuracies (ACC-AUC, at the accuracies that endlessly many questions would
-show) ::
+MACEval's text does not give its formula; this is our definition.  With weights w that sum to 1, the number of levels L
+of a node and the area A under its expected accuracies (ACC-AUC) ::
 
     energy = sum over the routes of  w * A / L * [each node before it has an area of at least opens_at]
 
-which lies from 0 to 1.  A route is the way into a node.
+which is in [0, 1].  A route is a path to a node.
 
-Areas of different nodes come from different questions, so that their errors are independent, and their bounds are
-joined by the squares of the half widths (Zou and Donner 2008).  What levels that were not asked may add, and what
-missing scores may be, is no such error: it is added up.  A node that stayed closed adds nothing at least; at most
-nothing where a node before it surely falls short, and else its whole weight.
+Areas of different nodes come from different questions.  Their errors are independent, so their half widths are added
+in squares (Zou and Donner 2008).  The ranges due to unadministered levels and missing scores are added up.  A node that
+was not run contributes at least 0, and at most its weight, or 0 if an earlier node's upper bound is below the
+threshold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple, Protocol
 
 from pytest_adaptive_eval.errors import EstimationError
@@ -30,11 +30,11 @@ METHOD = "by levels and routes"
 
 
 class NetworkScores(Protocol):
-    """What a network's energy is computed from, such as a `result.NetworkResult`."""
+    """Results of a network from which its energy is computed, such as a `result.NetworkResult`."""
 
     @property
     def nodes(self) -> Sequence[NodeResult]:
-        """Results of the nodes, in the order in which they were written."""
+        """Results of the nodes, in the order of their declaration."""
 
     @property
     def seed(self) -> int:
@@ -46,28 +46,23 @@ class NetworkScores(Protocol):
 
 
 def may_open(nodes: Sequence[NodeResult], confidence: float) -> Mapping[str, bool]:
-    """By node, whether all before it may have the area that it wants, by their upper bounds."""
+    """Return, by node, whether the upper bounds of all earlier areas reach the thresholds on its routes."""
     by_name = {node.name: node for node in nodes}
-    found: dict[str, bool] = {}
 
-    def reach(node: NodeResult) -> bool:
-        if node.name not in found:
-            found[node.name] = True
-            for name in node.after:
-                before = by_name[name]
-                area = before.interval(confidence)
-                high = area.high if area else float(before.levels)
-                if not reach(before) or high < node.opens_at:
-                    found[node.name] = False
-        return found[node.name]
+    @cache
+    def reachable(name: str) -> bool:
+        node = by_name[name]
+        for before in (by_name[other] for other in node.after):
+            area = before.interval(confidence)
+            if not reachable(before.name) or (area.high if area else before.levels) < node.opens_at:
+                return False
+        return True
 
-    for node in nodes:
-        reach(node)
-    return found
+    return {node.name: reachable(node.name) for node in nodes}
 
 
 class _Part(NamedTuple):
-    """What a route adds: the estimate, what it is at least and most besides chance, and the half widths by chance."""
+    """Contribution of a route: estimate, range without sampling error, and half widths of the sampling error."""
 
     estimate: float = 0.0
     low: float = 0.0
@@ -75,15 +70,15 @@ class _Part(NamedTuple):
     down: float = 0.0
     up: float = 0.0
 
-    def taken(self) -> _Part:
-        """Of a route whose addition is subtracted."""
+    def __neg__(self) -> _Part:
+        """Return the contribution of a subtracted route."""
         return _Part(-self.estimate, -self.high, -self.low, self.up, self.down)
 
 
-def _part(node: NodeResult, confidence: float, may: bool) -> _Part:
+def _part(node: NodeResult, confidence: float, may_open: bool) -> _Part:
     ladder, share = node.ladder, node.weight / node.levels
     if ladder is None:
-        return _Part(high=node.weight if may else 0.0)
+        return _Part(high=node.weight if may_open else 0.0)
     least, most = ladder.filled(0.0), ladder.filled(1.0)
     return _Part(
         share * ladder.area,
@@ -95,21 +90,21 @@ def _part(node: NodeResult, confidence: float, may: bool) -> _Part:
 
 
 def _pair(a: NodeResult, b: NodeResult, confidence: float) -> _Part:
-    """The difference of two that were asked the same questions."""
+    """Return the difference of two nodes with the same questions."""
     assert a.ladder is not None
     assert b.ladder is not None
     share, change = a.weight / a.levels, a.area - b.area
-    chance, all_ = (difference(a.ladder, b.ladder, confidence, untested) for untested in ("zero", "bounded"))
+    sampling, whole = (difference(a.ladder, b.ladder, confidence, untested) for untested in ("zero", "bounded"))
     return _Part(
         share * change,
-        share * (change + all_.low - chance.low),
-        share * (change + all_.high - chance.high),
-        share * (change - chance.low),
-        share * (chance.high - change),
+        share * (change + whole.low - sampling.low),
+        share * (change + whole.high - sampling.high),
+        share * (change - sampling.low),
+        share * (sampling.high - change),
     )
 
 
-def _joined(parts: Iterable[_Part], least: float, confidence: float, method: str) -> Interval:
+def _sum(parts: Iterable[_Part], least: float, confidence: float, method: str) -> Interval:
     rows = [(part.estimate, part.low, part.high, part.down**2, part.up**2) for part in parts]
     estimate, low, high, down, up = (sum(column) for column in zip(*rows, strict=True))
     low, high = max(low - down**0.5, least), min(high + up**0.5, 1.0)
@@ -117,21 +112,21 @@ def _joined(parts: Iterable[_Part], least: float, confidence: float, method: str
 
 
 def energy(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval:
-    """The energy with its bounds.
+    """Return the energy with its bounds.
 
     Parameters
     ----------
     nodes : sequence of NodeResult
-        Their weights add up to 1.
+        Their weights sum to 1.
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     """
     possible = may_open(nodes, confidence)
-    return _joined((_part(node, confidence, possible[node.name]) for node in nodes), 0.0, confidence, METHOD)
+    return _sum((_part(node, confidence, possible[node.name]) for node in nodes), 0.0, confidence, METHOD)
 
 
 def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confidence: float = 0.95) -> Interval:
-    """The candidate's energy less the baseline's, question by question where both were asked the same.
+    """Return the candidate's energy minus the baseline's, paired by question if both got the same questions.
 
     Raises
     ------
@@ -149,8 +144,8 @@ def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confide
             parts.append(_pair(a, b, confidence))
         else:
             parts.append(_part(a, confidence, possible[0][a.name]))
-            parts.append(_part(b, confidence, possible[1][b.name]).taken())
-    return _joined(parts, -1.0, confidence, f"{METHOD}, paired")
+            parts.append(-_part(b, confidence, possible[1][b.name]))
+    return _sum(parts, -1.0, confidence, f"{METHOD}, paired")
 
 
 def _shape(node: NodeResult) -> tuple[object, ...]:

@@ -1,16 +1,14 @@
-"""Conversations that wait for models, and what asks the models for all of them.
+"""Concurrent conversations with models.
 
-A conversation is a generator: it gives calls, is sent their results, and ends with what it found.  It
-depends on its own results alone, so that nothing depends on the order in which calls are made.  Calls to a model that
-is in memory come first, so that a model is loaded only when nobody waits for one that is there, and then the one that
-was waited for longest, by when many do; models behind servers are asked meanwhile, many at once.
+A conversation is a generator: it yields calls, receives their results, and returns its result.  It depends on its own
+results alone, so the order of calls does not matter.  Models in memory are called first, so that another model is
+loaded only when no conversation waits for those, and then the one with the longest waiting call.  Meanwhile models
+behind servers are called concurrently.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
@@ -18,259 +16,238 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPo
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.studies.network.roles import Interviewee, Interviewer
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.studies.replies import ReplyStore, identity_key, request_key
 from pytest_adaptive_eval.subjects.agent import Message
 from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
 from pytest_adaptive_eval.subjects.pool import AgentPool
 
-__all__ = ["Answering", "Asking", "Conversation", "Engine"]
+__all__ = ["AgentCall", "Conversation", "Engine", "SubjectCall"]
 
 Role = Literal["interviewee", "panel", "interviewer", "supervisor"]
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """An agent is asked; its result is one `Completion`, as if of one item.
+class AgentCall:
+    """Chat with an agent; its result is one completion.
 
     Parameters
     ----------
     model : str
     role : str
-    place : tuple
-        Where in the network: two places may ask the same, and mean to hear something new.
+    position : tuple
+        Position in the network, which makes equal calls distinct.
     messages : tuple of Message
     max_tokens : int
     """
 
     model: str
     role: Role
-    place: tuple[str | int, ...]
+    position: tuple[str | int, ...]
     messages: tuple[Message, ...]
     max_tokens: int
 
-    def told(self) -> list[Any]:
-        """All that the reply depends on besides who is asked."""
+    #: Number of completions.
+    count = 1
+
+    def prompt_key(self) -> list[Any]:
+        """Return the parts of the call on which the reply depends, besides model, role and position."""
         return [[[message.role, message.text] for message in self.messages], self.max_tokens]
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
-    """A subject answers items; its result is one completion an item.
+class SubjectCall:
+    """Items for a subject; its result is one completion per item.
 
     Parameters
     ----------
-    model, role, place
-        As of `Asking`.
+    model, role, position
+        See `AgentCall`.
     items : tuple of Item
     """
 
     model: str
     role: Role
-    place: tuple[str | int, ...]
+    position: tuple[str | int, ...]
     items: tuple[Item, ...]
 
-    def told(self) -> list[Any]:
-        """All that the answers depend on besides who is asked."""
+    @property
+    def count(self) -> int:
+        """Number of completions."""
+        return len(self.items)
+
+    def prompt_key(self) -> list[Any]:
+        """Return the parts of the call on which the answers depend, besides model, role and position."""
         return [item.content_hash for item in self.items]
 
 
-Call = Asking | Answering
+Call = AgentCall | SubjectCall
 Result = list[Completion]
-#: Gives calls, is sent a result a call, and ends with what it found.
-Conversation = Generator[Sequence[Call], list[Result], Found]
-#: Given what has been found so far, by name, what begins the conversations that may begin.
+#: Yields calls, receives one result per call, and returns its own result.
+Conversation = Generator[Sequence[Call], list[Result], Value]
+#: Returns functions that start conversations, by name, given the results so far.
 Ready = Callable[[Mapping[str, Any]], Mapping[str, Callable[[], Conversation[Any]]]]
 
 
 class Engine:
-    """Holds conversations.
+    """Scheduler of conversations.
 
     Parameters
     ----------
     pool : AgentPool
     replies : mutable mapping of str to str
-        Replies by a hash of the model, the place and all that was asked.
+        See `pytest_adaptive_eval.studies.replies.ReplyStore`.
     concurrency : int
-        Calls to models behind servers at once.
+        Concurrent calls to models behind servers.
     """
 
     def __init__(self, pool: AgentPool, replies: MutableMapping[str, str], concurrency: int = 8) -> None:
-        self.pool, self.replies, self.concurrency = pool, replies, concurrency
-        self.recalled = 0
-        #: By the conversation's name, and by role.
+        self.pool, self.replies, self.concurrency = pool, ReplyStore(replies), concurrency
+        #: Usage by conversation and by role.
         self.usage: defaultdict[str, defaultdict[str, Usage]] = defaultdict(lambda: defaultdict(Usage))
         self.models: dict[str, SubjectIdentity] = {}
         self._clock = itertools.count()
-        self._alone: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self._flying: dict[Future[tuple[Result, Usage]], _Open] = {}
-        self._over = threading.Event()
+        self._subject_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._in_flight: dict[Future[tuple[Result, Usage]], _PendingCall] = {}
+        self._cancelled = threading.Event()
 
-    def hold(self, ready: Ready) -> dict[str, Any]:
-        """Hold conversations until there are no more.
+    def run(self, ready: Ready) -> dict[str, Any]:
+        """Run conversations until no more can start, and return their results by name.
 
         Parameters
         ----------
         ready : callable
-            Given what has been found so far, by name, what begins those that may begin; called after each that ends.
+            Called at the start and after each conversation, with the results so far.
         """
-        found: dict[str, Any] = {}
-        held: dict[str, _Held] = {}
+        results: dict[str, Any] = {}
+        active: dict[str, _ActiveConversation] = {}
         threads = ThreadPoolExecutor(self.concurrency)
         try:
-            self._begin(ready, found, held)
-            while held:
-                waiting = [one for talk in held.values() for one in talk.waiting()]
-                for one in [one for one in waiting if one.call.model in self.pool.remote]:
-                    one.flies = True
-                    if not self._recall(one):
-                        self._flying[threads.submit(self._make, one)] = one
-                near = [one for one in waiting if not one.flies]
-                if near:
-                    self._ask_one_model(near)
-                elif self._flying and not any(talk.complete for talk in held.values()):
-                    wait(self._flying, return_when=FIRST_COMPLETED)
-                self._land()
-                self._go_on(ready, found, held)
+            self._start(ready, results, active)
+            while active:
+                self._make_calls([call for conversation in active.values() for call in conversation.waiting()], threads)
+                if self._in_flight and not any(c.complete or any(c.waiting()) for c in active.values()):
+                    wait(self._in_flight, return_when=FIRST_COMPLETED)
+                self._collect()
+                self._advance(ready, results, active)
         except BaseException:
-            self._over.set()
+            self._cancelled.set()
             raise
-        finally:  # nobody waits for what is under way where the run ends early: closing the pool ends it
+        finally:  # the pool ends calls in flight when it is closed
             threads.shutdown(wait=False, cancel_futures=True)
-        return found
+        return results
 
-    def _land(self) -> None:
-        """Keep what came, before a call that failed ends the run."""
-        done = [future for future in self._flying if future.done()]
+    def _make_calls(self, waiting: Sequence[_PendingCall], threads: ThreadPoolExecutor) -> None:
+        """Submit all calls to servers, and make those to one local model."""
+        local = [pending for pending in waiting if pending.call.model not in self.pool.remote]
+        for pending in waiting:
+            if pending.call.model in self.pool.remote:
+                pending.submitted = True
+                if not self._recall(pending):
+                    self._in_flight[threads.submit(self._make, pending)] = pending
+        if local:
+            local.sort(key=lambda pending: pending.since)
+            name = self.pool.first(dict.fromkeys(pending.call.model for pending in local))[0]
+            for pending in local:
+                if pending.call.model == name and not self._recall(pending):
+                    self._settle(pending, *self._make(pending))
+                    self._collect()
+
+    def _collect(self) -> None:
+        """Store finished calls, successful ones first since a failed one ends the run."""
+        done = [future for future in self._in_flight if future.done()]
         for future in sorted(done, key=lambda future: future.exception() is not None):
-            self._settle(self._flying.pop(future), *future.result())
+            self._settle(self._in_flight.pop(future), *future.result())
 
-    def _begin(
-        self,
-        ready: Ready,
-        found: dict[str, Any],
-        held: dict[str, _Held],
-    ) -> None:
-        """Begin those that may, and those that may since one had nothing to ask."""
-        while left := {name: begin for name, begin in ready(found).items() if name not in held and name not in found}:
-            for name, begin in left.items():
-                one = _Held(name, begin(), self._clock.__next__)
-                if one.go_on(None):
-                    held[name] = one
+    def _start(self, ready: Ready, results: dict[str, Any], active: dict[str, _ActiveConversation]) -> None:
+        """Start conversations, also those that can start since another made no call."""
+        while new := {name: start for name, start in ready(results).items() if name not in (active | results)}:
+            for name, start in new.items():
+                conversation = _ActiveConversation(name, start(), self._clock.__next__)
+                if conversation.advance(None):
+                    active[name] = conversation
                 else:
-                    found[name] = one.found
+                    results[name] = conversation.result
 
-    def _go_on(
-        self,
-        ready: Ready,
-        found: dict[str, Any],
-        held: dict[str, _Held],
-    ) -> None:
-        for name in [name for name, talk in held.items() if talk.complete]:
-            while held[name].complete:
-                if not held[name].go_on(held[name].results()):
-                    found[name] = held.pop(name).found
-                    self._begin(ready, found, held)
+    def _advance(self, ready: Ready, results: dict[str, Any], active: dict[str, _ActiveConversation]) -> None:
+        for name in [name for name, conversation in active.items() if conversation.complete]:
+            while active[name].complete:
+                if not active[name].advance(active[name].results()):
+                    results[name] = active.pop(name).result
+                    self._start(ready, results, active)
                     break
 
-    def _ask_one_model(self, near: Sequence[_Open]) -> None:
-        """All waiting calls to one of the models that need no load, else to the one that was waited for longest."""
-        oldest = sorted(near, key=lambda one: one.since)
-        name = self.pool.first(dict.fromkeys(one.call.model for one in oldest))[0]
-        for one in [one for one in oldest if one.call.model == name]:
-            if not self._recall(one):
-                self._settle(one, *self._make(one))
-                self._land()
-
-    def _recall(self, one: _Open) -> bool:
-        """Take the reply of an earlier run, where there is a whole one."""
-        self.models[one.call.model] = identity = self.pool.identity(one.call.model)
-        told = [identity.name, identity.checkpoint, identity.decoding_hash, one.call.role, one.call.place]
-        one.key = hashlib.sha256(json.dumps([*told, one.call.told()]).encode()).hexdigest()
-        kept = _read(self.replies.get(one.key), len(one.call.items) if isinstance(one.call, Answering) else 1)
-        if kept is None:
+    def _recall(self, pending: _PendingCall) -> bool:
+        """Settle a call by the stored reply, if there is one."""
+        call = pending.call
+        self.models[call.model] = identity = self.pool.identity(call.model)
+        pending.key = request_key(*identity_key(identity), call.role, call.position, call.prompt_key())
+        reply = self.replies.recall(pending.key, call.count)
+        if reply is None:
             return False
-        self.recalled += 1
-        one.result = kept[0]
-        self.usage[one.talk][one.call.role] += kept[1]
+        pending.result = reply[0]
+        self.usage[pending.conversation][call.role] += reply[1]
         return True
 
-    def _make(self, one: _Open) -> tuple[Result, Usage]:
-        call = one.call
-        if isinstance(call, Asking):
-            agent: Interviewer = self.pool.agent(call.model)
-            reply = agent.ask(call.messages, max_tokens=call.max_tokens)
+    def _make(self, pending: _PendingCall) -> tuple[Result, Usage]:
+        call = pending.call
+        if isinstance(call, AgentCall):
+            reply = self.pool.agent(call.model).ask(call.messages, max_tokens=call.max_tokens)
             return [Completion(reply.text, reply.status, detail=reply.detail)], reply.usage
-        subject: Interviewee = self.pool.subject(call.model)
-        with self._alone[call.model]:  # so that its usage is that of these items
-            if self._over.is_set():
+        subject = self.pool.subject(call.model)
+        with self._subject_locks[call.model]:  # the difference of usage must belong to these items
+            if self._cancelled.is_set():
                 raise CancelledError
             before = subject.usage
             answers = subject.answer(call.items)
             return answers, subject.usage - before
 
-    def _settle(self, one: _Open, result: Result, usage: Usage) -> None:
-        one.result = result
-        self.usage[one.talk][one.call.role] += usage
-        if not any(done.status.infrastructure for done in result):
-            told = [[done.text, done.status.value, done.score, done.detail] for done in result]
-            self.replies[one.key] = json.dumps({"result": told, "usage": usage.to_json()})
+    def _settle(self, pending: _PendingCall, result: Result, usage: Usage) -> None:
+        pending.result = result
+        self.usage[pending.conversation][pending.call.role] += usage
+        self.replies.keep(pending.key, result, usage)
 
 
-class _Open:
-    """A call that waits for its result."""
+@dataclass(slots=True)
+class _PendingCall:
+    """Call of a conversation; `since` orders calls by time."""
 
-    def __init__(self, talk: str, call: Call, since: int) -> None:
-        self.talk, self.call, self.since = talk, call, since
-        self.flies, self.key = False, ""
-        self.result: Result | None = None
+    conversation: str
+    call: Call
+    since: int
+    submitted: bool = False
+    key: str = ""
+    result: Result | None = None
 
 
-class _Held:
-    """A conversation with the calls that it waits for; `since` counts up, and tells how long."""
+class _ActiveConversation:
+    """Conversation with the calls that it waits for."""
 
-    def __init__(self, name: str, talk: Conversation[Any], since: Callable[[], int]) -> None:
-        self.name, self.talk, self._since = name, talk, since
-        self.open: list[_Open] = []
-        self.found: Any = None
+    def __init__(self, name: str, conversation: Conversation[Any], clock: Callable[[], int]) -> None:
+        self._name, self._conversation, self._clock = name, conversation, clock
+        self._calls: list[_PendingCall] = []
+        self.result: Any = None
 
-    def go_on(self, results: list[Result] | None) -> bool:
-        """Send results; False where the conversation has ended."""
+    def advance(self, results: list[Result] | None) -> bool:
+        """Send results, or start the conversation; return False if it has ended."""
         try:
-            calls = next(self.talk) if results is None else self.talk.send(results)
+            calls = next(self._conversation) if results is None else self._conversation.send(results)
         except StopIteration as end:
-            self.found = end.value
+            self.result = end.value
             return False
-        self.open = [_Open(self.name, call, self._since()) for call in calls]
+        self._calls = [_PendingCall(self._name, call, self._clock()) for call in calls]
         return True
 
-    def waiting(self) -> Iterator[_Open]:
-        """Calls that nobody has made."""
-        return (one for one in self.open if one.result is None and not one.flies)
+    def waiting(self) -> Iterator[_PendingCall]:
+        """Iterate over calls that are to be made."""
+        return (pending for pending in self._calls if pending.result is None and not pending.submitted)
 
     @property
     def complete(self) -> bool:
-        """Whether all results are there."""
-        return all(one.result is not None for one in self.open)
+        """Whether all results have arrived."""
+        return all(pending.result is not None for pending in self._calls)
 
     def results(self) -> list[Result]:
-        """In the order of the calls."""
-        return [one.result or [] for one in self.open]
-
-
-def _read(text: str | None, count: int) -> tuple[Result, Usage] | None:
-    """A result of an earlier run; one that cannot be read is asked for anew."""
-    if text is None:
-        return None
-    try:
-        kept = json.loads(text)
-        result = []
-        for said, status, score, detail in kept["result"]:
-            if not isinstance(said, str) or not isinstance(detail, str) or not isinstance(score, float | int | None):
-                return None
-            result.append(Completion(said, Status(status), score, detail))
-        usage = Usage(**kept["usage"])
-    except (ValueError, TypeError, KeyError):
-        return None
-    return (result, usage) if len(result) == count else None
+        """Return the results in the order of the calls."""
+        return [pending.result or [] for pending in self._calls]

@@ -1,19 +1,19 @@
-"""The conversations of one node: its questions, their answers level by level, and what the supervisor says of them."""
+"""Conversations of one node: questions, answers level by level, and reviews."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.studies.network import prompts
-from pytest_adaptive_eval.studies.network.engine import Answering, Asking, Call, Conversation, Result
+from pytest_adaptive_eval.studies.network.engine import AgentCall, Call, Conversation, Result, SubjectCall
 from pytest_adaptive_eval.studies.network.items import LevelItems
 from pytest_adaptive_eval.studies.network.node_result import NodeResult, PanelMember
 from pytest_adaptive_eval.studies.network.roles import Dialogue, Directive, Exchange, Review
@@ -23,39 +23,53 @@ from pytest_adaptive_eval.subjects.foreign import Unranked, one_line, read_rank
 from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
-__all__ = ["ContentFilter", "Interview", "blank", "review"]
+__all__ = ["ContentFilter", "Interview", "allow_all", "blank", "review"]
 
-Array = NDArray[np.float64]
-#: Gives the reason why a text must not be shown or passed on; an empty one where nothing is wrong.
+#: Returns the reason why a text must not be shown or passed on; empty if there is none.
 ContentFilter = Callable[[str], str]
-#: Caps on replies of interviewers, and of supervisors.
+#: Limits on the replies of interviewers and of supervisors.
 QUESTION_TOKENS, REVIEW_TOKENS = 512, 256
-#: Exchanges that a node's record keeps, in all and of each level.
-KEPT, KEPT_A_LEVEL = 40, 3
+#: Exchanges in a node's record, in all and of each level and round.
+RECORDED, RECORDED_A_LEVEL = 40, 3
 
-Found = TypeVar("Found")
-#: A part of a conversation.
-Part = Generator[Sequence[Call], list[Result], Found]
+Value = TypeVar("Value")
+#: Section of a conversation.
+Section = Generator[Sequence[Call], list[Result], Value]
+
+
+def allow_all(_: str) -> str:
+    """Flag no text."""
+    return ""
 
 
 @dataclass(slots=True)
 class _Question:
-    """An item with where it came from."""
+    """Item with its source, see `Exchange`."""
 
     item: Item
     source: str
-    flagged: str = ""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """Question that an interviewer is to write, with the reason why the last attempt was refused."""
+
+    coded: Item
+    number: int
+    question: _Question | None = None
+    attempts: int = 0
+    directive: Directive | None = None
 
 
 def blank(network: Network, node: Node) -> NodeResult:
-    """The result of a node that was not held."""
-    family = isinstance(node.task, TaskFamily)
+    """Return the result of a node that was not run."""
+    is_task = isinstance(node.task, TaskFamily)
     return NodeResult(
         node.name,
         node.task.name,
         node.task.knob if isinstance(node.task, TaskFamily) else "difficulty of the bank's items",
         node.group or node.name,
-        "task" if family else "bank",
+        "task" if is_task else "bank",
         node.levels,
         node.queries,
         node.stop_at,
@@ -67,46 +81,49 @@ def blank(network: Network, node: Node) -> NodeResult:
     )
 
 
+@dataclass(slots=True)
 class Interview:
-    """The interview of a node.
+    """Interview of a node.
 
     Parameters
     ----------
     network : Network
     node : Node
     items : LevelItems
-        What code asks.
+        Questions by code.
     dialogues : sequence of Dialogue
-        Of earlier nodes, as far as they are passed on.
+        Dialogues that earlier nodes pass on.
     content_filter : callable, optional
     """
 
-    def __init__(
-        self,
-        network: Network,
-        node: Node,
-        items: LevelItems,
-        dialogues: Sequence[Dialogue] = (),
-        content_filter: ContentFilter | None = None,
-    ) -> None:
-        self.network, self.node, self.items = network, node, items
-        self.dialogues = tuple(dialogues)
-        self.content_filter = content_filter or (lambda _: "")
-        self.counts: Counter[str] = Counter()
-        self.scores: list[list[float]] = []
-        self.rounds: list[tuple[int, int]] = []
-        self.exchanges: list[Exchange] = []
-        self.asked: list[Item] = []  # with answers, for the supervisor
-        self.reviews: list[Review] = []
-        self.to_review: list[tuple[Item, str]] = []
-        self.seen: list[str] = []  # questions so far
-        self.members: list[list[list[float]]] = [[] for _ in range(len(node.panel) + 2)]  # by member, question, cycle
+    network: Network
+    node: Node
+    items: LevelItems
+    dialogues: Sequence[Dialogue] = ()
+    content_filter: ContentFilter = allow_all
+    counts: Counter[str] = field(default_factory=Counter)
+    scores: list[list[float]] = field(default_factory=list)  # by level
+    rounds: list[tuple[int, int]] = field(default_factory=list)
+    exchanges: list[Exchange] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    to_review: list[tuple[Item, str]] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)  # questions by the interviewer so far
+    panel_scores: list[list[list[float]]] = field(init=False)  # by member, question and cycle
 
-    def hold(self) -> Conversation[tuple[NodeResult, list[tuple[Item, str]]]]:
-        """All rounds; ends with what they found, and the exchanges that the supervisor is to review."""
+    def __post_init__(self) -> None:
+        self.panel_scores = [[] for _ in range(len(self.node.panel) + 2)]
+
+    @property
+    def interviewees(self) -> tuple[str, ...]:
+        """Names of all that answer, the subject under evaluation first."""
+        return (self.network.interviewee, *self.node.panel)
+
+    def run(self) -> Conversation[tuple[NodeResult, list[tuple[Item, str]]]]:
+        """Run all rounds, and return the result with the exchanges that the supervisor is to review."""
         start = 1
         for round_ in range(self.network.rounds):
-            level, records = start, [self._record(n, *one) for n, one in enumerate(self.rounds)]
+            level = start
+            records = [f"Round {n}: levels {low} to {high} were asked." for n, (low, high) in enumerate(self.rounds, 1)]
             while True:
                 scores = yield from self._level(round_, level, records)
                 while len(self.scores) < level:
@@ -120,190 +137,188 @@ class Interview:
             start = max(level - failed, 1)
         return self._result(), self.to_review
 
-    def _record(self, number: int, first: int, last: int) -> str:
-        return f"Round {number + 1}: levels {first} to {last} were asked."
-
-    def _level(self, round_: int, level: int, records: Sequence[str]) -> Part[list[float]]:
+    def _level(self, round_: int, level: int, records: Sequence[str]) -> Section[list[float]]:
         questions = yield from self._questions(round_, level, records)
         items = [question.item for question in questions]
-        place = (self.node.name, round_, level)
-        names = (self.network.interviewee, *self.node.panel)
-        calls: list[Call] = [
-            Answering(name, "panel" if n else "interviewee", (*place, 0), tuple(items)) for n, name in enumerate(names)
-        ]
-        answers = yield calls
-        said = [answers]
+        position = (self.node.name, round_, level)
+        answers = yield self._calls(position, 0, [tuple(items)] * len(self.interviewees))
+        answers_by_cycle = [answers]
         for cycle in range(1, self.node.cycles + 1):
-            answers = yield [
-                Answering(name, "panel" if n else "interviewee", (*place, cycle), self._heard(n, items, said, cycle))
-                for n, name in enumerate(names)
-            ]
-            said.append([self._settled(items, before, after) for before, after in zip(said[-1], answers, strict=True)])
-        scores = [self._score(item, done) for item, done in zip(items, said[-1][0], strict=True)]
+            before = answers_by_cycle[-1]
+            prompts_ = [self._heard(n, items, before, cycle) for n in range(len(self.interviewees))]
+            after = yield self._calls(position, cycle, prompts_)
+            answers_by_cycle.append([_merged(items, old, new) for old, new in zip(before, after, strict=True)])
+        final = answers_by_cycle[-1][0]
+        scores = [self._score(item, completion) for item, completion in zip(items, final, strict=True)]
         if self.node.panel:
-            self._debate(items, said)
-        self._keep(level, questions, said[-1][0], scores)
+            self._score_panel(items, answers_by_cycle)
+        self._record(level, questions, final, scores)
         return [np.nan if score is None else score for score in scores]
+
+    def _calls(self, position: tuple[str, int, int], cycle: int, items: Sequence[tuple[Item, ...]]) -> Sequence[Call]:
+        """Return one call per interviewee."""
+        return [
+            SubjectCall(name, "panel" if n else "interviewee", (*position, cycle), items[n])
+            for n, name in enumerate(self.interviewees)
+        ]
 
     # Questions
 
-    def _questions(self, round_: int, level: int, records: Sequence[str]) -> Part[list[_Question]]:
-        """The questions of a level, none of which waits for an interviewer any more."""
-        count = self.node.queries
+    def _questions(self, round_: int, level: int, records: Sequence[str]) -> Section[list[_Question]]:
+        """Return the questions of a level, by code or by the interviewer."""
+        coded = [self.items.item(level, round_, k) for k in range(self.node.queries)]
         if not self.node.interviewer:
-            return [_Question(self.items.item(level, round_, k), "code") for k in range(count)]
-        made: list[_Question | None] = [None] * count
-        tries = [0] * count
-        why: list[Directive | None] = [None] * count
-        left = list(range(count))
-        while left:
-            for k in left:  # what code refuses is written again at once, while the interviewer is in memory
-                while made[k] is None and tries[k] <= self.network.retries:
-                    place = (self.node.name, round_, level, k, tries[k])
-                    self.counts["directives"] += tries[k] > 0
-                    found = yield from self._write(place, self.items.item(level, round_, k), records, why[k])
-                    tries[k] += 1
-                    made[k], why[k] = (None, found) if isinstance(found, Directive) else (found, None)
-            fresh = [k for k in left if made[k] is not None]
-            refused = yield from self._reviewed(fresh, made, (round_, level))
-            for k, directive in refused.items():
-                made[k], why[k] = None, directive
-            left = [k for k in refused if tries[k] <= self.network.retries]
-        self.counts["fallbacks"] += made.count(None)
-        return [one or _Question(self.items.item(level, round_, k), "fallback") for k, one in enumerate(made)]
+            return [_Question(item, "code") for item in coded]
+        drafts = [_Draft(item, k) for k, item in enumerate(coded)]
+        pending = drafts
+        while pending:
+            for draft in pending:  # code refuses at once, while the interviewer is in memory
+                while self._is_open(draft):
+                    self.counts["directives"] += draft.attempts > 0
+                    yield from self._write(
+                        (self.node.name, round_, level, draft.number, draft.attempts), draft, records
+                    )
+            yield from self._review_drafts([draft for draft in pending if draft.question], (round_, level))
+            pending = list(filter(self._is_open, pending))
+        self.counts["fallbacks"] += sum(draft.question is None for draft in drafts)
+        return [draft.question or _Question(draft.coded, "fallback") for draft in drafts]
 
-    def _write(
-        self, place: tuple[str | int, ...], coded: Item, records: Sequence[str], directive: Directive | None
-    ) -> Part[_Question | Directive]:
-        """One attempt at a question by the interviewer."""
-        family, level = self.node.task, int(coded.meta["level"])
+    def _is_open(self, draft: _Draft) -> bool:
+        """Return whether the interviewer gets another attempt at a question."""
+        return draft.question is None and draft.attempts <= self.network.retries
+
+    def _write(self, position: tuple[str, int, int, int, int], draft: _Draft, records: Sequence[str]) -> Section[None]:
+        """Let the interviewer attempt a question, and set the draft's question or directive."""
+        family, coded = self.node.task, draft.coded
         assert isinstance(family, TaskFamily)
-        content, rephrased = content_of(family), self.node.questions == "rephrased"
-        number, attempt = int(place[3]) + 1, int(place[4]) + 1
-        if rephrased:
-            told = prompts.rephrase(coded.prompt, directive, attempt)
+        number, attempt = position[3] + 1, draft.attempts + 1
+        if self.node.questions == "rephrased":
+            messages = prompts.rephrase(coded.prompt, draft.directive, attempt)
         else:
-            more = (self.seen, self.dialogues, records, directive)
-            told = prompts.write(content, family.knob, level, *more, number=(number, attempt, self.network.seed))
+            context = (self.written, self.dialogues, records, draft.directive)
+            messages = prompts.write(
+                content_of(family), family.knob, position[2], *context, number=(number, attempt, self.network.seed)
+            )
+        draft.attempts += 1
         self.counts["attempts"] += 1
-        ((reply,),) = yield [Asking(self.node.interviewer, "interviewer", place, told, QUESTION_TOKENS)]
-        if reply.status is not Status.OK or not reply.text.strip():
-            return self._refuse("silent", "no question came")
-        text, claim = prompts.read_question(reply.text, content.whole)
-        if why := self.content_filter(text):
-            return self._refuse("filter", f"it was flagged: {one_line(why)}")
+        ((reply,),) = yield [AgentCall(self.node.interviewer, "interviewer", position, messages, QUESTION_TOKENS)]
         try:
-            item = written_item(family, level, f"w{place[1]}x{place[3]}x{place[4]}", text)
+            item = self._read_question(family, coded, f"w{position[1]}x{position[3]}x{position[4]}", reply)
         except Malformed as error:
-            return self._refuse(error.kind, str(error))
-        if rephrased:
+            draft.directive = self._refusal(error.kind, str(error))
+        else:
+            draft.question = _Question(item, self.node.questions)
+
+    def _read_question(self, family: TaskFamily, coded: Item, name: str, reply: Completion) -> Item:
+        """Return the question in an interviewer's reply; raise `Malformed` if it cannot be used."""
+        if reply.status is not Status.OK or not reply.text.strip():
+            raise Malformed("silent", "no question came")
+        text, claim = prompts.read_question(reply.text, content_of(family).whole)
+        if flag := self.content_filter(text):
+            raise Malformed("filter", f"it was flagged: {one_line(flag)}")
+        item = written_item(family, int(coded.meta["level"]), name, text)
+        if self.node.questions == "rephrased":
             if (item.prompt, item.answer) != (coded.prompt, coded.answer):
-                return self._refuse("format", "it does not ask the same")
-            item = replace(coded, id=item.id, prompt=one_line(text, prompts.READ_CHARACTERS), custom=_graded_as(coded))
+                raise Malformed("format", "it does not ask the same")
+            prompt = one_line(text, prompts.READ_CHARACTERS)
+            item = replace(coded, id=item.id, prompt=prompt, custom=lambda _, answer: coded.grade(answer))
         if claim:
             self.counts["claims"] += 1
             self.counts["wrong_claims"] += item.grade(claim) < 1.0
-        if (asked := " ".join(item.prompt.split())) in self.seen:
-            return self._refuse("repeat", "it was asked before")
-        self.seen.append(asked)
-        return _Question(item, self.node.questions)
+        prompt = " ".join(item.prompt.split())
+        if prompt in self.written:
+            raise Malformed("repeat", "it was asked before")
+        self.written.append(prompt)
+        return item
 
-    def _refuse(self, kind: str, why: str) -> Directive:
+    def _refusal(self, kind: str, why: str) -> Directive:
         self.counts[kind] += 1
         return Directive(kind, why)
 
-    def _reviewed(
-        self, fresh: Sequence[int], made: Sequence[_Question | None], place: tuple[int, int]
-    ) -> Part[dict[int, Directive]]:
-        """Questions that the supervisor refuses, of those just made."""
-        one, family = self.network.supervision, self.node.task
-        if one is None or not fresh:
-            return {}
+    def _review_drafts(self, drafts: Sequence[_Draft], position: tuple[int, int]) -> Section[None]:
+        """Let the supervisor review new questions, and reset the drafts that it refuses."""
+        supervision, family = self.network.supervision, self.node.task
+        if supervision is None or not drafts:
+            return
         assert isinstance(family, TaskFamily)
-        demand = f"level {place[1]} ({family.knob}), {content_of(family).demand(place[1])}"
-        items = [question.item for k in fresh if (question := made[k]) is not None]
+        demand = f"level {position[1]} ({family.knob}), {content_of(family).demand(position[1])}"
+        items = [draft.question.item for draft in drafts if draft.question]
         replies = yield [
-            Asking(
-                one.model,
+            AgentCall(
+                supervision.model,
                 "supervisor",
-                (self.node.name, *place, item.id),
-                prompts.review_question(one.scheme, family.name, demand, item.prompt),
+                (self.node.name, *position, item.id),
+                prompts.review_question(supervision.scheme, family.name, demand, item.prompt),
                 REVIEW_TOKENS,
             )
             for item in items
         ]
-        found: dict[int, Directive] = {}
-        for k, item, (reply,) in zip(fresh, items, replies, strict=True):
-            self.reviews.append(_read_review(one, "question", item.id, reply, self.counts))
+        for draft, item, (reply,) in zip(drafts, items, replies, strict=True):
+            self.reviews.append(_read_review(supervision, "question", item.id, reply, self.counts))
             if self.reviews[-1].refused:
-                found[k] = self._refuse("review", "the supervisor found a fault in it")
-        return found
+                draft.question = None
+                draft.directive = self._refusal("review", "the supervisor found a fault in it")
 
     # Answers
 
-    def _heard(
-        self, listener: int, items: Sequence[Item], said: Sequence[list[Result]], cycle: int
-    ) -> tuple[Item, ...]:
-        """The questions as a member of the panel hears them again."""
-        names = (self.network.interviewee, *self.node.panel)
+    def _heard(self, listener: int, items: Sequence[Item], answers: Sequence[Result], cycle: int) -> tuple[Item, ...]:
+        """Return the questions with the answers that a member of the panel hears."""
+        names = self.interviewees
         speakers = [
             n
             for n in range(len(names))
             if n != listener and (not self.node.edges or (names[n], names[listener]) in self.node.edges)
         ]
-        shown = [[self._shown(done) for done in answers] for answers in said[-1]]
+        texts = [[self._presentable(completion) for completion in result] for result in answers]
         return tuple(
-            prompts.heard(item, [shown[n][k] for n in speakers], shown[listener][k], cycle)
+            prompts.heard(item, [texts[n][k] for n in speakers], texts[listener][k], cycle)
             for k, item in enumerate(items)
         )
 
-    def _shown(self, done: Completion) -> str:
-        """An answer as others may hear it."""
-        return "(no answer)" if done.status is not Status.OK or self.content_filter(done.text) else done.text
+    def _presentable(self, completion: Completion) -> str:
+        """Return an answer as other members of the panel read it."""
+        hidden = completion.status is not Status.OK or self.content_filter(completion.text)
+        return "(no answer)" if hidden else completion.text
 
-    @staticmethod
-    def _settled(items: Sequence[Item], before: Result, after: Result) -> Result:
-        """Where a second answer has not the form of an answer, the first one stands, but not for a fault of the run."""
-        return [
-            new if new.status.infrastructure or (new.status is Status.OK and item.readable(new.text)) else old
-            for item, old, new in zip(items, before, after, strict=True)
-        ]
-
-    def _score(self, item: Item, done: Completion) -> float | None:
-        """By code; None where there is nothing to score."""
+    def _score(self, item: Item, completion: Completion) -> float | None:
+        """Grade one answer with code.  Return None if it has no score."""
         self.counts["answers"] += 1
-        if done.status is Status.OK:
+        status = completion.status
+        if status is Status.OK:
             try:
-                return done.score if done.score is not None else item.grade(done.text)
+                return completion.score if completion.score is not None else item.grade(completion.text)
             except Unscored as error:
-                done = Completion(done.text, Status(error.status))
+                status = Status(error.status)
         self.counts["unscored"] += 1
-        self.counts["faults"] += done.status.infrastructure
+        self.counts["faults"] += status.infrastructure
         return None
 
-    def _debate(self, items: Sequence[Item], said: Sequence[list[Result]]) -> None:
-        """What each member had right before and after each cycle, and what the most of them said."""
+    def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[list[Result]]) -> None:
+        """Score each member and the plurality, before the debate and after each cycle."""
         for k, item in enumerate(items):
-            for n in range(len(said[0])):
-                self.members[n].append([_graded(item, cycle[n][k]) for cycle in said])
-            most = [_plurality([cycle[n][k] for n in range(len(said[0]))]) for cycle in said]
-            self.members[-1].append([_graded(item, done) for done in most])
+            by_cycle = [[result[k] for result in answers] for answers in answers_by_cycle]
+            for n in range(len(self.interviewees)):
+                self.panel_scores[n].append([_grade(item, answers[n]) for answers in by_cycle])
+            self.panel_scores[-1].append([_grade(item, _plurality(answers)) for answers in by_cycle])
 
-    def _keep(
+    def _record(
         self, level: int, questions: Sequence[_Question], answers: Result, scores: Sequence[float | None]
     ) -> None:
-        for k, (question, done, score) in enumerate(zip(questions, answers, scores, strict=True)):
-            flagged = self.content_filter(done.text) if done.text else ""
-            self.counts["flagged_answers"] += bool(flagged)
-            kept = Exchange.of(question.item, level, question.source, done, score)
-            if flagged:
-                kept = kept.without_texts(f"flagged: {one_line(flagged)}")
-            if k < KEPT_A_LEVEL and len(self.exchanges) < KEPT:
-                self.exchanges.append(kept)
-            if self.network.supervision and k < self.network.supervision.exchanges and not flagged:
-                self.to_review.append((question.item, done.text))
+        supervision = self.network.supervision
+        for k, (question, completion, score) in enumerate(zip(questions, answers, scores, strict=True)):
+            flag = self.content_filter(completion.text) if completion.text else ""
+            self.counts["flagged_answers"] += bool(flag)
+            exchange = Exchange.of(question.item, level, question.source, completion, score)
+            if flag:
+                exchange = exchange.without_texts(f"flagged: {one_line(flag)}")
+            if k < RECORDED_A_LEVEL and len(self.exchanges) < RECORDED:
+                self.exchanges.append(exchange)
+            if supervision and k < supervision.exchanges and not flag:
+                self.to_review.append((question.item, completion.text))
 
     def _result(self) -> NodeResult:
+        names = (*self.interviewees, "the most")
+        members = zip(names, self.panel_scores, strict=True) if self.node.panel else ()
         return replace(
             blank(self.network, self.node),
             opened=True,
@@ -312,29 +327,24 @@ class Interview:
             counts={name: count for name, count in self.counts.items() if count},
             exchanges=tuple(self.exchanges),
             reviews=tuple(self.reviews),
-            panel=self._members(),
+            panel=tuple(PanelMember.of(name, np.array(scores)) for name, scores in members),
         )
 
-    def _members(self) -> tuple[PanelMember, ...]:
-        if not self.node.panel:
-            return ()
-        names = (self.network.interviewee, *self.node.panel, "the most")
-        out = []
-        for name, rows in zip(names, self.members, strict=True):
-            table = np.array(rows)
-            known = ~np.isnan(table)
-            means = [float(c[k].mean()) if k.any() else None for c, k in zip(table.T, known.T, strict=True)]
-            first, last = table[:, 0], table[:, -1]
-            out.append(PanelMember(name, tuple(means), int((first < last).sum()), int((first > last).sum())))
-        return tuple(out)
+
+def _merged(items: Sequence[Item], before: Result, after: Result) -> Result:
+    """Return the new answers; an unreadable one, unless by a fault of the run, is replaced by the old one."""
+    return [
+        new if new.status.infrastructure or (new.status is Status.OK and item.readable(new.text)) else old
+        for item, old, new in zip(items, before, after, strict=True)
+    ]
 
 
 def review(
     supervision: Supervision, node: NodeResult, exchanges: Sequence[tuple[Item, str]]
 ) -> Conversation[NodeResult]:
-    """Have a node's exchanges reviewed; ends with the node as it is then."""
+    """Let the supervisor review a node's exchanges, and return the node with the reviews."""
     replies = yield [
-        Asking(
+        AgentCall(
             supervision.model,
             "supervisor",
             (node.name, "exchange", n),
@@ -344,49 +354,40 @@ def review(
         for n, (item, answer) in enumerate(exchanges)
     ]
     counts = Counter(node.counts)
-    found = [
+    reviews = [
         _read_review(supervision, "exchange", item.id, reply, counts)
         for (item, _), (reply,) in zip(exchanges, replies, strict=True)
     ]
-    return replace(node, counts=dict(counts), reviews=(*node.reviews, *found))
+    return replace(node, counts=dict(counts), reviews=(*node.reviews, *reviews))
 
 
 def _read_review(supervision: Supervision, subject: Any, item: str, reply: Completion, counts: Counter[str]) -> Review:
+    opinion = Review(subject, item)
+    if reply.status is Status.OK and supervision.scheme == "yes-no":
+        opinion = replace(opinion, fault=prompts.read_fault(reply.text))
+    elif reply.status is Status.OK:
+        with suppress(Unranked):
+            opinion = replace(opinion, rating=read_rank(reply.text))
     counts["reviews"] += 1
-    fault: bool | None = None
-    rating: int | None = None
-    if reply.status is Status.OK:
-        if supervision.scheme == "yes-no":
-            fault = prompts.read_fault(reply.text)
-        else:
-            try:
-                rating = read_rank(reply.text)
-            except Unranked:
-                rating = None
-    counts["unread"] += fault is None and rating is None
-    return Review(subject, item, fault, rating)
+    counts["unread"] += opinion.unread
+    return opinion
 
 
-def _graded_as(coded: Item) -> Callable[[Item, str], float]:
-    """A question in other words is graded as the one that it says."""
-    return lambda _, text: coded.grade(text)
-
-
-def _graded(item: Item, done: Completion) -> float:
-    """The score, NaN where there is none."""
-    if done.status is not Status.OK:
+def _grade(item: Item, completion: Completion) -> float:
+    """Return the score of an answer; NaN if it has none."""
+    if completion.status is not Status.OK:
         return float("nan")
     try:
-        return done.score if done.score is not None else item.grade(done.text)
+        return completion.score if completion.score is not None else item.grade(completion.text)
     except Unscored:
         return float("nan")
 
 
 def _plurality(answers: Sequence[Completion]) -> Completion:
-    """What the most said, of as many the first."""
-    told = [" ".join(done.text.split()).casefold() if done.status is Status.OK else None for done in answers]
-    counts = Counter(text for text in told if text is not None)
+    """Return the most frequent answer, of several the first; the first completion if nobody answered."""
+    texts = [" ".join(answer.text.split()).casefold() if answer.status is Status.OK else None for answer in answers]
+    counts = Counter(text for text in texts if text is not None)
     if not counts:
         return answers[0]
     best = max(counts.values())
-    return answers[next(n for n, text in enumerate(told) if text is not None and counts[text] == best)]
+    return answers[next(n for n, text in enumerate(texts) if text is not None and counts[text] == best)]

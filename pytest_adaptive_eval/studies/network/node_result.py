@@ -1,9 +1,9 @@
-"""What an interview at one node found: its ladder, counters, costs and dialogue."""
+"""Result of one node: its ladder, counters, costs and dialogue."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -12,46 +12,47 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Ladder, last_above
 from pytest_adaptive_eval.studies.network.roles import Dialogue, Exchange, Review
+from pytest_adaptive_eval.studies.plain import fields_json, plain
 from pytest_adaptive_eval.subjects.base import Usage
 
 __all__ = ["COUNTERS", "ERRORS", "NodeResult", "PanelMember"]
 
 Array = NDArray[np.float64]
-#: What is counted by node, and what each name means.
+#: Counters of a node, with their meanings.
 COUNTERS: Mapping[str, str] = {
-    "attempts": "questions that an interviewer was asked for, repetitions included",
-    "format": "of which such that nothing could be read from",
-    "level": "of which such that were not of their level",
-    "repeat": "of which such that had been asked before",
-    "silent": "of which without a reply of use: a fault, cut off, refused or empty",
-    "filter": "of which such that the content filter flagged",
-    "review": "of which such that the supervisor refused",
-    "directives": "directives to write a question again",
-    "fallbacks": "questions that code made since the interviewer did not",
-    "claims": "answers that an interviewer gave along with its question",
-    "wrong_claims": "of which wrong by the code",
+    "attempts": "requests for a question to an interviewer, repetitions included",
+    "format": "attempts that code could not parse",
+    "level": "attempts of another level",
+    "repeat": "attempts that repeated an earlier question",
+    "silent": "attempts without a usable reply: failed, truncated, refused or empty",
+    "filter": "attempts that the content filter flagged",
+    "review": "attempts that the supervisor refused",
+    "directives": "orders to write a question again",
+    "fallbacks": "questions by code in place of an interviewer that failed",
+    "claims": "answers that an interviewer gave with its question",
+    "wrong_claims": "claims that code found wrong",
     "flagged_answers": "answers that the content filter flagged",
-    "reviews": "reviews that the supervisor was asked for",
-    "unread": "of which such that could not be read",
-    "answers": "answers that were asked of the interviewee",
-    "unscored": "of which such that have a status and no score",
-    "faults": "of which by a fault of the run and not of the interviewee",
+    "reviews": "requests for a review to the supervisor",
+    "unread": "reviews whose reply was unreadable",
+    "answers": "answers by the interviewee",
+    "unscored": "answers without a score",
+    "faults": "answers without a score by a fault of the run",
 }
-#: Kinds of errors of an interviewer, as MACEval counts them: format violations and redundant questions.
+#: Errors of an interviewer as MACEval counts them: format violations and redundant questions.
 ERRORS = ("format", "level", "repeat", "silent")
 
 
 @dataclass(frozen=True, slots=True)
 class PanelMember:
-    """One interviewee of a panel, over all questions of the node.
+    """Interviewee of a panel, with its scores over all questions of the node.
 
     Parameters
     ----------
     name : str
     accuracies : tuple of (float or None)
-        Before the debate and after each cycle; None where nothing was scored.
+        Accuracy before the debate and after each cycle; None without a score.
     mended, spoiled : int
-        Questions that it had wrong at first and right in the end, and the other way round.
+        Questions that were wrong at first and right in the end, and the reverse.
     """
 
     name: str
@@ -59,10 +60,18 @@ class PanelMember:
     mended: int
     spoiled: int
 
+    @classmethod
+    def of(cls, name: str, scores: Array) -> PanelMember:
+        """Create from scores by question and cycle, shape (Q, C), NaN where missing."""
+        scored = ~np.isnan(scores)
+        means = [float(c[k].mean()) if k.any() else None for c, k in zip(scores.T, scored.T, strict=True)]
+        first, last = scores[:, 0], scores[:, -1]
+        return cls(name, tuple(means), int((first < last).sum()), int((first > last).sum()))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeResult:
-    """What one node found.
+    """Result of one node.
 
     Parameters
     ----------
@@ -70,25 +79,25 @@ class NodeResult:
     kind : {"task", "bank"}
     levels, queries : int
     stop_at, weight, opens_at : float
-        The weight as its share of all.
+        The weight is a share of the sum over all nodes.
     after : tuple of str
     interviewer : str
     questions : str
     opened : bool
-        Whether it was held.
+        Whether the node was run.
     scores : tuple of array
-        By level from 1, all rounds together; NaN where there is none.
+        Scores by level from 1 over all rounds; NaN where missing.
     rounds : tuple of (int, int)
-        First and last level asked in each round.
+        First and last level of each round.
     counts : mapping of str to int
         See `COUNTERS`.
     usage : mapping of str to Usage
-        By role: ``interviewee``, ``panel``, ``interviewer``, ``supervisor``.
+        Usage by role: ``interviewee``, ``panel``, ``interviewer``, ``supervisor``.
     exchanges : tuple of Exchange
-        The first of each level, up to a number.
+        The first ones of each level, up to a limit.
     reviews : tuple of Review
     panel : tuple of PanelMember
-        The interviewee first, and last the plurality of their answers; empty where there is no panel.
+        The interviewee first, the plurality of all answers last; empty without a panel.
     """
 
     name: str
@@ -115,76 +124,59 @@ class NodeResult:
 
     @property
     def ladder(self) -> Ladder | None:
-        """None where the node stayed closed."""
+        """Ladder of the node; None if it was not run."""
         return Ladder(self.scores, self.levels) if self.opened else None
 
     @property
     def area(self) -> float:
-        """ACC-AUC; NaN where the node stayed closed."""
-        ladder = self.ladder
-        return ladder.area if ladder else float("nan")
+        """Area under the accuracies (ACC-AUC); NaN if the node was not run."""
+        return self.ladder.area if self.ladder else float("nan")
 
     @property
     def last_level(self) -> int:
-        """The last level with an accuracy above 0."""
-        ladder = self.ladder
-        return ladder.last_level if ladder else 0
+        """Last level with an accuracy above 0."""
+        return self.ladder.last_level if self.ladder else 0
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
-        """The area with its bounds; None where the node stayed closed."""
-        ladder = self.ladder
-        return ladder.interval(confidence) if ladder else None
+        """Return the area with its bounds; None if the node was not run."""
+        return self.ladder.interval(confidence) if self.ladder else None
 
     def last(self, confidence: float = 0.95) -> Interval | None:
-        """The last level whose accuracy is above the rate that ends a round, with its bounds."""
-        ladder = self.ladder
-        return last_above(ladder, self.stop_at, confidence) if ladder else None
+        """Return the last level with an accuracy above `stop_at`, with its bounds; None if the node was not run."""
+        return last_above(self.ladder, self.stop_at, confidence) if self.ladder else None
 
     @property
     def error_rate(self) -> float:
-        """Share of an interviewer's attempts that broke the format, missed the level or repeated; NaN without any."""
+        """Share of an interviewer's attempts with one of `ERRORS`; NaN without attempts."""
         attempts = self.counts.get("attempts", 0)
         return sum(self.counts.get(name, 0) for name in ERRORS) / attempts if attempts else float("nan")
 
     @property
     def dialogue(self) -> Dialogue:
-        """What later nodes are told."""
+        """Summary for later nodes."""
         area = 0.0 if np.isnan(self.area) else self.area
         return Dialogue(self.name, self.task, area, self.last_level, self.exchanges)
 
     def to_json(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Plain JSON data; `from_json` takes it back."""
-        area, last = self.interval(confidence), self.last(confidence)
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {
-            **plain,
-            "after": list(self.after),
-            "scores": [[None if np.isnan(x) else x for x in level.tolist()] for level in self.scores],
-            "rounds": [list(one) for one in self.rounds],
-            "counts": dict(self.counts),
-            "usage": {role: usage.to_json() for role, usage in self.usage.items()},
-            "exchanges": [one.to_json() for one in self.exchanges],
-            "reviews": [one.to_json() for one in self.reviews],
-            "panel": [{**asdict(one), "accuracies": list(one.accuracies)} for one in self.panel],
-            "area": None if area is None else area.to_json(),
-            "last_level": None if last is None else last.to_json(),
+        """Return plain JSON data, which `from_json` reads."""
+        return fields_json(self) | {
+            "area": plain(self.interval(confidence)),
+            "last_level": plain(self.last(confidence)),
             "last": self.last_level,
-            "error_rate": None if np.isnan(self.error_rate) else self.error_rate,
+            "error_rate": plain(self.error_rate),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> NodeResult:
-        """Read back what `to_json` gave; unknown fields are left out."""
-        known = {name: data[name] for name in (f.name for f in fields(cls)) if name in data}
-        return cls(
-            **{
-                **known,
-                "after": tuple(data["after"]),
-                "scores": tuple(np.array(level, dtype=np.float64) for level in data["scores"]),
-                "rounds": tuple((int(first), int(last)) for first, last in data["rounds"]),
-                "usage": {role: Usage(**usage) for role, usage in data["usage"].items()},
-                "exchanges": tuple(Exchange(**one) for one in data["exchanges"]),
-                "reviews": tuple(Review(**one) for one in data["reviews"]),
-                "panel": tuple(PanelMember(**{**one, "accuracies": tuple(one["accuracies"])}) for one in data["panel"]),
-            }
-        )
+        """Create from the data of `to_json`, without unknown fields."""
+        values = {f.name: data[f.name] for f in fields(cls) if f.name in data}
+        values |= {
+            "after": tuple(data["after"]),
+            "scores": tuple(np.array(level, dtype=np.float64) for level in data["scores"]),
+            "rounds": tuple((int(first), int(last)) for first, last in data["rounds"]),
+            "usage": {role: Usage(**usage) for role, usage in data["usage"].items()},
+            "exchanges": tuple(Exchange(**exchange) for exchange in data["exchanges"]),
+            "reviews": tuple(Review(**review) for review in data["reviews"]),
+            "panel": tuple(PanelMember(**{**m, "accuracies": tuple(m["accuracies"])}) for m in data["panel"]),
+        }
+        return cls(**values)

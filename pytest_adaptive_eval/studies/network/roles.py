@@ -1,59 +1,25 @@
-"""The three roles of a network, and what they send each other."""
+"""Messages between interviewees, interviewers and supervisors of a network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal
 
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.subjects.agent import Message, Reply
-from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.base import Completion
 from pytest_adaptive_eval.subjects.foreign import clean, one_line
 
-__all__ = ["Dialogue", "Directive", "Exchange", "Interviewee", "Interviewer", "Review", "Supervisor"]
+__all__ = ["Dialogue", "Directive", "Exchange", "Review"]
 
-#: Characters of a question and of an answer that a record keeps.
-KEPT_CHARACTERS = 600
-#: Exchanges of an earlier node that a later one is told, and characters of each question and answer.
-TOLD, TOLD_CHARACTERS = 4, 160
-
-
-class Interviewee(Protocol):
-    """Answers questions: any `pytest_adaptive_eval.subjects.base.Subject`."""
-
-    @property
-    def identity(self) -> SubjectIdentity:
-        """Who it is."""
-
-    @property
-    def usage(self) -> Usage:
-        """What its answers cost so far."""
-
-    def answer(self, items: Sequence[Item]) -> list[Completion]:
-        """One completion an item, in order."""
-
-
-class Interviewer(Protocol):
-    """Writes questions: any `pytest_adaptive_eval.subjects.agent.Agent`."""
-
-    @property
-    def identity(self) -> SubjectIdentity:
-        """Who it is."""
-
-    def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
-    ) -> Reply:
-        """Reply to a chat."""
-
-
-class Supervisor(Interviewer, Protocol):
-    """Reviews questions and dialogues: any agent."""
+#: Characters of a question and of an answer in the record.
+RECORDED_CHARACTERS = 600
+#: Exchanges that a node passes on, and characters of each question and answer in them.
+PASSED_EXCHANGES, PASSED_CHARACTERS = 4, 160
 
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """Supervisor to interviewer: write that question again.
+    """Order to an interviewer to write a question again.
 
     Parameters
     ----------
@@ -68,7 +34,7 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a supervisor thinks of a question or of a whole exchange; of no account for any score.
+    """Review of a question or of an exchange, which affects no score.
 
     Parameters
     ----------
@@ -76,9 +42,9 @@ class Review:
     item : str
         Id of the item.
     fault : bool or None
-        By the yes-or-no scheme: whether there is one.  None where the scale was asked for, or nothing was read.
+        Answer in the scheme ``yes-no``; None in the other scheme, or if the reply was unreadable.
     rating : int or None
-        By the scale, 1 to 5, of which 5 is the best.
+        Answer in the scheme ``scale``, from 1 to 5, of which 5 is best; None likewise.
     """
 
     subject: Literal["question", "exchange"]
@@ -88,29 +54,30 @@ class Review:
 
     @property
     def refused(self) -> bool:
-        """Whether a question is to be written again: there is a fault, or the rating is 1 or 2."""
+        """Whether a question must be written again: there is a fault, or the rating is 1 or 2."""
         return self.fault is True or (self.rating is not None and self.rating <= 2)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        return asdict(self)
+    @property
+    def unread(self) -> bool:
+        """Whether the supervisor's reply was unreadable."""
+        return self.fault is None and self.rating is None
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question and its answer.
+    """Question and answer.
 
     Parameters
     ----------
     item : str
     level : int
     source : {"code", "written", "rephrased", "fallback"}
-        Who made the question: code from the start, the interviewer, or code since the interviewer could not.
+        Source of the question; ``fallback`` is code in place of an interviewer that failed.
     question, answer : str
         Cleaned and shortened.
     status : str
     score : float or None
-        By code.
+        Score by code.
     """
 
     item: str
@@ -122,32 +89,28 @@ class Exchange:
     score: float | None
 
     @classmethod
-    def of(cls, item: Item, level: int, source: str, done: Completion, score: float | None) -> Exchange:
-        """With texts cleaned."""
+    def of(cls, item: Item, level: int, source: str, completion: Completion, score: float | None) -> Exchange:
+        """Create from an administered item, with cleaned texts."""
         prompt = item.prompt or "\n".join(str(message.get("content", "")) for message in item.messages)
-        texts = (clean(prompt, KEPT_CHARACTERS), clean(done.text, KEPT_CHARACTERS))
-        return cls(item.id, level, source, *texts, done.status.value, score)
+        texts = (clean(prompt, RECORDED_CHARACTERS), clean(completion.text, RECORDED_CHARACTERS))
+        return cls(item.id, level, source, *texts, completion.status.value, score)
 
     def without_texts(self, why: str) -> Exchange:
-        """As it is told where a content filter flagged it."""
+        """Return a copy whose texts are replaced by the reason why a content filter flagged them."""
         return Exchange(self.item, self.level, self.source, f"[{why}]", f"[{why}]", self.status, self.score)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """One line for another model."""
         verdict = "no answer" if self.score is None else f"score {self.score:g}"
-        question, answer = (one_line(text, TOLD_CHARACTERS) for text in (self.question, self.answer))
-        shown = answer if self.status == Status.OK else self.status
-        return f"level {self.level}: {question} -> {shown} ({verdict})"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        return asdict(self)
+        question, answer = (one_line(text, PASSED_CHARACTERS) for text in (self.question, self.answer))
+        outcome = answer if self.status == Status.OK else self.status
+        return f"level {self.level}: {question} -> {outcome} ({verdict})"
 
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """What a node passes on: its record and its last exchanges.
+    """Summary that a node passes on.
 
     Parameters
     ----------
@@ -164,7 +127,7 @@ class Dialogue:
     exchanges: tuple[Exchange, ...]
 
     @property
-    def told(self) -> str:
-        """Some lines for another model, of a bounded length."""
+    def summary(self) -> str:
+        """Few lines for another model, of limited length."""
         head = f"{one_line(self.node)} ({one_line(self.task)}): area {self.area:.2f}, last level {self.last_level}"
-        return "\n".join([head, *(one.told for one in self.exchanges[-TOLD:])])
+        return "\n".join([head, *(exchange.summary for exchange in self.exchanges[-PASSED_EXCHANGES:])])

@@ -1,9 +1,9 @@
-"""A network, held."""
+"""Run an evaluation network."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,7 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.studies.network.engine import Conversation, Engine
 from pytest_adaptive_eval.studies.network.items import LevelItems
-from pytest_adaptive_eval.studies.network.node import ContentFilter, Interview, blank, review
-from pytest_adaptive_eval.studies.network.node_result import NodeResult
+from pytest_adaptive_eval.studies.network.node import ContentFilter, Interview, allow_all, blank, review
 from pytest_adaptive_eval.studies.network.result import NetworkResult
 from pytest_adaptive_eval.studies.network.topology import Network, Node
 from pytest_adaptive_eval.subjects.pool import AgentPool
@@ -37,103 +36,90 @@ def hold_network(
     ----------
     network : Network
     pool : AgentPool
-        Has a subject for each of `Network.subjects` and an agent for each of `Network.agents`; it stays open.
+        Contains a subject for each of `Network.subjects` and an agent for each of `Network.agents`.  It stays open.
     replies : mutable mapping of str to str, optional
-        Replies by a hash of the model and all it was asked.  With those of an interrupted run it goes on to the same
-        result.  Calls that failed for no fault of a model's are not kept.
+        Stored replies.  With those of an interrupted run the result is the same as without the interruption.
     content_filter : callable, optional
-        Gives the reason why a text, of an interviewer or of an interviewee, must not be shown or passed on.  A question
-        that is flagged is not asked; an answer that is flagged is scored like any other.
+        Returns the reason why a text of an interviewer or interviewee must not be shown or passed on, or an empty text.
+        A flagged question is not asked; a flagged answer is scored.
     pictures : Path, optional
-        Folder that pictures of task families are drawn into.
+        Folder for the pictures of task families.
     concurrency : int
-        Calls to models behind servers at once.
+        Concurrent calls to models behind servers.
 
     Raises
     ------
     ConfigError
-        The pool lacks a model, pictures have no folder, or the concurrency is below 1.
+        The pool lacks a model, there is no folder for pictures, or the concurrency is below 1.
     """
     check_count("concurrency", concurrency)
+    _check(network, pool, pictures)
+    loads = dict(pool.loads)
+    engine = Engine(pool, {} if replies is None else replies, concurrency)
+    results = engine.run(_Scheduler(network, content_filter or allow_all, pictures).ready)
+    supervision = network.supervision
+    if supervision is not None:  # no result depends on these reviews, so one load of the supervisor suffices
+        results |= engine.run(
+            lambda done: {
+                name: partial(review, supervision, result, exchanges)
+                for name, (result, exchanges) in results.items()
+                if exchanges and name not in done
+            }
+        )
+    nodes = [result[0] if isinstance(result, tuple) else result for result in (results[n.name] for n in network.nodes)]
+    return NetworkResult(
+        network.topology,
+        network.interviewee,
+        tuple(replace(node, usage=dict(engine.usage[node.name])) for node in nodes),
+        {name: identity.to_json() for name, identity in sorted(engine.models.items())},
+        supervision.model if supervision else "",
+        supervision.scheme if supervision else "",
+        network.passing,
+        network.seed,
+        network.rounds,
+        network.confidence,
+        {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
+        engine.replies.recalled,
+    )
+
+
+def _check(network: Network, pool: AgentPool, pictures: Path | None) -> None:
+    """Refuse a pool that lacks a model, and pictures without a folder."""
     for name in (*network.subjects, *network.agents):
-        pool.agent(name)  # only that there is one by that name
+        pool.agent(name)
     for node in network.nodes:
         if isinstance(node.task, TaskFamily) and node.task.pictorial and pictures is None:
             raise ConfigError(
                 f"{network.where}: node {node.name!r}: its task has pictures, and there is no folder for them"
             )
-    run = _Run(network, pool, {} if replies is None else replies, content_filter, pictures, concurrency)
-    return run.hold()
 
 
-class _Run:
-    def __init__(
-        self,
-        network: Network,
-        pool: AgentPool,
-        replies: MutableMapping[str, str],
-        content_filter: ContentFilter | None,
-        pictures: Path | None,
-        concurrency: int,
-    ) -> None:
-        self.network, self.pool = network, pool
-        self.content_filter, self.pictures = content_filter, pictures
-        self.engine = Engine(pool, replies, concurrency)
-        self.loaded = dict(pool.loads)
+@dataclass(slots=True)
+class _Scheduler:
+    """Starter of the conversations of nodes."""
 
-    def hold(self) -> NetworkResult:
-        network = self.network
-        found = self.engine.hold(self._ready)
-        if network.supervision is not None:  # its reviews change nothing else: it is loaded once for all of them
-            one = network.supervision
-            found |= self.engine.hold(
-                lambda done: {
-                    name: partial(review, one, result, exchanges)
-                    for name, (result, exchanges) in found.items()
-                    if exchanges and name not in done
-                }
-            )
-        results = [found[node.name] for node in network.nodes]
-        nodes = [one[0] if isinstance(one, tuple) else one for one in results]
-        return NetworkResult(
-            network.topology,
-            network.interviewee,
-            tuple(replace(node, usage=dict(self.engine.usage[node.name])) for node in nodes),
-            {name: identity.to_json() for name, identity in sorted(self.engine.models.items())},
-            network.supervision.model if network.supervision else "",
-            network.supervision.scheme if network.supervision else "",
-            network.passing,
-            network.seed,
-            network.rounds,
-            network.confidence,
-            {name: n - self.loaded.get(name, 0) for name, n in sorted(self.pool.loads.items())},
-            self.engine.recalled,
-        )
+    network: Network
+    content_filter: ContentFilter
+    pictures: Path | None
 
-    def _ready(self, found: Mapping[str, Any]) -> dict[str, Callable[[], Conversation[Any]]]:
-        """Nodes whose earlier ones are done."""
+    def ready(self, results: Mapping[str, Any]) -> dict[str, Callable[[], Conversation[Any]]]:
+        """Return the conversations of nodes whose earlier nodes have results."""
         return {
-            node.name: partial(self._conversation, node, found)
+            node.name: partial(self._conversation, node, results)
             for node in self.network.order()
-            if node.name not in found and set(node.after) <= set(found)
+            if node.name not in results and set(node.after) <= set(results)
         }
 
-    def _conversation(self, node: Node, found: Mapping[str, Any]) -> Conversation[Any]:
-        before: list[NodeResult] = [found[name][0] for name in node.after]
-        if not all(self._shown(one, node) for one in before):
-            return _closed(blank(self.network, node))
-        dialogues = [found[one.name][0].dialogue for one in self.network.ancestors(node.name)]
+    def _conversation(self, node: Node, results: Mapping[str, Any]) -> Conversation[Any]:
+        areas = [results[name][0].interval(self.network.confidence) for name in node.after]
+        if not all(area is not None and area.low >= node.opens_at for area in areas):
+            return _without_calls((blank(self.network, node), []))
+        earlier = self.network.ancestors(node.name) if self.network.passing else ()
+        dialogues = [results[before.name][0].dialogue for before in earlier]
         items = LevelItems(self.network, node, self.pictures)
-        passed = dialogues if self.network.passing else ()
-        return Interview(self.network, node, items, passed, self.content_filter).hold()
-
-    def _shown(self, before: NodeResult, node: Node) -> bool:
-        """Whether a node surely has the area that the next one wants."""
-        area = before.interval(self.network.confidence)
-        return area is not None and area.low >= node.opens_at
+        return Interview(self.network, node, items, dialogues, self.content_filter).run()
 
 
-def _closed(result: NodeResult) -> Conversation[tuple[NodeResult, list[Any]]]:
-    """Ends at once."""
+def _without_calls(result: Any) -> Conversation[Any]:
     yield from ()
-    return result, []
+    return result

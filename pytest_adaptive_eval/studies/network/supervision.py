@@ -1,10 +1,10 @@
-"""How a supervisor agrees with people or a coded truth: accuracy and F1 of its yes and no, ranks of its ratings."""
+"""Agreement of a supervisor with labels by people or code."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +14,25 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.studies.network.result import NetworkResult
+from pytest_adaptive_eval.studies.network.roles import Review
 
 __all__ = ["Label", "SupervisorAgreement", "read_labels", "supervisor_agreement"]
-
-_KEYS = ("item", "node", "subject", "fault", "rating")
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What somebody else thinks of a question or an exchange.
+    """Review of a question or an exchange by a person or code.
 
     Parameters
     ----------
     item : str
-        Its id.
+        Id of the item.
     node : str
-        Empty where the id alone tells.
+        Name of the node; empty if the id is unique in the network.
     subject : {"question", "exchange"}
     fault : bool, optional
     rating : float, optional
-        From 1 to 5, of which 5 is the best; a mean of several may have decimals.
+        From 1 to 5, of which 5 is best, such as a mean of several ratings.
     """
 
     item: str
@@ -43,21 +42,25 @@ class Label:
     rating: float | None = None
 
 
+_KEYS = {field.name for field in fields(Label)}
+
+
 @dataclass(frozen=True, slots=True)
 class SupervisorAgreement:
-    """NaN where there is nothing to compare.
+    """Agreement of reviews with labels; NaN without any.
 
     Parameters
     ----------
     judged : int
-        Reviews by yes and no with a label.
+        Labelled reviews of the scheme ``yes-no``.
     accuracy, f1 : float
-        Of a fault.
+        Accuracy and F1 of the faults.
     rated : int
-        Ratings with a label.
+        Labelled ratings.
     spearman : float
+        Rank correlation of the ratings.
     unread : int
-        Reviews with a label that could not be read.
+        Labelled reviews whose reply was unreadable.
     """
 
     judged: int
@@ -69,7 +72,7 @@ class SupervisorAgreement:
 
 
 def read_labels(path: Path) -> list[Label]:
-    """Labels of a file: one JSON object a line, with ``item`` and ``fault`` or ``rating``.
+    """Read labels from a file with one JSON object per line, which has ``item`` and ``fault`` or ``rating``.
 
     Raises
     ------
@@ -79,7 +82,7 @@ def read_labels(path: Path) -> list[Label]:
     try:
         lines = read_regular(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: it cannot be read as text ({error}); expected one JSON object a line") from None
+        raise ConfigError(f"{path}: it cannot be read as text ({error}); expected one JSON object per line") from None
     return [_label(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
@@ -89,41 +92,43 @@ def _label(line: str, where: str) -> Label:
         data: Any = json.loads(line)
     except (ValueError, RecursionError):
         data = None
-    if not isinstance(data, Mapping) or not isinstance(data.get("item"), str) or not set(data) <= set(_KEYS):
+    if not isinstance(data, Mapping) or not isinstance(data.get("item"), str) or not set(data) <= _KEYS:
         raise ConfigError(f"{where}: {line!r:.60} is no label, expected such as {form}")
-    fault, rating, subject = data.get("fault"), data.get("rating"), data.get("subject", "exchange")
-    known = isinstance(rating, int | float) and not isinstance(rating, bool) and 1 <= rating <= 5
-    if (fault is None and rating is None) or not isinstance(fault, bool | None) or not (rating is None or known):
-        raise ConfigError(f"{where}: fault is {fault!r:.40} and rating {rating!r:.40}, expected such as {form}")
-    if subject not in ("question", "exchange"):
-        raise ConfigError(f"{where}: subject is {subject!r:.40}, expected question or exchange")
-    return Label(data["item"], str(data.get("node", "")), subject, fault, rating)
+    label = Label(**{**data, "node": str(data.get("node", ""))})
+    in_range = isinstance(label.rating, int | float) and not isinstance(label.rating, bool) and 1 <= label.rating <= 5
+    has_opinion = label.fault is not None or label.rating is not None
+    if not has_opinion or not isinstance(label.fault, bool | None) or not (label.rating is None or in_range):
+        raise ConfigError(
+            f"{where}: fault is {label.fault!r:.40} and rating {label.rating!r:.40}, expected such as {form}"
+        )
+    if label.subject not in ("question", "exchange"):
+        raise ConfigError(f"{where}: subject is {label.subject!r:.40}, expected question or exchange")
+    return label
 
 
 def supervisor_agreement(result: NetworkResult, labels: Iterable[Label]) -> SupervisorAgreement:
     """Compare a network's reviews with labels of the same questions and exchanges."""
-    known = {(label.node, label.subject, label.item): label for label in labels}
-    faults: list[tuple[bool, bool]] = []
-    ratings: list[tuple[float, float]] = []
-    unread = 0
+    by_key = {(label.node, label.subject, label.item): label for label in labels}
+    labelled: list[tuple[Review, Label]] = []
     for node in result.nodes:
-        for one in node.reviews:
-            label = known.get((node.name, one.subject, one.item)) or known.get(("", one.subject, one.item))
-            if label is None:
-                continue
-            unread += one.fault is None and one.rating is None
-            if one.fault is not None and label.fault is not None:
-                faults.append((one.fault, label.fault))
-            if one.rating is not None and label.rating is not None:
-                ratings.append((one.rating, label.rating))
-    both = sum(a and b for a, b in faults)
-    either = sum(a + b for a, b in faults)
+        for review in node.reviews:
+            keys = ((name, review.subject, review.item) for name in (node.name, ""))
+            labelled += [(review, by_key[key]) for key in keys if key in by_key][:1]
+    faults, ratings = _both(labelled, "fault"), _both(labelled, "rating")
+    both = sum(predicted and actual for predicted, actual in faults)
+    total = sum(predicted + actual for predicted, actual in faults)
     values = np.array(ratings, dtype=np.float64).reshape(-1, 2)
     return SupervisorAgreement(
         len(faults),
-        sum(a == b for a, b in faults) / len(faults) if faults else float("nan"),
-        2 * both / either if either else float("nan"),
+        sum(predicted == actual for predicted, actual in faults) / len(faults) if faults else float("nan"),
+        2 * both / total if total else float("nan"),
         len(ratings),
         rank_correlation(values[:, 0], values[:, 1]) if len(ratings) > 1 else float("nan"),
-        unread,
+        sum(review.unread for review, _ in labelled),
     )
+
+
+def _both(labelled: Iterable[tuple[Review, Label]], name: str) -> list[tuple[Any, Any]]:
+    """Return the opinions of review and label, if both have one."""
+    pairs = [(getattr(review, name), getattr(label, name)) for review, label in labelled]
+    return [pair for pair in pairs if None not in pair]

@@ -1,9 +1,10 @@
-"""Networks: nodes with their tasks, and the edges between them."""
+"""Evaluation networks: nodes with their tasks, and the edges between them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal, get_args
 
 from pytest_adaptive_eval.checks import check_count
@@ -17,45 +18,45 @@ __all__ = ["Network", "Node", "Supervision", "Topology"]
 
 Topology = Literal["line", "star", "tree", "hybrid"]
 Questions = Literal["code", "written", "rephrased"]
-#: Seeds end here: ids of questions, which are made from them, hold twenty digits.
+#: Upper limit of seeds: ids of questions, which are made from them, hold twenty digits.
 SEEDS = 10**15
-#: Of weights and areas.
+#: Upper limit of weights and areas.
 LARGEST = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One task, one interviewer, and the way in.
+    """Task with its interviewer and its edges from earlier nodes.
 
     Parameters
     ----------
     name : str
     task : TaskFamily or ItemBank
-        A bank of calibrated items is split into levels by difficulty, another one by its items' ``meta.level``.
+        A calibrated bank is split into levels by difficulty, an uncalibrated one by its items' ``meta.level``.
     levels : int
-        The level cap.
+        Number of levels.
     after : tuple of str
-        Nodes that must be done before; their dialogues are passed on.
+        Nodes that are run before this one and pass their dialogues to it.
     opens_at : float
-        Area that each of those must surely have, or the node stays closed.
+        Smallest lower bound of the area of each earlier node, or this node is not run.
     weight : float
-        Of the route that ends here, relative to the others'.
+        Weight of the route to this node, relative to other routes.
     interviewer : str
-        Name of the agent that makes questions; empty where code does.
+        Name of the agent that makes the questions; empty if code does.
     questions : {"code", "written", "rephrased"}
-        By code, written by the interviewer, or code's in the interviewer's words.
+        Source of the questions: code, the interviewer, or code with the interviewer's wording.
     queries : int
-        Questions a level.
+        Questions per level.
     stop_at : float
-        A level whose accuracy is at most this ends a round.
+        A level with an accuracy of at most this ends a round.
     panel : tuple of str
-        Other interviewees, who answer too; then each sees the others' answers and answers again.
+        Further interviewees.  All answer, then see each other's answers and answer again.
     edges : tuple of (str, str)
-        Who hears whom in the panel, as (speaker, listener); all hear all when empty.
+        Pairs (speaker, listener) of the panel; empty for all pairs.
     cycles : int
-        How often the panel answers again.
+        Times that the panel answers again.
     group : str
-        Name that nodes with the same task and different interviewers share; the node's own where there is one only.
+        Name shared by nodes with one task and different interviewers; else the node's name.
     """
 
     name: str
@@ -75,11 +76,11 @@ class Node:
 
     @property
     def climb(self) -> Climb:
-        """How its levels are asked."""
+        """Ladder policy of the node."""
         return Climb(self.queries, float(self.stop_at))
 
-    def check(self, where: str) -> None:
-        """Refuse what cannot be.
+    def check(self, where: str, interviewee: str) -> None:
+        """Refuse settings that are out of range or contradict each other.
 
         Raises
         ------
@@ -87,28 +88,7 @@ class Node:
             Names the place and the setting.
         """
         where = f"{where}: node {self.name!r}"
-        family = self.task if isinstance(self.task, TaskFamily) else None
-        check_count(f"{where}: levels", self.levels)
-        if family is not None and self.levels > family.levels:
-            raise ConfigError(
-                f"{where}: levels is {self.levels}: the task {family.name!r} has levels 1 to {family.levels}"
-            )
-        if self.questions not in get_args(Questions):
-            raise ConfigError(f"{where}: questions is {self.questions!r}, expected code, written or rephrased")
-        if bool(self.interviewer) != (self.questions != "code"):
-            raise ConfigError(
-                f"{where}: interviewer is {self.interviewer!r} and questions {self.questions!r}: questions that are "
-                "written or rephrased need an interviewer, and those by code take none"
-            )
-        if self.questions != "code":
-            if family is None:
-                raise ConfigError(f"{where}: items of a bank are asked as they are: set questions to 'code'")
-            try:
-                content = content_of(family)
-            except ConfigError as error:
-                raise ConfigError(f"{where}: {error}; without an interviewer code asks") from None
-            if self.questions == "rephrased" and content.whole:
-                raise ConfigError(f"{where}: {family.name!r} is a text to restore, which cannot be rephrased")
+        self._check_task(where)
         for name in ("weight", "opens_at"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= LARGEST:
@@ -119,9 +99,32 @@ class Node:
             raise ConfigError(f"{where}: {error}") from None
         if self.opens_at and not self.after:
             raise ConfigError(f"{where}: opens_at is {self.opens_at!r}, and no node comes before it: remove opens_at")
-        self._check_panel(where)
+        self._check_panel(where, interviewee)
 
-    def _check_panel(self, where: str) -> None:
+    def _check_task(self, where: str) -> None:
+        check_count(f"{where}: levels", self.levels)
+        if isinstance(self.task, TaskFamily) and self.levels > self.task.levels:
+            raise ConfigError(
+                f"{where}: levels is {self.levels}: the task {self.task.name!r} has levels 1 to {self.task.levels}"
+            )
+        if self.questions not in get_args(Questions):
+            raise ConfigError(f"{where}: questions is {self.questions!r}, expected code, written or rephrased")
+        if bool(self.interviewer) != (self.questions != "code"):
+            raise ConfigError(
+                f"{where}: interviewer is {self.interviewer!r} and questions {self.questions!r}: questions that are "
+                "written or rephrased need an interviewer, and those by code take none"
+            )
+        if self.questions != "code":
+            if isinstance(self.task, ItemBank):
+                raise ConfigError(f"{where}: an interviewer cannot change items of a bank: set questions to 'code'")
+            try:
+                content = content_of(self.task)
+            except ConfigError as error:
+                raise ConfigError(f"{where}: {error}, or remove the interviewer") from None
+            if self.questions == "rephrased" and content.whole:
+                raise ConfigError(f"{where}: {self.task.name!r} is a text to restore, which cannot be rephrased")
+
+    def _check_panel(self, where: str, interviewee: str) -> None:
         check_count(f"{where}: cycles", self.cycles, least=0)
         if bool(self.panel) != bool(self.cycles):
             raise ConfigError(
@@ -130,20 +133,26 @@ class Node:
             )
         if len(set(self.panel)) < len(self.panel):
             raise ConfigError(f"{where}: panel is {list(self.panel)!r}: each name may stand there once")
+        if interviewee in self.panel:
+            raise ConfigError(f"{where}: {interviewee!r} is in the panel anyway: remove it")
+        members = [interviewee, *self.panel]
+        for edge in self.edges:
+            if len(edge) != 2 or edge[0] == edge[1] or not set(edge) <= set(members):
+                raise ConfigError(f"{where}: edge {list(edge)!r} does not join two of {', '.join(members)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """What a supervisor reviews.
+    """Settings of reviews by a supervisor.
 
     Parameters
     ----------
     model : str
         Name of the agent.
     scheme : {"yes-no", "scale"}
-        Whether there is a fault; or a rating from 1 to 5, of which 5 is the best.
+        Question for a fault, or for a rating from 1 to 5, of which 5 is best.
     exchanges : int
-        Exchanges of each level and round that it reviews; questions that an interviewer made it reviews all.
+        Reviewed exchanges per level and round.  Questions by an interviewer are all reviewed.
     """
 
     model: str
@@ -153,33 +162,33 @@ class Supervision:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Nodes, who is interviewed, and how they are joined.
+    """Nodes with their edges and interviewee.
 
     Parameters
     ----------
     topology : {"line", "star", "tree", "hybrid"}
         In a line each node follows the one before; in a star none follows another; in a tree each but one follows
-        one; a hybrid has any edges that make no circle, and panels.
+        one; a hybrid has any edges without a cycle, and panels.
     interviewee : str
         Name of the subject.
     nodes : tuple of Node
     supervision : Supervision, optional
     passing : bool
-        Whether nodes are told the dialogues of the nodes before them.
+        Whether a node gets the dialogues of the nodes before it.
     rounds : int
-        Interviews of each node, each beginning at the last level of the one before.
+        Interviews of each node, each from the last level of the one before.
     retries : int
-        Times that an interviewer writes a question again before code makes it.
+        Attempts that an interviewer gets after its first at a question, before code makes it.
     seed : int
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     where : str
-        For messages.
+        Place, for messages.
 
     Raises
     ------
     ConfigError
-        The nodes do not make such a topology, or a setting is out of its range.
+        The nodes do not make such a topology, or a setting is out of range.
     """
 
     topology: Topology
@@ -194,95 +203,84 @@ class Network:
     where: str = "network"
 
     def __post_init__(self) -> None:
-        where = self.where
+        self._check_settings()
+        self._check_nodes()
+        if twice := set(self.subjects) & set(self.agents):
+            raise ConfigError(f"{self.where}: {min(twice)!r} is interviewed and an agent too: name them apart")
+        self.order()
+        self._check_topology()
+
+    def _check_settings(self) -> None:
+        where, supervision = self.where, self.supervision
         if self.topology not in get_args(Topology):
             raise ConfigError(f"{where}: topology is {self.topology!r}, expected line, star, tree or hybrid")
-        if not self.nodes:
-            raise ConfigError(f"{where}: there is no node; write at least one")
-        for name, low in (("rounds", 1), ("retries", 0), ("seed", 0)):
-            check_count(f"{where}: {name}", getattr(self, name), least=low)
+        for name, least in (("rounds", 1), ("retries", 0), ("seed", 0)):
+            check_count(f"{where}: {name}", getattr(self, name), least=least)
         if self.seed >= SEEDS:
             raise ConfigError(f"{where}: seed is {self.seed}, expected a smaller number, of at most 15 digits")
         if not 0.5 < self.confidence < 1.0:
             raise ConfigError(f"{where}: confidence is {self.confidence!r}, expected a number between 0.5 and 1")
+        if supervision is not None:
+            if supervision.scheme not in ("yes-no", "scale"):
+                raise ConfigError(
+                    f"{where}: supervision: scheme is {supervision.scheme!r}, expected 'yes-no' or 'scale'"
+                )
+            check_count(f"{where}: supervision: exchanges", supervision.exchanges, least=0)
+
+    def _check_nodes(self) -> None:
+        if not self.nodes:
+            raise ConfigError(f"{self.where}: there is no node; write at least one")
         names = [node.name for node in self.nodes]
         for node in self.nodes:
             if not node.name.strip() or names.count(node.name) > 1:
-                raise ConfigError(f"{where}: {names.count(node.name)} nodes are called {node.name!r}: give each a name")
+                raise ConfigError(
+                    f"{self.where}: {names.count(node.name)} nodes are called {node.name!r}: give each a name"
+                )
             for other in node.after:
                 if other not in names or other == node.name:
                     raise ConfigError(
-                        f"{where}: node {node.name!r} comes after {other!r}; expected another node: {', '.join(names)}"
+                        f"{self.where}: node {node.name!r} comes after {other!r}; expected another node: "
+                        f"{', '.join(names)}"
                     )
-            node.check(where)
-            if self.interviewee in node.panel:
-                raise ConfigError(
-                    f"{where}: node {node.name!r}: {self.interviewee!r} is in the panel anyway: remove it"
-                )
-            for edge in node.edges:
-                if len(edge) != 2 or edge[0] == edge[1] or not set(edge) <= {self.interviewee, *node.panel}:
-                    raise ConfigError(
-                        f"{where}: node {node.name!r}: edge {list(edge)!r} does not join two of "
-                        f"{', '.join([self.interviewee, *node.panel])}"
-                    )
+            node.check(self.where, self.interviewee)
         if not sum(node.weight for node in self.nodes) > 0:
-            raise ConfigError(f"{where}: all weights are 0: the energy would be nothing")
-        self._check_supervision()
-        if twice := set(self.subjects) & set(self.agents):
-            raise ConfigError(f"{where}: {min(twice)!r} is interviewed and an agent too: name them apart")
-        self.order()
-        self._check_topology()
-
-    def _check_supervision(self) -> None:
-        one = self.supervision
-        if one is None:
-            return
-        if one.scheme not in ("yes-no", "scale"):
-            raise ConfigError(f"{self.where}: supervision: scheme is {one.scheme!r}, expected 'yes-no' or 'scale'")
-        check_count(f"{self.where}: supervision: exchanges", one.exchanges, least=0)
+            raise ConfigError(f"{self.where}: all weights are 0, so the energy is undefined; raise one")
 
     def _check_topology(self) -> None:
         counts = [len(node.after) for node in self.nodes]
-        wanted = {
-            "line": all(node.after == ((self.nodes[n - 1].name,) if n else ()) for n, node in enumerate(self.nodes)),
-            "star": not any(counts),
-            "tree": counts.count(0) == 1 and max(counts) <= 1,
-            "hybrid": True,
-        }
-        if not wanted[self.topology]:
-            told = {
-                "line": "each node comes after the one before it",
-                "star": "no node comes after another",
-                "tree": "one node is the root, and each other comes after one",
-            }
-            raise ConfigError(f"{self.where}: this is no {self.topology}: {told[self.topology]}")
+        in_a_row = all(node.after == ((self.nodes[n - 1].name,) if n else ()) for n, node in enumerate(self.nodes))
+        matches, definition = {
+            "line": (in_a_row, "each node comes after the one before it"),
+            "star": (not any(counts), "no node comes after another"),
+            "tree": (counts.count(0) == 1 and max(counts) <= 1, "one node is the root, and each other comes after one"),
+            "hybrid": (True, ""),
+        }[self.topology]
+        if not matches:
+            raise ConfigError(f"{self.where}: this is no {self.topology}: {definition}")
         if self.topology != "hybrid" and any(node.panel for node in self.nodes):
             raise ConfigError(f"{self.where}: a panel is of a hybrid network: set topology to 'hybrid'")
 
     def order(self) -> tuple[Node, ...]:
-        """The nodes, each behind those it comes after.
+        """Return the nodes, each after its earlier nodes.
 
         Raises
         ------
         ConfigError
-            Some come after each other in a circle.
+            The edges make a cycle.
         """
-        done: dict[str, Node] = {}
-        while len(done) < len(self.nodes):
-            ready = [node for node in self.nodes if node.name not in done and set(node.after) <= set(done)]
-            if not ready:
-                left = [node.name for node in self.nodes if node.name not in done]
-                raise ConfigError(f"{self.where}: nodes come after each other in a circle: {', '.join(left)}")
-            done.update((node.name, node) for node in ready)
-        return tuple(done.values())
-
-    @property
-    def hops(self) -> int:
-        """Nodes of the longest way."""
-        far: dict[str, int] = {}
-        for node in self.order():
-            far[node.name] = 1 + max((far[name] for name in node.after), default=0)
-        return max(far.values())
+        positions = {node.name: n for n, node in enumerate(self.nodes)}
+        sorter = TopologicalSorter({node.name: node.after for node in self.nodes})
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            cycle = ", ".join(sorted(set(error.args[1]), key=positions.__getitem__))
+            raise ConfigError(f"{self.where}: nodes come after each other in a circle: {cycle}") from None
+        order: list[Node] = []
+        while sorter.is_active():
+            ready = sorter.get_ready()
+            order += [self.nodes[n] for n in sorted(positions[name] for name in ready)]
+            sorter.done(*ready)
+        return tuple(order)
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -292,21 +290,19 @@ class Network:
     @property
     def agents(self) -> tuple[str, ...]:
         """Names of interviewers and of the supervisor."""
-        named = [node.interviewer for node in self.nodes] + [self.supervision.model if self.supervision else ""]
-        return tuple(dict.fromkeys(filter(None, named)))
+        names = [node.interviewer for node in self.nodes] + [self.supervision.model if self.supervision else ""]
+        return tuple(dict.fromkeys(filter(None, names)))
 
     def weights(self) -> Mapping[str, float]:
-        """By node; they add up to 1."""
+        """Return the weights by node, which sum to 1."""
         total = sum(node.weight for node in self.nodes)
         return {node.name: node.weight / total for node in self.nodes}
 
     def ancestors(self, name: str) -> Sequence[Node]:
-        """All nodes before one, in the order of `order`."""
-        by_name = {node.name: node for node in self.nodes}
-        found: set[str] = set()
-        left = list(by_name[name].after)
-        while left:
-            if (one := left.pop()) not in found:
-                found.add(one)
-                left += by_name[one].after
-        return [node for node in self.order() if node.name in found]
+        """Return all nodes before one, in the order of `order`."""
+        order = self.order()
+        names = {name}
+        for node in reversed(order):
+            if node.name in names:
+                names.update(node.after)
+        return [node for node in order if node.name in names and node.name != name]

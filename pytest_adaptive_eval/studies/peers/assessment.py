@@ -1,16 +1,15 @@
-"""The rounds of a peer assessment: a task is set and voted on, all models answer it, and all judge all answers.
+"""Rounds of a peer assessment: a task is set and voted on, all models answer it, and all judge all answers.
 
-A round asks in four phases: one task, then all votes, all answers, and all judgments, the calls of a phase sorted by
-model, so that a model that has to be loaded is loaded once a phase.  No call of a phase depends on another
-of it, so `Asking` may answer them in any order and at once.
+A round makes its calls in four phases: the task, all votes, all answers, and all judgments.  The calls of a phase are
+sorted by model, so that each model is loaded at most once per phase.  They are independent, so `Asking` may make them
+in any order and concurrently.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -20,12 +19,13 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.studies.peers import tasks
-from pytest_adaptive_eval.studies.peers.reliability import LEAST, fit_reliability
+from pytest_adaptive_eval.studies.peers.reliability import LEAST, Reliability, fit_reliability
 from pytest_adaptive_eval.studies.peers.result import Assessment, Attempt, Round
 from pytest_adaptive_eval.studies.peers.scoring import accepts, paper_scores
 from pytest_adaptive_eval.studies.peers.settings import PeerSettings
+from pytest_adaptive_eval.studies.replies import ReplyStore, identity_key, request_key
 from pytest_adaptive_eval.subjects.agent import Agent, Message, Reply
-from pytest_adaptive_eval.subjects.base import Usage
+from pytest_adaptive_eval.subjects.base import Completion, Usage
 from pytest_adaptive_eval.subjects.foreign import Unranked, clean, read_rank
 
 __all__ = ["ROLES", "Asking", "Call", "assess", "one_by_one"]
@@ -33,22 +33,22 @@ __all__ = ["ROLES", "Asking", "Call", "assess", "one_by_one"]
 Array = NDArray[np.float64]
 Role = Literal["task", "vote", "answer", "judgment"]
 ROLES: tuple[Role, ...] = ("task", "vote", "answer", "judgment")
-#: Votes on tasks are weighed alike until so many rounds tell judges apart.
+#: Accepted tasks before votes are weighted by the judges' reliability.
 FIRST_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One thing to ask a model.
+    """Chat with a model of the panel.
 
     Parameters
     ----------
     agent : Agent
     model : int
-        Its place in the panel.
+        Position of the model in the panel.
     role : {"task", "vote", "answer", "judgment"}
-    place : tuple of int
-        Round, attempt, and the contestant that is judged (else 0).
+    position : tuple of int
+        Round, attempt, and the judged contestant (0 in other roles).
     messages : tuple of Message
     max_tokens : int
     """
@@ -56,27 +56,25 @@ class Call:
     agent: Agent
     model: int
     role: Role
-    place: tuple[int, int, int]
+    position: tuple[int, int, int]
     messages: tuple[Message, ...]
     max_tokens: int
 
     @property
     def key(self) -> str:
-        """Hash of who is asked what, and where: two rounds may ask the same, and mean to hear something new."""
-        identity = self.agent.identity
-        who = [identity.name, identity.checkpoint, identity.decoding_hash]
-        told = [[message.role, message.text] for message in self.messages]
-        return hashlib.sha256(json.dumps([who, self.role, self.place, told, self.max_tokens]).encode()).hexdigest()
+        """Hash of the request, see `request_key`."""
+        messages = [[message.role, message.text] for message in self.messages]
+        return request_key(identity_key(self.agent.identity), self.role, self.position, messages, self.max_tokens)
 
 
-#: Asks calls, and gives the place of each with its reply, in any order, as soon as it is there.
+#: Makes calls, and yields the index of each with its reply, in any order, as soon as it arrives.
 Asking = Callable[[Sequence[Call]], Iterable[tuple[int, Reply]]]
 
 
 def one_by_one(calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
-    """Ask calls in their order."""
-    for place, call in enumerate(calls):
-        yield place, call.agent.ask(call.messages, max_tokens=call.max_tokens)
+    """Make calls in their order."""
+    for index, call in enumerate(calls):
+        yield index, call.agent.ask(call.messages, max_tokens=call.max_tokens)
 
 
 def assess(
@@ -86,28 +84,29 @@ def assess(
     replies: MutableMapping[str, str] | None = None,
     asking: Asking = one_by_one,
 ) -> Assessment:
-    """Hold a peer assessment.
+    """Run a peer assessment.
 
     Parameters
     ----------
     agents : sequence of Agent
-        The panel, at least three, their names unique; they stay open.
+        Panel of at least three agents with unique names; they stay open.
     settings : PeerSettings, optional
     replies : mutable mapping of str to str, optional
-        Replies by a hash of the agent and all it was asked.  With those of an interrupted assessment it goes on to the
-        same result.  Calls that failed for no fault of the model's are not kept.
+        Stored replies.  With those of an interrupted assessment the result is the same as without the interruption.
     asking : Asking
-        How calls are made.
+        Makes the calls.
 
     Raises
     ------
     ConfigError
-        There are too few agents, two have one name, or the single judge is none of them.
+        There are too few agents, two have one name, or the single judge is not in the panel.
     """
-    return _Run(agents, settings or PeerSettings(), {} if replies is None else replies, asking).hold()
+    return _Run(agents, settings or PeerSettings(), {} if replies is None else replies, asking).run()
 
 
 class _Run:
+    """State of an assessment."""
+
     def __init__(
         self, agents: Sequence[Agent], settings: PeerSettings, replies: MutableMapping[str, str], asking: Asking
     ) -> None:
@@ -121,26 +120,50 @@ class _Run:
         if settings.judge is not None and settings.judge not in self.names:
             raise ConfigError(f"the judge {settings.judge!r} is none of the panel: {', '.join(self.names)}")
         self.judge = None if settings.judge is None else self.names.index(settings.judge)
-        self.replies = replies
-        self.recalled = 0
+        self.replies = ReplyStore(replies)
         self.usage: dict[Role, list[Usage]] = {role: [Usage()] * self.n for role in ROLES}
-        self.missing: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)
+        self.unusable: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)  # replies by kind of fault
         self.rounds: list[Round] = []
         self.judgments: list[Array] = []
-        self.seen: set[str] = set()  # tasks that were answered
-        self.asked: defaultdict[str, list[str]] = defaultdict(list)  # all tasks, by topic
+        self.accepted_tasks: set[str] = set()
+        self.tasks_by_topic: defaultdict[str, list[str]] = defaultdict(list)
         self.weights = np.full(self.n, 1.0 / self.n)
 
-    def hold(self) -> Assessment:
+    @property
+    def accepted(self) -> list[bool]:
+        """Whether the task of each round was accepted."""
+        return [cycle.accepted for cycle in self.rounds]
+
+    def run(self) -> Assessment:
         changes = []
         for number in range(self.settings.rounds):
             before = self.weights
             self._round(number)
             if self.rounds[-1].accepted:
-                self._weigh()
+                self._update_weights()
             changes.append(float(np.abs(self.weights - before).sum()))
-        judgments, accepted = np.array(self.judgments), [one.accepted for one in self.rounds]
+        judgments = np.array(self.judgments)
         judgments.setflags(write=False)
+        fit, fault = self._fit(judgments)
+        unusable: dict[str, dict[str, dict[str, int]]] = {}
+        for (name, role), kinds in sorted(self.unusable.items()):
+            unusable.setdefault(name, {})[role] = dict(sorted(kinds.items()))
+        return Assessment(
+            tuple(agent.identity for agent in self.agents),
+            self.settings,
+            tuple(self.rounds),
+            judgments,
+            paper_scores(judgments, self.accepted, judge=self.judge),
+            fit,
+            np.array(changes),
+            unusable,
+            {role: tuple(usages) for role, usages in self.usage.items()},
+            self.replies.recalled,
+            fault,
+        )
+
+    def _fit(self, judgments: Array) -> tuple[Reliability | None, str]:
+        """Return the fitted model of reliability, and the reason why there are no scores, if any."""
         fit, fault = None, ""
         try:
             fit = fit_reliability(judgments)
@@ -148,152 +171,121 @@ class _Run:
                 fault = "the judges agree on nothing: no quality can be told"
         except EstimationError as error:
             fault = str(error)
-        if not any(accepted):
-            fault = f"no task was accepted in {len(accepted)} rounds"
+        if not any(self.accepted):
+            fault = f"no task was accepted in {len(self.rounds)} rounds"
         elif self.settings.mode == "paper":
             fault = "" if np.isfinite(judgments).any() else "there is no judgment"
-        return Assessment(
-            tuple(agent.identity for agent in self.agents),
-            self.settings,
-            tuple(self.rounds),
-            judgments,
-            paper_scores(judgments, accepted, judge=self.judge),
-            fit,
-            np.array(changes),
-            self._missing(),
-            {role: tuple(each) for role, each in self.usage.items()},
-            self.recalled,
-            fault,
-        )
+        return fit, fault
 
     def _round(self, number: int) -> None:
-        """Up to `retries` attempts at a task; the first that is accepted is answered and judged."""
-        rng = np.random.default_rng([self.settings.seed, number])  # so that a round's draws depend on no other
+        """Attempt a task up to `retries` times; the first accepted task is answered and judged."""
+        rng = np.random.default_rng([self.settings.seed, number])  # a round's draws depend on no other round
         attempts: list[Attempt] = []
         while len(attempts) < self.settings.retries and not (attempts and attempts[-1].accepted):
             attempts.append(self._attempt(number, len(attempts), rng))
-        if not attempts[-1].accepted:
-            self.rounds.append(Round(tuple(attempts)))
-            self.judgments.append(np.full((self.n, self.n), np.nan))
-            return
-        task, place = attempts[-1].task, (number, len(attempts) - 1)
-        found = self._ask([self._call(i, "answer", (*place, 0), tasks.answer_task(task)) for i in range(self.n)])
-        answers = [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in found]
-        calls = [
-            self._call(i, "judgment", (*place, j), tasks.rate_answer(task, answer, self.settings.criteria))
-            for i in range(self.n)
-            for j, answer in enumerate(answers)
-            if answer is not None
-        ]
         matrix = np.full((self.n, self.n), np.nan)
-        for call, rank in zip(calls, self._ranks(calls), strict=True):
-            if rank is not None:
-                matrix[call.model, call.place[2]] = rank
+        answers: list[str | None] = []
+        if attempts[-1].accepted:
+            task, position = attempts[-1].task, (number, len(attempts) - 1)
+            texts = self._texts(
+                [self._call(i, "answer", (*position, 0), tasks.answer_task(task)) for i in range(self.n)]
+            )
+            answers = [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in texts]
+            calls = [
+                self._call(i, "judgment", (*position, j), tasks.rate_answer(task, answer, self.settings.criteria))
+                for i in range(self.n)
+                for j, answer in enumerate(answers)
+                if answer is not None
+            ]
+            for call, rank in zip(calls, self._ranks(calls), strict=True):
+                if rank is not None:
+                    matrix[call.model, call.position[2]] = rank
         self.rounds.append(Round(tuple(attempts), tuple(answers)))
         self.judgments.append(matrix)
 
     def _attempt(self, number: int, attempt: int, rng: np.random.Generator) -> Attempt:
+        """Let a random model set a task, and the panel vote on it."""
         settings = self.settings
         generator = int(rng.integers(self.n))
-        shares = np.array([one.share for one in settings.difficulties])
+        shares = np.array([difficulty.share for difficulty in settings.difficulties])
         difficulty = settings.difficulties[int(rng.choice(len(shares), p=shares / shares.sum()))].name
         topic = settings.topics[int(rng.integers(len(settings.topics)))]
         drawn = Attempt(generator, topic, difficulty)
-        place = (number, attempt, 0)
-        earlier = self.asked[topic] if settings.mode == "reliability" else ()
-        (text,) = self._ask([self._call(generator, "task", place, tasks.set_task(topic, difficulty, earlier))])
+        position = (number, attempt, 0)
+        earlier = self.tasks_by_topic[topic] if settings.mode == "reliability" else ()
+        (text,) = self._texts([self._call(generator, "task", position, tasks.set_task(topic, difficulty, earlier))])
         task = tasks.read_task(text or "")
         if text is not None and not task:
-            self._miss(generator, "task", "no-task")
+            self._count_unusable(generator, "task", "no-task")
         if not task:
             return replace(drawn, problem="no task came")
-        self.asked[topic].append(task)
-        repeated = " ".join(task.casefold().split())
-        if repeated in self.seen:
-            self._miss(generator, "task", "repeat")
-            if settings.mode == "reliability":  # the paper votes on it like on any other
+        self.tasks_by_topic[topic].append(task)
+        normalized = " ".join(task.casefold().split())
+        if normalized in self.accepted_tasks:
+            self._count_unusable(generator, "task", "repeat")
+            if settings.mode == "reliability":  # the paper's rule votes on a repeated task
                 return replace(drawn, task=task, problem="it was asked before")
         message = tasks.rate_task(task, topic, difficulty)
-        votes = self._ranks([self._call(i, "vote", place, message) for i in range(self.n)])
+        votes = self._ranks([self._call(i, "vote", position, message) for i in range(self.n)])
         values = np.array([np.nan if vote is None else vote for vote in votes], dtype=np.float64)
-        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
-        if settings.mode == "reliability":  # nobody's opinion of its own work counts
-            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
-        accepted = accepts(values, weights, mean=settings.mean, median=settings.median)
+        accepted = accepts(values, self._vote_weights(generator), mean=settings.mean, median=settings.median)
         if accepted:
-            self.seen.add(repeated)
+            self.accepted_tasks.add(normalized)
         return replace(drawn, task=task, votes=tuple(votes), accepted=accepted)
 
-    def _weigh(self) -> None:
-        """Weights for the votes on the next task."""
-        accepted = [one.accepted for one in self.rounds]
+    def _vote_weights(self, generator: int) -> Array:
+        """Return the weights of votes on a model's task; the reliability rule ignores the vote of that model."""
+        weights = self.weights if self.judge is None else np.eye(self.n)[self.judge]
+        if self.settings.mode == "reliability":
+            weights = np.where(np.arange(self.n) == generator, 0.0, weights)
+        return weights
+
+    def _update_weights(self) -> None:
+        """Update the weights of votes on the next task."""
         judgments = np.array(self.judgments)
         if self.settings.mode == "paper":
-            self.weights = paper_scores(judgments, accepted, judge=self.judge).weights[-1]
-        elif sum(accepted) >= FIRST_ROUNDS:
-            try:
+            self.weights = paper_scores(judgments, self.accepted, judge=self.judge).weights[-1]
+        elif sum(self.accepted) >= FIRST_ROUNDS:
+            with suppress(EstimationError):  # too many judgments are missing so far
                 self.weights = fit_reliability(judgments).weights
-            except EstimationError:  # too much is missing as yet
-                return
 
-    def _call(self, model: int, role: Role, place: tuple[int, int, int], messages: Sequence[Message]) -> Call:
+    def _call(self, model: int, role: Role, position: tuple[int, int, int], messages: Sequence[Message]) -> Call:
         settings = self.settings
-        cap = {"task": settings.task_tokens, "answer": settings.answer_tokens}.get(role, settings.rank_tokens)
-        return Call(self.agents[model], model, role, place, tuple(messages), cap)
+        limit = {"task": settings.task_tokens, "answer": settings.answer_tokens}.get(role, settings.rank_tokens)
+        return Call(self.agents[model], model, role, position, tuple(messages), limit)
 
-    def _ask(self, calls: Sequence[Call]) -> list[str | None]:
-        """The texts of replies, None for those of no use, which are counted."""
-        found: list[Reply | None] = [_recalled(self.replies.get(call.key)) for call in calls]
-        open_ = [place for place, reply in enumerate(found) if reply is None]
-        self.recalled += len(calls) - len(open_)
-        for at, reply in self.asking([calls[place] for place in open_]) if open_ else ():
-            call = calls[open_[at]]
-            found[open_[at]] = reply
-            if not reply.status.infrastructure:
-                self.replies[call.key] = _kept(reply)
+    def _replies(self, calls: Sequence[Call]) -> list[tuple[Completion, Usage]]:
+        """Return the reply to each call with its cost, from the store or from the model."""
+        stored = [self.replies.recall(call.key) for call in calls]
+        replies = {n: (reply[0][0], reply[1]) for n, reply in enumerate(stored) if reply is not None}
+        unanswered = [n for n in range(len(calls)) if n not in replies]
+        for index, reply in self.asking([calls[n] for n in unanswered]) if unanswered else ():
+            n = unanswered[index]
+            replies[n] = Completion(reply.text, reply.status), reply.usage
+            self.replies.keep(calls[n].key, [replies[n][0]], reply.usage)
+        return [replies.get(n, (Completion("", Status.NOT_RUN), Usage())) for n in range(len(calls))]
+
+    def _texts(self, calls: Sequence[Call]) -> list[str | None]:
+        """Return the texts of replies; None for unusable ones, which are counted."""
         texts: list[str | None] = []
-        for call, given in zip(calls, found, strict=True):
-            reply = given or Reply("", Status.NOT_RUN)
-            self.usage[call.role][call.model] += reply.usage
-            problem = reply.status.value if reply.status is not Status.OK else ""
-            if not problem and not reply.text.strip():
-                problem = Status.EMPTY.value
-            if problem:
-                self._miss(call.model, call.role, problem)
-            texts.append(None if problem else reply.text)
+        for call, (reply, usage) in zip(calls, self._replies(calls), strict=True):
+            self.usage[call.role][call.model] += usage
+            status = Status.EMPTY if reply.status is Status.OK and not reply.text.strip() else reply.status
+            if status is not Status.OK:
+                self._count_unusable(call.model, call.role, status.value)
+            texts.append(reply.text if status is Status.OK else None)
         return texts
 
     def _ranks(self, calls: Sequence[Call]) -> list[int | None]:
+        """Return the ranks in replies; None for unusable ones, which are counted."""
         ranks: list[int | None] = []
-        for call, text in zip(calls, self._ask(calls), strict=True):
+        for call, text in zip(calls, self._texts(calls), strict=True):
             try:
                 ranks.append(None if text is None else read_rank(text))
             except Unranked as error:
-                self._miss(call.model, call.role, error.kind)
+                self._count_unusable(call.model, call.role, error.kind)
                 ranks.append(None)
         return ranks
 
-    def _miss(self, model: int, role: Role, kind: str) -> None:
-        self.missing[self.names[model], role][kind] += 1
-
-    def _missing(self) -> dict[str, dict[str, dict[str, int]]]:
-        out: dict[str, dict[str, dict[str, int]]] = {}
-        for (name, role), kinds in sorted(self.missing.items()):
-            out.setdefault(name, {})[role] = dict(sorted(kinds.items()))
-        return out
-
-
-def _kept(reply: Reply) -> str:
-    return json.dumps({"text": reply.text, "status": reply.status.value, "usage": reply.usage.to_json()})
-
-
-def _recalled(text: str | None) -> Reply | None:
-    """A reply of an earlier run; one that cannot be read is asked for anew."""
-    if text is None:
-        return None
-    try:
-        found = json.loads(text)
-        said, status, usage = found["text"], Status(found["status"]), Usage(**found["usage"])
-    except (ValueError, TypeError, KeyError):
-        return None
-    return Reply(said, status, usage=usage) if isinstance(said, str) else None
+    def _count_unusable(self, model: int, role: Role, kind: str) -> None:
+        self.unusable[self.names[model], role][kind] += 1

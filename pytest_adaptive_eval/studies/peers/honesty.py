@@ -1,8 +1,8 @@
-"""Judges that tell nothing apart, reverse the order, favour themselves or some others: tests on what a fit leaves over.
+"""Tests for judges that are constant, reverse the order, or favour themselves or some others.
 
-Each judge's scores are regressed on the qualities of the answers.  Its errors are taken from its own residuals, the
-contestants as clusters, so that lasting likings are no news.  All tests of a panel are held at one
-level together: of panels of honest judges, at most one in twenty has a flag of each kind.
+Each judge's scores are regressed on the qualities of the answers.  Standard errors come from its own residuals,
+clustered by contestant, so lasting likings do not count as evidence.  All tests of one kind on a panel share one
+level: of panels of honest judges, at most one in twenty has a flag of each kind.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ __all__ = ["LEVEL", "Flags", "flags"]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-#: Of all tests of one kind on a panel.
+#: Level of all tests of one kind on a panel.
 LEVEL = 0.05
-#: A judge whose scale is surely below this share of the panel's tells too little apart.
+#: A judge is constant if the upper bound of its scale is below this share of the panel's.
 SHARE = 0.5
-#: Variance of a score that is rounded to a whole number: residuals are not taken for smaller.
+#: Variance of rounding to a whole number, the lower limit of residual variances.
 ROUNDING = 1.0 / 12.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flags:
-    """What speaks against each judge.
+    """Evidence against each judge.
 
     Parameters
     ----------
     slopes, slope_bounds : array, shape (n,)
-        Points for each point of the panel's median judge, below 0 where the judge reverses the order, and its upper
-        bound; NaN where there are too few scores.
+        Points per point of the panel's median judge, below 0 if the judge reverses the order, and its upper bound;
+        NaN with too few scores.
     excess : array, shape (n,)
-        Mean points by which a judge scores itself higher than it scores others of the same quality; NaN where it did
-        not score itself, or too few others.
+        Mean points by which a judge scores itself above others of the same quality; NaN without scores of itself, or
+        with too few of others.
     p_values : array, shape (n,)
-        Of the excess, one-sided; NaN likewise.
+        One-sided p-values of the excess; NaN likewise.
     partiality : array, shape (n,)
-        Variance of a judge's lasting likings and noise over what it would be with the likings of the median judge.
+        Variance of a judge's lasting likings and noise, divided by its value with the likings of the median judge.
     constant, reversed, self_favouring, partial : array of bool, shape (n,)
-        Partial are judges of far stronger likings than the others, as where some favour one another.
+        Partial judges have far stronger likings than the others, as in a group whose members favour each other.
     """
 
     slopes: Array
@@ -57,35 +57,35 @@ class Flags:
 
     @property
     def silent(self) -> Mask:
-        """Judges whose scores should not count: constant or reversed."""
+        """Judges whose scores must not count: constant or reversed."""
         return np.asarray(self.constant | self.reversed)
 
     def words(self, judge: int) -> tuple[str, ...]:
-        """The flags of one judge."""
-        named = {
+        """Return the names of one judge's flags."""
+        by_name = {
             "constant": self.constant,
             "reversed": self.reversed,
             "self-favouring": self.self_favouring,
             "partial": self.partial,
         }
-        return tuple(name for name, found in named.items() if found[judge])
+        return tuple(name for name, flagged in by_name.items() if flagged[judge])
 
 
-def flags(y: Array, m: Array, scores: Array, x: Array, own: Array, errors: Array) -> Flags:
+def flags(y: Array, m: Array, scores: Array, x: Array, self_scores: Array, errors: Array) -> Flags:
     """Test every judge.
 
     Parameters
     ----------
     y : array, shape (T, n, n)
-        Scores by judge and contestant less the mean of their row, 0 where missing and on the diagonal.
+        Scores by judge and contestant minus the mean of their row; 0 where missing and on the diagonal.
     m : array, shape (T, n, n)
-        1 where there is a score, else 0.
+        1 for a present score, else 0.
     scores : array, shape (T, n, n)
-        As given, 0 where missing.
+        Original scores; 0 where missing.
     x : array, shape (T, n)
         Quality of each answer.
-    own : array, shape (T, n)
-        Each judge's score of itself, NaN where missing.
+    self_scores : array, shape (T, n)
+        Each judge's score of itself; NaN where missing.
     errors : array, shape (n,)
         Standard errors of the contestants' qualities.
     """
@@ -94,17 +94,17 @@ def flags(y: Array, m: Array, scores: Array, x: Array, own: Array, errors: Array
     n = y.shape[1]
     count = m.sum(axis=2)
     share = m / np.maximum(count, 1.0)[..., None]
-    middle = (share * x[:, None, :]).sum(axis=2)  # of the answers in a row, (T, n)
-    beside = m * (x[:, None, :] - middle[..., None])
-    squares = (beside**2).sum(axis=(0, 2))
+    middle = (share * x[:, None, :]).sum(axis=2)  # mean quality of the answers in a row, (T, n)
+    deviation = m * (x[:, None, :] - middle[..., None])
+    squares = (deviation**2).sum(axis=(0, 2))
     contestants = m.any(axis=0).sum(axis=1)
     freedom = np.maximum(contestants - 2, 0)
     able = (freedom > 0) & (squares > 1e-9)
     safe = np.where(able, squares, 1.0)
-    slope = np.where(able, (beside * y).sum(axis=(0, 2)) / safe, np.nan)
+    slope = np.where(able, (deviation * y).sum(axis=(0, 2)) / safe, np.nan)
 
-    rest = y - np.nan_to_num(slope)[:, None] * beside
-    clusters = ((beside * rest).sum(axis=0) ** 2).sum(axis=1) * contestants / np.maximum(freedom, 1)
+    rest = y - np.nan_to_num(slope)[:, None] * deviation
+    clusters = ((deviation * rest).sum(axis=0) ** 2).sum(axis=1) * contestants / np.maximum(freedom, 1)
     error = np.sqrt(np.maximum(clusters / safe, ROUNDING) / safe)
     quantile = stdtrit(np.maximum(freedom, 1), 1.0 - LEVEL / n)
     unit = float(np.median(slope[able])) if able.any() else 1.0
@@ -113,10 +113,10 @@ def flags(y: Array, m: Array, scores: Array, x: Array, own: Array, errors: Array
 
     times = m.sum(axis=0)  # judge by contestant
     means = rest.sum(axis=0) / np.maximum(times, 1.0)
-    rounds = np.isfinite(own) & (count > 0)
+    rounds = np.isfinite(self_scores) & (count > 0)
     asked = np.maximum(rounds.sum(axis=0), 1)
     expected = (share * scores).sum(axis=2) + np.nan_to_num(slope) * (x - middle)
-    excess = np.where(rounds, np.nan_to_num(own) - expected, 0.0).sum(axis=0) / asked
+    excess = np.where(rounds, np.nan_to_num(self_scores) - expected, 0.0).sum(axis=0) / asked
     strength = (means**2).sum(axis=1) / np.maximum(freedom, 1)
     likings = np.maximum(strength, ROUNDING / asked)
     spread = np.sqrt(likings * (1.0 + 1.0 / np.maximum(contestants, 1)) + (np.nan_to_num(slope) * errors) ** 2)
@@ -124,10 +124,10 @@ def flags(y: Array, m: Array, scores: Array, x: Array, own: Array, errors: Array
     p_values = np.where(judged, stdtr(np.maximum(freedom, 1), -excess / spread), np.nan)
 
     within = (rest**2).sum(axis=(0, 2)) - (times * means**2).sum(axis=1)
-    left = times.sum(axis=1) - (count > 0).sum(axis=0) - contestants
-    noise = np.maximum(within / np.maximum(left, 1), ROUNDING) / np.maximum(times.sum(axis=1) / n, 1.0)
+    freedom_within = times.sum(axis=1) - (count > 0).sum(axis=0) - contestants
+    noise = np.maximum(within / np.maximum(freedom_within, 1), ROUNDING) / np.maximum(times.sum(axis=1) / n, 1.0)
     usual = max(float(np.median((strength - noise)[able])), 0.0) if able.any() else 0.0
-    partiality = np.where(able & (left > 0), strength / (noise + usual), np.nan)
+    partiality = np.where(able & (freedom_within > 0), strength / (noise + usual), np.nan)
     partial = fdtrc(np.maximum(freedom, 1), np.maximum(freedom * (n - 1) / 2, 1), np.nan_to_num(partiality)) < LEVEL / n
     return Flags(
         slopes,

@@ -1,4 +1,4 @@
-"""What a peer assessment found: scores, judges, topics, the matrix of judgments, convergence and cost."""
+"""Result of a peer assessment: scores, judges, topics, judgments, convergence and cost."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pytest_adaptive_eval.inference.ranks import RankDistribution
 from pytest_adaptive_eval.studies.peers.reliability import Reliability, part_qualities
 from pytest_adaptive_eval.studies.peers.scoring import Agreement, PaperScores, agreement
 from pytest_adaptive_eval.studies.peers.settings import PeerSettings
+from pytest_adaptive_eval.studies.plain import fields_json, plain
 from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
 
 __all__ = ["Assessment", "Attempt", "Round"]
@@ -22,20 +23,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a task.
+    """Attempt at a task.
 
     Parameters
     ----------
     generator : int
-        Place of the model that set it.
+        Position of the model that set it.
     topic, difficulty : str
     task : str
-        Empty where none came.
+        Empty if the model set none.
     votes : tuple of (int or None)
-        By model.
+        Votes by model.
     accepted : bool
     problem : str
-        Why it was not even voted on; empty where it was.
+        Reason why there was no vote; empty if there was one.
     """
 
     generator: int
@@ -46,29 +47,17 @@ class Attempt:
     accepted: bool = False
     problem: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        return {
-            "generator": self.generator,
-            "topic": self.topic,
-            "difficulty": self.difficulty,
-            "task": self.task,
-            "votes": list(self.votes),
-            "accepted": self.accepted,
-            "problem": self.problem,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round.
+    """Task cycle of a panel.
 
     Parameters
     ----------
     attempts : tuple of Attempt
-        At least one; where a task was accepted, the last.
+        At least one.  An accepted task is the last.
     answers : tuple of (str or None)
-        By model, cleaned; None where there is none, and empty where no task was accepted.
+        Cleaned answers by model, None where missing; empty if no task was accepted.
     """
 
     attempts: tuple[Attempt, ...]
@@ -76,17 +65,13 @@ class Round:
 
     @property
     def accepted(self) -> bool:
-        """Whether there was a task to answer."""
+        """Whether a task was accepted."""
         return self.attempts[-1].accepted
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        return {"attempts": [one.to_json() for one in self.attempts], "answers": list(self.answers)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assessment:
-    """The one account of a peer assessment.
+    """Result of a peer assessment.
 
     Parameters
     ----------
@@ -95,21 +80,21 @@ class Assessment:
     settings : PeerSettings
     rounds : tuple of Round
     judgments : array, shape (T, n, n)
-        By round, judge and contestant; NaN where there is none.
+        Scores by round, judge and contestant; NaN where missing.
     paper : PaperScores
-        By AutoBench's rule, whatever the mode.
+        Scores by AutoBench's rule, in both modes.
     reliability : Reliability or None
-        None where nothing can be compared: `fault` says why.
+        None if nothing can be compared; `fault` has the reason.
     changes : array, shape (T,)
-        L1 norm of the change of the weights that the next task is voted on with, by the mode's own rule.
+        L1 norm of the change of the weights for votes on the next task, by the mode's rule.
     missing : mapping
-        Replies that were of no use: counts by model, by role (``task``, ``vote``, ``answer``, ``judgment``), by kind.
+        Counts of unusable replies by model, by role (``task``, ``vote``, ``answer``, ``judgment``), by kind.
     usage : mapping of str to tuple of Usage
-        By role, for each model; what was recalled from an earlier run is counted as it cost then.
+        Usage by role and model; a recalled reply counts with its original cost.
     recalled : int
-        Replies that were known from an earlier run.
+        Calls whose replies an earlier run had stored.
     fault : str
-        Why there are no scores by the mode; empty where there are.
+        Reason why there are no scores by the mode's rule; empty if there are.
     """
 
     models: tuple[SubjectIdentity, ...]
@@ -126,17 +111,17 @@ class Assessment:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the models."""
+        """Names of the models."""
         return tuple(model.name for model in self.models)
 
     @property
     def accepted(self) -> int:
-        """Rounds with a task."""
-        return sum(one.accepted for one in self.rounds)
+        """Number of rounds with an accepted task."""
+        return sum(cycle.accepted for cycle in self.rounds)
 
     @property
     def scores(self) -> Array:
-        """By the mode, about 1 to 5, shape (n,); NaN where not known."""
+        """Scores by the mode's rule, about 1 to 5, shape (n,); NaN where unknown."""
         if self.fault:
             return np.full(len(self.models), np.nan)
         if self.settings.mode == "reliability" and self.reliability is not None:
@@ -145,32 +130,29 @@ class Assessment:
 
     @property
     def missing_share(self) -> float:
-        """Share of the wanted judgments that are missing, in rounds with a task; NaN without one."""
-        held = [one.accepted for one in self.rounds]
-        return float(np.isnan(self.judgments[held]).mean()) if any(held) else float("nan")
+        """Share of missing judgments in rounds with an accepted task; NaN without such rounds."""
+        accepted = [cycle.accepted for cycle in self.rounds]
+        return float(np.isnan(self.judgments[accepted]).mean()) if any(accepted) else float("nan")
 
     @property
     def total(self) -> Usage:
-        """What all replies cost."""
-        return sum((one for each in self.usage.values() for one in each), Usage())
+        """Cost of all replies."""
+        return sum((usage for usages in self.usage.values() for usage in usages), Usage())
 
     def ranks(self) -> tuple[RankDistribution, ...] | None:
-        """Probabilities of ranks, 1 the best; None where the model of reliability was not fitted."""
+        """Return the probabilities of ranks, 1 is best; None if the model of reliability was not fitted."""
         return None if self.reliability is None else self.reliability.ranks(seed=self.settings.seed)
 
     def heatmap(self) -> tuple[Array, NDArray[np.int64]]:
-        """Mean judgment by judge and contestant, NaN where there is none, and the counts, shape (n, n) each."""
-        known = np.isfinite(self.judgments)
-        counts = known.sum(axis=0)
-        sums = np.where(known, self.judgments, 0.0).sum(axis=0)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), counts
+        """Return mean judgments by judge and contestant, NaN where missing, and their counts, shape (n, n) each."""
+        return _mean_and_count(self.judgments)
 
     def agreement(self, reference: Mapping[str, float]) -> Agreement:
-        """Rank correlations of the scores with reference scores by model, such as a coded truth, where both are."""
+        """Return rank correlations of the scores with reference scores by model, such as coded accuracies."""
         return self._agreement(self.scores, reference)
 
     def judge_agreement(self, reference: Mapping[str, float]) -> tuple[Agreement, ...]:
-        """Likewise of each judge's mean judgments, those of itself left out."""
+        """Return, by judge, rank correlations of its mean judgments of others with reference scores."""
         means = self.heatmap()[0]
         means[np.diag_indices(len(means))] = np.nan
         return tuple(self._agreement(row, reference) for row in means)
@@ -181,76 +163,65 @@ class Assessment:
         return agreement(scores[both], other[both])
 
     def topics(self) -> dict[str, tuple[int, Array, Array]]:
-        """By topic with a task, in the order of the settings: tasks, scores by the mode, and their standard errors.
+        """Return, by topic with an accepted task, the number of tasks, the scores and their standard errors.
 
-        Mode ``paper`` has no errors: they are NaN.
+        Topics are in the order of the settings.  In mode ``paper`` the errors are NaN.
         """
-        of = [one.attempts[-1].topic if one.accepted else "" for one in self.rounds]
-        out = {}
+        topics = np.array([cycle.attempts[-1].topic if cycle.accepted else "" for cycle in self.rounds])
+        by_topic = {}
         for topic in self.settings.topics:
-            taken = np.array([name == topic for name in of])
-            if not taken.any():
+            rounds = topics == topic
+            if not rounds.any():
                 continue
             if self.settings.mode == "reliability" and self.reliability is not None:
-                found, errors = part_qualities(self.judgments[taken], self.reliability)
+                scores, errors = part_qualities(self.judgments[rounds], self.reliability)
             else:
-                rows = self.paper.rounds[taken]
-                known = np.isfinite(rows)
-                counts = known.sum(axis=0)
-                sums = np.where(known, rows, 0.0).sum(axis=0)
-                found = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-                errors = np.full(len(self.models), np.nan)
-            out[topic] = (int(taken.sum()), found, errors)
-        return out
+                scores, errors = _mean_and_count(self.paper.rounds[rounds])[0], np.full(len(self.models), np.nan)
+            by_topic[topic] = (int(rounds.sum()), scores, errors)
+        return by_topic
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data: everything, texts included."""
+        """Return plain JSON data with all texts."""
         means, counts = self.heatmap()
-        return {
+        data = {
             "mode": self.settings.mode,
-            "models": [model.to_json() for model in self.models],
-            "settings": self.settings.to_json(),
+            "models": self.models,
+            "settings": self.settings,
             "fault": self.fault,
-            "scores": _told(self.scores),
+            "scores": self.scores,
             "accepted": self.accepted,
             "contestants": self._contestants(),
             "judges": self._judges(),
-            "paper": self.paper.to_json(),
-            "changes": _told(self.changes),
+            "paper": self.paper,
+            "changes": self.changes,
             "topics": {
-                topic: {"tasks": tasks, "scores": _told(found), "errors": _told(errors)}
-                for topic, (tasks, found, errors) in self.topics().items()
+                topic: {"tasks": count, "scores": scores, "errors": errors}
+                for topic, (count, scores, errors) in self.topics().items()
             },
-            "judgments": {"mean": [_told(row) for row in means], "count": counts.tolist()},
+            "judgments": {"mean": means, "count": counts},
             "rounds": [
-                {**one.to_json(), "judgments": [_told(row) for row in matrix] if one.accepted else []}
-                for one, matrix in zip(self.rounds, self.judgments, strict=True)
+                fields_json(cycle) | {"judgments": matrix if cycle.accepted else []}
+                for cycle, matrix in zip(self.rounds, self.judgments, strict=True)
             ],
-            "missing": {name: {role: dict(kinds) for role, kinds in of.items()} for name, of in self.missing.items()},
-            "missing_share": _told(np.array([self.missing_share]))[0],
-            "usage": {
-                "total": self.total.to_json(),
-                **{role: [one.to_json() for one in each] for role, each in self.usage.items()},
-            },
+            "missing": self.missing,
+            "missing_share": self.missing_share,
+            "usage": {"total": self.total, **self.usage},
             "recalled": self.recalled,
         }
+        return {name: plain(value) for name, value in data.items()}
 
     def _contestants(self) -> list[dict[str, Any]]:
-        ranks = self.ranks()
-        if self.reliability is None or ranks is None:
+        ranks, fit = self.ranks(), self.reliability
+        if fit is None or ranks is None:
             return []
-        out: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for j, rank in enumerate(ranks):
-            known = bool(np.isfinite(self.reliability.qualities[j]))
-            out.append(
-                {
-                    "quality": self.reliability.interval(j).to_json() if known else None,
-                    "error": float(self.reliability.errors[j]) if known else None,
-                    "rank": {"mean": rank.mean, "interval": rank.interval()} if known else None,
-                    "rank_probabilities": rank.probabilities.tolist(),
-                }
-            )
-        return out
+            row: dict[str, Any] = {"quality": None, "error": None, "rank": None}
+            if np.isfinite(fit.qualities[j]):
+                row["quality"], row["error"] = fit.interval(j), float(fit.errors[j])
+                row["rank"] = {"mean": rank.mean, "interval": rank.interval()}
+            rows.append({**row, "rank_probabilities": rank.probabilities})
+        return rows
 
     def _judges(self) -> list[dict[str, Any]]:
         fit = self.reliability
@@ -269,12 +240,15 @@ class Assessment:
             "self_p_value": fit.flags.p_values,
             "partiality": fit.flags.partiality,
         }
-        told = {name: _told(values) for name, values in columns.items()}
         return [
-            {**{name: values[i] for name, values in told.items()}, "flags": list(fit.flags.words(i))}
+            {**{name: float(values[i]) for name, values in columns.items()}, "flags": fit.flags.words(i)}
             for i in range(len(self.models))
         ]
 
 
-def _told(values: Array) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in np.asarray(values, dtype=np.float64).tolist()]
+def _mean_and_count(values: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Return mean and count of the finite values over the first axis; the mean is NaN without values."""
+    finite = np.isfinite(values)
+    counts = finite.sum(axis=0)
+    sums = np.where(finite, values, 0.0).sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), counts

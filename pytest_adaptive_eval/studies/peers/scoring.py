@@ -1,13 +1,12 @@
-"""AutoBench's rule to the letter: votes on tasks, running mean of judgments, weights from scores.
+"""AutoBench's rule: votes on tasks, running mean of judgments, weights from scores.
 
-The rule is Algorithm 1 of AutoBench (Loi et al. 2025).  Its properties are kept, whether they help or not: judges'
-scores of themselves count, a rejected iteration counts as one that found the mean so far (it divides by the iteration's
-index), which before the first accepted one is 0, and weights are nothing but normalised scores, so that
-they differ little and go to good contestants, not to good judges.  `pytest_adaptive_eval.studies.peers.reliability` is
+The rule is Algorithm 1 of AutoBench (Loi et al. 2025), unchanged.  Judges' scores of themselves count.  A rejected
+iteration counts as one with the mean so far, which is 0 before the first accepted one.  Weights are normalised scores,
+so they differ little and favour good contestants, not good judges.  `pytest_adaptive_eval.studies.peers.reliability` is
 the other rule.
 
-The algorithm does not say what a missing score does.  Here the weights of those who gave one are made to
-add up to 1; a contestant whom nobody scored keeps its mean.
+The algorithm does not define missing scores.  Here the weights of the present scores are normalised to 1, and a
+contestant without any score keeps its mean.
 """
 
 from __future__ import annotations
@@ -35,39 +34,39 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-#: Iterations, and attempts at a task in each, after which the iteration is skipped.
+#: Iterations, and attempts at a task in each.
 ROUNDS = 40
 RETRIES = 3
-#: Weighted mean and median of the votes that a task must reach.
+#: Thresholds of the weighted mean and median of the votes on a task.
 MEAN = 3.5
 MEDIAN = 3.0
-#: Sums of weights nearer than this are equal: they are sums of the same numbers in another order.
+#: Tolerance for sums of the same weights in another order.
 _ROUNDING = 1e-9
 
 
 def weighted_median(values: ArrayLike, weights: ArrayLike) -> float:
-    """The value that half of the weight lies below; halfway to the next where exactly half does; NaNs are left out.
+    """Return the weighted median of the values that are not NaN.
 
-    With equal weights it is the ordinary median.  NaN where there is no value with a weight.
+    With equal weights it is the ordinary median.  It is NaN if no value has a weight.
     """
     v, w = np.asarray(values, dtype=np.float64), np.asarray(weights, dtype=np.float64)
-    given = np.isfinite(v) & (w > 0)
-    if not given.any():
+    valid = np.isfinite(v) & (w > 0)
+    if not valid.any():
         return float("nan")
-    order = np.argsort(v[given], kind="stable")
-    v, below = v[given][order], w[given][order].cumsum()
+    order = np.argsort(v[valid], kind="stable")
+    v, below = v[valid][order], w[valid][order].cumsum()
     below /= below[-1]
     at = int(np.searchsorted(below, 0.5 - _ROUNDING))
     return float((v[at] + v[at + 1]) / 2.0 if abs(below[at] - 0.5) < _ROUNDING else v[at])
 
 
 def accepts(votes: ArrayLike, weights: ArrayLike, *, mean: float = MEAN, median: float = MEDIAN) -> bool:
-    """Whether a task's votes reach both thresholds.
+    """Return whether a task's votes reach both thresholds.
 
     Parameters
     ----------
     votes : array_like, shape (n,)
-        NaN where there is none; with no vote at all a task is rejected.
+        NaN where missing.  A task without votes is rejected.
     weights : array_like, shape (n,)
     mean, median : float
     """
@@ -81,16 +80,16 @@ def accepts(votes: ArrayLike, weights: ArrayLike, *, mean: float = MEAN, median:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperScores:
-    """What the rule makes of judgments.
+    """Scores and weights by the rule.
 
     Parameters
     ----------
     scores : array, shape (..., n)
-        c of the last iteration.
+        Mean c after the last iteration.
     weights : array, shape (..., T + 1, n)
-        w before the first iteration and after each.
+        Weights w before the first iteration and after each.
     rounds : array, shape (..., T, n)
-        r of each iteration, NaN where it was rejected or nobody scored the contestant.
+        Score r of each iteration; NaN if it was rejected or the contestant has no score.
     """
 
     scores: Array
@@ -108,11 +107,11 @@ class PaperScores:
 
     @property
     def effective_judges(self) -> float | Array:
-        """1 / sum of the squares of the last weights: n when they are all equal."""
+        """Inverse sum of the squared last weights, which is n for equal weights."""
         return np.asarray(1.0 / (self.weights[..., -1, :] ** 2).sum(axis=-1))[()]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data, of one panel."""
+        """Return plain JSON data of one panel."""
         return {
             "scores": self.scores.tolist(),
             "weights": self.weights[-1].tolist(),
@@ -122,43 +121,42 @@ class PaperScores:
 
 
 def paper_scores(judgments: ArrayLike, accepted: ArrayLike | None = None, *, judge: int | None = None) -> PaperScores:
-    """Scores and weights by Algorithm 1.
+    """Compute scores and weights by Algorithm 1.
 
     Parameters
     ----------
     judgments : array_like, shape (..., T, n, n)
-        Score of each iteration by judge (row) and contestant (column), NaN where missing; panels of one size
-        may be stacked in front.
+        Scores by iteration, judge and contestant, NaN where missing.  Panels of one size may be stacked.
     accepted : array_like of bool, shape (..., T), optional
-        Whether the iteration's task was accepted; all of them by default.
+        Whether the iteration's task was accepted; default all.
     judge : int, optional
-        The only one whose scores count: the single-judge ablation.  Weights are still told.
+        The only judge whose scores count: the single-judge ablation.  Weights are still computed.
 
     Raises
     ------
     ValueError
-        The judgments are no stack of square matrices.
+        The judgments are not a stack of square matrices.
     """
-    given = np.asarray(judgments, dtype=np.float64)
-    if given.ndim < 3 or given.shape[-1] != given.shape[-2] or not given.shape[-1]:
-        raise ValueError(f"judgments of shape {given.shape}, expected (..., T, n, n)")
-    *stack, iterations, n, _ = given.shape
-    held = np.ones((*stack, iterations), bool) if accepted is None else np.broadcast_to(accepted, given.shape[:-2])
-    known = np.isfinite(given)
-    values = np.where(known, given, 0.0)
-    alone = None if judge is None else np.eye(n)[judge]
+    scores = np.asarray(judgments, dtype=np.float64)
+    if scores.ndim < 3 or scores.shape[-1] != scores.shape[-2] or not scores.shape[-1]:
+        raise ValueError(f"judgments of shape {scores.shape}, expected (..., T, n, n)")
+    *stack, iterations, n, _ = scores.shape
+    counts = np.ones((*stack, iterations), bool) if accepted is None else np.broadcast_to(accepted, scores.shape[:-2])
+    present = np.isfinite(scores)
+    values = np.where(present, scores, 0.0)
+    single = None if judge is None else np.eye(n)[judge]
 
     c = np.zeros((*stack, n))
     weights = np.full((*stack, iterations + 1, n), 1.0 / n)
     rounds = np.full((*stack, iterations, n), np.nan)
     for t in range(iterations):
         w = weights[..., t, :]
-        judging = (w if alone is None else np.broadcast_to(alone, w.shape))[..., None]
-        total = (judging * known[..., t, :, :]).sum(axis=-2)
-        some = (total > 0) & held[..., t, None]
+        judging = (w if single is None else np.broadcast_to(single, w.shape))[..., None]
+        total = (judging * present[..., t, :, :]).sum(axis=-2)
+        scored = (total > 0) & counts[..., t, None]
         r = (judging * values[..., t, :, :]).sum(axis=-2) / np.where(total > 0, total, 1.0)
-        rounds[..., t, :] = np.where(some, r, np.nan)
-        c = np.where(some, (t * c + r) / (t + 1), c)
+        rounds[..., t, :] = np.where(scored, r, np.nan)
+        c = np.where(scored, (t * c + r) / (t + 1), c)
         whole = c.sum(axis=-1, keepdims=True)
         weights[..., t + 1, :] = np.where(whole > 0, c / np.where(whole > 0, whole, 1.0), w)
     return PaperScores(c, weights, rounds)
@@ -166,7 +164,7 @@ def paper_scores(judgments: ArrayLike, accepted: ArrayLike | None = None, *, jud
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Rank correlations of scores with reference scores, ties counted; NaN where either is constant.
+    """Rank correlations of scores with reference scores, with ties; NaN if either is constant.
 
     Parameters
     ----------
@@ -180,7 +178,7 @@ class Agreement:
 
 
 def agreement(scores: ArrayLike, reference: ArrayLike) -> Agreement:
-    """How scores agree with those of another benchmark, over subjects in one order, shape (n,) each."""
+    """Return the agreement of scores with reference scores of the same subjects, shape (n,) each."""
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(reference, dtype=np.float64)
     signs = [np.sign(np.subtract.outer(values, values)) for values in (x, y)]
     pairs = float(np.sqrt((signs[0] ** 2).sum() * (signs[1] ** 2).sum()))  # each twice

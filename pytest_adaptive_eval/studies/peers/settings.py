@@ -1,4 +1,4 @@
-"""How a peer assessment is led: rounds, thresholds, and the lists that tasks and judgments are made from."""
+"""Settings of a peer assessment."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["CRITERIA", "DIFFICULTIES", "TOPICS", "Difficulty", "PeerSettings"]
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """A level of difficulty and how often it is drawn.
+    """Level of difficulty with its share of draws.
 
     Parameters
     ----------
     name : str
     share : float
-        Above 0; shares are taken relative to their sum.
+        Above 0, relative to the sum of all shares.
     """
 
     name: str
     share: float = 1.0
 
 
-#: As in the paper's appendix.
+#: Topics of the paper's appendix.
 TOPICS = (
     "math",
     "current news",
@@ -46,32 +46,32 @@ CRITERIA = ("correctness", "clarity", "relevance", "structure and grammar", "dep
 
 @dataclass(frozen=True, slots=True)
 class PeerSettings:
-    """What is asked, how often, and how it is scored; the defaults are the paper's.
+    """Settings of tasks, rounds and scores; the defaults are the paper's.
 
     Parameters
     ----------
     mode : {"reliability", "paper"}
-        Which rule weighs the votes on tasks, and whose scores are the result's.
+        Rule for the weights of votes and for the scores.
     topics, criteria : sequence of str
-        What tasks are about, drawn uniformly, and what answers are judged by.
+        Topics of tasks, drawn uniformly, and criteria of judgments.
     difficulties : sequence of Difficulty
     rounds : int
-        Rounds, accepted or not.
+        Rounds, with or without an accepted task.
     retries : int
-        Attempts at a task in a round, each by a new generator.
+        Attempts at a task per round, each by another random model.
     mean, median : float
-        Weighted mean and median of the votes that a task must reach.
+        Thresholds of the weighted mean and median of the votes on a task.
     judge : str, optional
-        Name of the only model whose votes and judgments count: the single-judge ablation, in mode ``paper``.
+        Name of the only model whose votes and judgments count, in mode ``paper``: the single-judge ablation.
     seed : int
-        Of generators, topics and difficulties.
+        Seed of the models that set tasks, topics and difficulties.
     task_tokens, answer_tokens, rank_tokens : int
-        Caps on replies, reasoning included.
+        Limits on replies, including reasoning.
 
     Raises
     ------
     ConfigError
-        A value is out of its range, a list is empty or names something twice.
+        A value is out of range, or a list is empty or has duplicates.
     """
 
     mode: Literal["reliability", "paper"] = "reliability"
@@ -93,14 +93,7 @@ class PeerSettings:
             raise ConfigError(f"mode is {self.mode!r}, expected 'reliability' or 'paper'")
         if self.judge is not None and self.mode != "paper":
             raise ConfigError(f"judge is {self.judge!r} and mode {self.mode!r}: a single judge is of mode 'paper'")
-        for name in ("topics", "criteria"):
-            _check_list(name, getattr(self, name))
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        object.__setattr__(self, "difficulties", tuple(self.difficulties))
-        _check_list("difficulties", [one.name for one in self.difficulties])
-        for one in self.difficulties:
-            if not 0.0 < one.share < float("inf"):
-                raise ConfigError(f"the share of difficulty {one.name!r} is {one.share!r}, expected a number above 0")
+        self._check_lists()
         for name in ("rounds", "retries", "task_tokens", "answer_tokens", "rank_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected a number of at least 1")
@@ -110,8 +103,20 @@ class PeerSettings:
         if self.seed < 0:
             raise ConfigError(f"seed is {self.seed!r}, expected a number of at least 0")
 
+    def _check_lists(self) -> None:
+        for name in ("topics", "criteria"):
+            _check_list(name, getattr(self, name))
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "difficulties", tuple(self.difficulties))
+        _check_list("difficulties", [difficulty.name for difficulty in self.difficulties])
+        for difficulty in self.difficulties:
+            if not 0.0 < difficulty.share < float("inf"):
+                raise ConfigError(
+                    f"the share of difficulty {difficulty.name!r} is {difficulty.share!r}, expected a number above 0"
+                )
+
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data."""
+        """Return plain JSON data."""
         return asdict(self)
 
 

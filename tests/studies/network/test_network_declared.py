@@ -57,7 +57,7 @@ def test_a_tree_of_a_toml_file() -> None:
     assert (code.interviewer, code.questions, code.opens_at) == ("", "code", 2)
     assert code.levels == FAMILIES["code_generation"].levels
     assert network.weights() == {"addition": 0.5, "harder": 0.25, "code_generation": 0.25}
-    assert (network.hops, network.rounds, network.seed) == (2, 2, 7)
+    assert (network.rounds, network.seed) == (2, 7)
     assert network.agents == ("ann", "sup")
     assert network.subjects == ("sue",)
     assert network.supervision is not None
@@ -65,12 +65,12 @@ def test_a_tree_of_a_toml_file() -> None:
     assert [node.name for node in network.ancestors("harder")] == ["addition"]
 
 
-def test_a_line_has_as_many_hops_as_nodes() -> None:
+def test_each_node_of_a_line_follows_the_one_before() -> None:
     for count in (1, 2, 4):
         nodes = [{"task": "addition", "name": str(n)} for n in range(count)]
         network = read_network({"node": nodes}, "sue")
         assert network.topology == "line"
-        assert network.hops == count
+        assert [node.after for node in network.nodes[1:]] == [(str(n),) for n in range(count - 1)]
         assert [node.after for node in network.nodes] == [(), *((str(n),) for n in range(count - 1))]
 
 
@@ -85,7 +85,6 @@ def test_a_hybrid_has_panels_and_nodes_in_any_order() -> None:
     assert [node.name for node in network.ancestors("c")] == ["a", "b"]
     assert network.subjects == ("sue", "pal", "mate")
     assert network.nodes[1].cycles == 1
-    assert network.hops == 3
 
 
 A = {"task": "addition"}

@@ -11,6 +11,7 @@ from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.studies.peers.reliability import fit_reliability, part_qualities
 from pytest_adaptive_eval.studies.peers.scoring import paper_scores
+from pytest_adaptive_eval.studies.result import Measured
 
 N = 12
 SELF = np.arange(N)
@@ -199,7 +200,7 @@ def test_any_scores_give_finite_numbers(n, rounds, seed, missing):
 def test_judges_who_all_say_the_same_find_nobody_better():
     fit = fit_reliability(np.full((10, 5, 5), 4.0))
     np.testing.assert_allclose(fit.qualities, 4.0, atol=1e-9)
-    assert fit.above_probability(0, 1) == pytest.approx(0.5)
+    assert Measured(fit.qualities, fit.covariance).above(0, 1) == pytest.approx(0.5)
     assert not fit.flags.reversed.any()
 
 
@@ -215,8 +216,9 @@ def test_ranks_are_of_the_joint_errors():
     np.testing.assert_allclose(table.sum(axis=1), 1.0)
     best = int(np.argmax(fit.qualities))
     assert ranks[best].mean == min(rank.mean for rank in ranks)
+    measured = Measured(fit.qualities, fit.covariance)
     for i, j in ((0, 1), (best, 3)):
-        assert fit.above_probability(i, j) + fit.above_probability(j, i) == pytest.approx(1.0)
+        assert measured.above(i, j) + measured.above(j, i) == pytest.approx(1.0)
     interval = fit.interval(best)
     assert interval.high - interval.estimate == pytest.approx(1.959964 * fit.errors[best], rel=1e-5)
     np.testing.assert_array_equal(table, [rank.probabilities for rank in fit.ranks()])

@@ -1,0 +1,77 @@
+"""Store of model replies by request, with which an interrupted study continues."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import MutableMapping
+from typing import Any
+
+from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
+
+__all__ = ["ReplyStore", "identity_key", "request_key"]
+
+
+def identity_key(identity: SubjectIdentity) -> list[str]:
+    """Return the parts of a model's identity on which its replies depend."""
+    return [identity.name, identity.checkpoint, identity.decoding_hash]
+
+
+def request_key(*parts: Any) -> str:
+    """Return the hash of a request: the model's identity, the position in the study, and the full prompt.
+
+    The position makes two equal requests distinct, since a study asks twice to get two replies.
+    """
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+class ReplyStore:
+    """Replies of this and earlier runs.
+
+    Parameters
+    ----------
+    texts : mutable mapping of str to str
+        Stored replies, as JSON, by `request_key`.
+
+    Attributes
+    ----------
+    recalled : int
+        Requests that the store answered.
+    """
+
+    def __init__(self, texts: MutableMapping[str, str]) -> None:
+        self._texts = texts
+        self.recalled = 0
+
+    def recall(self, key: str, count: int = 1) -> tuple[list[Completion], Usage] | None:
+        """Return the `count` replies to a request, and their cost; None if they are missing or unreadable."""
+        text = self._texts.get(key)
+        if text is None:
+            return None
+        try:
+            data = json.loads(text)
+            # earlier versions stored the one reply of a panel without a list
+            rows = data["result"] if "result" in data else [[data["text"], data["status"], None, ""]]
+            replies = [Completion(reply, Status(status), score, detail) for reply, status, score, detail in rows]
+            usage = Usage(**data["usage"])
+        except (ValueError, TypeError, KeyError):
+            return None
+        if len(replies) != count or not all(map(_well_typed, replies)):
+            return None
+        self.recalled += 1
+        return replies, usage
+
+    def keep(self, key: str, replies: list[Completion], usage: Usage) -> None:
+        """Store the replies to a request, unless one failed by a fault of the run."""
+        if not any(reply.status.infrastructure for reply in replies):
+            rows = [[reply.text, reply.status.value, reply.score, reply.detail] for reply in replies]
+            self._texts[key] = json.dumps({"result": rows, "usage": usage.to_json()})
+
+
+def _well_typed(reply: Completion) -> bool:
+    return (
+        isinstance(reply.text, str)
+        and isinstance(reply.detail, str)
+        and (reply.score is None or isinstance(reply.score, float | int))
+    )

@@ -1,0 +1,46 @@
+"""The page on adding a task family: its example works as the only new file of a project."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.studies.network.declare import read_network
+from pytest_adaptive_eval.tasks import FAMILIES, families
+from pytest_adaptive_eval.tasks.content import written_item
+
+PAGE = Path(__file__).parents[2] / "docs" / "add-a-task-family.md"
+TEST = """
+import pytest
+
+@pytest.mark.adaptive_eval(task="backwards", levels=3, queries=5)
+def test_backwards(item):
+    assert item.grade(item.prompt.split()[1][::-1])
+
+def test_gate(adaptive_eval):
+    assert adaptive_eval["backwards"].auc.at_least(1.0)
+"""
+
+
+def example() -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return str(code)
+
+
+def test_family_of_the_page_is_asked_and_gated(pytester: Any) -> None:
+    pytester.makeconftest(example())
+    pytester.makepyfile(TEST)
+    result = pytester.runpytest("--adaptive-eval", "-p", "no:cacheprovider")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*PASS*"])
+
+
+def test_family_of_the_page_can_be_written_by_an_interviewer() -> None:
+    module: dict[str, Any] = {}
+    exec(example(), module)
+    known = families([*FAMILIES.values(), module["BACKWARDS"]])
+    network = read_network({"interviewer": "ann", "node": [{"task": "backwards"}]}, "sue", families=known)
+    assert network.nodes[0].questions == "written"
+    item = written_item(known["backwards"], 1, "w", "Please write CAB backwards!")
+    assert (item.prompt, item.answer) == ("Write CAB backwards.", "BAC")
