@@ -145,9 +145,9 @@ class _Agent:
                 self._open()
         return self._name
 
-    def categorise(self, items: Sequence[Item], known: Sequence[str]) -> list[tuple[str, ...]]:
+    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
         """See `Interviewer`."""
-        return self._open().categorise(items, known)
+        return self._open().categorise(items, existing)
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
         """See `Interviewer`."""

@@ -1,4 +1,4 @@
-"""A language model as interviewer: it sorts questions into categories, and chooses the next one."""
+"""Interviewer by a language model, which sorts questions into categories and chooses the next one."""
 
 from __future__ import annotations
 
@@ -23,46 +23,44 @@ __all__ = ["OTHER", "AgentInterviewer"]
 
 T = TypeVar("T")
 
-#: Category of a question that the model could not sort.
+#: Category of a question that the model did not sort.
 OTHER = "other"
-#: Questions sorted by one prompt, when several are to be.
+#: Most questions in one prompt for sorting.
 SORTED_AT_ONCE = 20
 
 
 class AgentInterviewer:
-    """An interviewer led by an agent.
+    """Interviewer by an agent.
 
-    Candidates are put before the agent in an order of their own, by content
-    hash, so that the order in which they are handed in changes nothing.  A reply
-    that cannot be used is told so and asked for once more; then code takes the
-    most distant candidate, or the category `OTHER`, and the fallback is counted
-    by its kind: ``no-json``, ``no-choice``, ``outside``, ``no-category``,
-    ``unsorted`` (left out of the first sorting), or the status of a call.
+    The agent sees candidates ordered by content hash, so their order in the call has no effect.  After an unusable
+    reply the agent gets one more attempt.  Then code takes the most distant candidate, or the category `OTHER`, and
+    counts the fallback by its kind: ``no-json``, ``no-choice``, ``outside``, ``no-category``, ``unsorted`` (missing in
+    the first sorting), or the status of a call.
 
     Parameters
     ----------
     agent : Agent
     mode : {"rate", "reply"}
-        Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON.
-        Rating tells of pictures and does not show them.
+        Choose by the likelihood of a yes to each candidate, which needs an agent that rates, or by JSON.  Ratings
+        mention pictures without showing them.
     memory : bool
-        Show the memory table.
+        Whether prompts show the memory table.
     difficulty : {"irt", "annotated", "none"}
         See `pytest_adaptive_eval.interviewer.prompts.Form`.
     images : bool
-        Show pictures.
+        Whether prompts show pictures.
     sort_candidates : bool
-        Have the agent sort the candidates too, each once, so that code can tell it how often their categories were
-        tested, which models are bad at looking up.  Costs a call for each question that was never a candidate before.
+        Whether the agent also sorts candidates, so that prompts can state how often their categories were tested, which
+        models fail to look up.  It costs a call per new candidate.
     max_tokens : int
-        Cap on a reply, reasoning included.
+        Limit on a reply, including reasoning.
     decisions : mutable mapping of str to str, optional
-        Decisions by a hash of agent and prompt; give one to keep them.
+        Stored decisions by a hash of agent and prompt.
 
     Raises
     ------
     ConfigError
-        A setting is not known, or the agent does not rate.
+        A setting is out of range, or the agent does not rate.
     """
 
     def __init__(
@@ -89,51 +87,51 @@ class AgentInterviewer:
         self.form = prompts.Form(memory, difficulty, images, counts=sort_candidates)
         self.max_tokens = max_tokens
         self._decisions: MutableMapping[str, str] = {} if decisions is None else decisions
-        self._categories: dict[str, tuple[str, ...]] = {}  # of items sorted so far, by content hash
+        self._categories: dict[str, tuple[str, ...]] = {}  # by content hash
         self._usage = Usage()
         self._fallbacks: Counter[str] = Counter()
-        self._asked_again = self._recalled = self._unseen = 0
+        self._asked_again = self._recalled = self._hidden_images = 0
 
     @property
     def name(self) -> str:
-        """The agent's, how it chooses, and the beginning of its checkpoint's hash: policies are compared by it."""
+        """Name of agent and mode with the start of the checkpoint hash, by which policies are compared."""
         identity = self.agent.identity
         return f"{identity.name} ({', '.join(filter(None, (self.mode, identity.checkpoint[:12])))})"
 
-    def categorise(self, items: Sequence[Item], known: Sequence[str]) -> list[tuple[str, ...]]:
-        """Categories of each item: several first ones by one prompt, later ones each by their own."""
-        fresh = list({item.content_hash: item for item in items if item.content_hash not in self._categories}.values())
-        if len(fresh) > 1 and not known:
-            self._categories.update(zip((item.content_hash for item in fresh), self._first(fresh), strict=True))
-        names = dict.fromkeys(known)
-        out = []
+    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the categories of each item.  The first items share prompts; each later one has its own."""
+        new = list({item.content_hash: item for item in items if item.content_hash not in self._categories}.values())
+        if len(new) > 1 and not existing:
+            self._categories.update(zip((item.content_hash for item in new), self._sort_first(new), strict=True))
+        names = dict.fromkeys(existing)
+        sorted_items = []
         for item in items:
-            own = self._categories.get(item.content_hash) or self._sorted(item, list(names))
-            self._categories[item.content_hash] = own
-            names.update(dict.fromkeys(own))
-            out.append(own)
-        return out
+            categories = self._categories.get(item.content_hash) or self._sort_one(item, list(names))
+            self._categories[item.content_hash] = categories
+            names.update(dict.fromkeys(categories))
+            sorted_items.append(categories)
+        return sorted_items
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
-        """The agent's choice, or the most distant candidate where it made none."""
+        """Return the agent's choice, or the most distant candidate if it made none."""
         if not candidates:
             raise ValueError("there is no candidate to choose from")
         order = sorted(range(len(candidates)), key=lambda i: (candidates[i].item.content_hash, candidates[i].position))
         offered = [candidates[i] for i in order]
         if self.form.counts:
-            named = self.categorise([one.item for one in offered], [row.name for row in memory.rows])
-            offered = [replace(one, categories=names) for one, names in zip(offered, named, strict=True)]
+            categories = self.categorise([candidate.item for candidate in offered], [row.name for row in memory.rows])
+            offered = [replace(candidate, categories=c) for candidate, c in zip(offered, categories, strict=True)]
         try:
-            place, reason = (self._rate if self.mode == "rate" else self._reply)(offered, memory, ability)
+            index, reason = (self._rate if self.mode == "rate" else self._reply)(offered, memory, ability)
         except Unreadable as error:
             self._fallbacks[error.kind] += 1
-            place = max(range(len(offered)), key=lambda i: offered[i].distance)
+            index = max(range(len(offered)), key=lambda i: offered[i].distance)
             reason = f"chosen because it is the farthest candidate; {self.agent.identity.name} made no choice"
-            return Choice(order[place], f"{reason} ({error.problem})", error.kind)
-        return Choice(order[place], reason)
+            return Choice(order[index], f"{reason} ({error.problem})", error.kind)
+        return Choice(order[index], reason)
 
     def account(self) -> Mapping[str, Any]:
-        """Who chose and how, what it cost, and what went wrong."""
+        """Return the agent, its settings, costs and fallbacks, for the record."""
         identity = self.agent.identity
         return {
             "name": self.name,
@@ -147,17 +145,17 @@ class AgentInterviewer:
             **self._usage.to_json(),
             "recalled": self._recalled,
             "asked_again": self._asked_again,
-            "images_not_shown": self._unseen,
+            "images_not_shown": self._hidden_images,
             "fallbacks": dict(sorted(self._fallbacks.items())),
         }
 
     def close(self) -> None:
-        """Give back what the agent holds."""
+        """Close the agent."""
         self.agent.close()
 
     def _rate(self, offered: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> tuple[int, str]:
         if self.form.images:
-            self._unseen += sum(len(candidate.item.images) for candidate in offered)
+            self._hidden_images += sum(len(candidate.item.images) for candidate in offered)
         messages, continuations = prompts.rate(offered, memory, ability, self.form)
         key = self._key(messages, *continuations, prompts.LABEL)
         scores = self._recall(key, lambda text: _scores(text, len(offered)))
@@ -168,59 +166,57 @@ class AgentInterviewer:
             if preference.status is not Status.OK:
                 raise Unreadable(preference.status.value, prompts.one_line(preference.detail, 200))
             if len(scores) != len(offered) or not all(math.isfinite(score) for score in scores):
-                raise Unreadable(Status.ERROR.value, "its ratings are not finite numbers, one a candidate")
+                raise Unreadable(Status.ERROR.value, "its ratings are not finite numbers, one per candidate")
             self._decisions[key] = json.dumps(scores)
-        place = max(range(len(scores)), key=scores.__getitem__)
         if len(scores) == 1:
-            return place, f"chosen because {self.agent.identity.name} was given no other"
-        second = max(scores[:place] + scores[place + 1 :])
-        return place, (
+            return 0, f"chosen because {self.agent.identity.name} was given no other"
+        second, best = sorted(scores)[-2:]
+        return scores.index(best), (
             f"chosen because {self.agent.identity.name} rated it highest of {len(scores)} "
-            f"(log-likelihood {scores[place]:.2f}, the next {second:.2f})"
+            f"(log-likelihood {best:.2f}, the next {second:.2f})"
         )
 
     def _reply(self, offered: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> tuple[int, str]:
         ids = [candidate.item.id for candidate in offered]
         messages = prompts.recommend(offered, memory, ability, self.form)
-        place, think = self._asked(messages, prompts.CHOICE_SCHEMA, lambda text: read_choice(text, ids))
+        index, think = self._ask(messages, prompts.CHOICE_SCHEMA, lambda text: read_choice(text, ids))
         grounds = f": {think}" if think else " and did not say why"
-        return place, f"chosen because {self.agent.identity.name} picked it{grounds}"
+        return index, f"chosen because {self.agent.identity.name} picked it{grounds}"
 
-    def _first(self, items: Sequence[Item]) -> list[tuple[str, ...]]:
-        out: list[tuple[str, ...]] = []
+    def _sort_first(self, items: Sequence[Item]) -> list[tuple[str, ...]]:
+        categories: list[tuple[str, ...]] = []
         for start in range(0, len(items), SORTED_AT_ONCE):
-            part = items[start : start + SORTED_AT_ONCE]
-            known = list(dict.fromkeys(name for names in out for name in names))
-            out += self._assigned(part, known)
-        return out
+            names = list(dict.fromkeys(name for names in categories for name in names))
+            categories += self._sort_batch(items[start : start + SORTED_AT_ONCE], names)
+        return categories
 
-    def _assigned(self, items: Sequence[Item], known: Sequence[str]) -> list[tuple[str, ...]]:
+    def _sort_batch(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
         ids = [item.id for item in items]
-        messages = prompts.sort_first(items, known, self.form)
+        messages = prompts.sort_first(items, existing, self.form)
         schema = prompts.assignment_schema(len(items))
         try:
-            found = self._asked(messages, schema, lambda text: read_assignment(text, ids, known))
+            categories = self._ask(messages, schema, lambda text: read_assignment(text, ids, existing))
         except Unreadable as error:
             self._fallbacks[error.kind] += len(items)
             return [(OTHER,)] * len(items)
-        self._fallbacks["unsorted"] += sum(not names for names in found)
+        self._fallbacks["unsorted"] += sum(not names for names in categories)
         self._fallbacks += Counter()  # drops a zero
-        return [names or (OTHER,) for names in found]
+        return [names or (OTHER,) for names in categories]
 
-    def _sorted(self, item: Item, known: Sequence[str]) -> tuple[str, ...]:
-        messages = prompts.sort_one(item, known, self.form)
+    def _sort_one(self, item: Item, existing: Sequence[str]) -> tuple[str, ...]:
+        messages = prompts.sort_one(item, existing, self.form)
         try:
-            return self._asked(messages, prompts.CATEGORY_SCHEMA, lambda text: read_categories(text, known))
+            return self._ask(messages, prompts.CATEGORY_SCHEMA, lambda text: read_categories(text, existing))
         except Unreadable as error:
             self._fallbacks[error.kind] += 1
             return (OTHER,)
 
-    def _asked(self, messages: Sequence[Message], schema: Mapping[str, Any], read: Callable[[str], T]) -> T:
-        """What is read from a reply: one known from before, a new one, or a second one when the first is of no use."""
+    def _ask(self, messages: Sequence[Message], schema: Mapping[str, Any], read: Callable[[str], T]) -> T:
+        """Return the parsed reply: a stored one, a new one, or a second one if the first is unusable."""
         key = self._key(messages, json.dumps(schema, sort_keys=True), str(self.max_tokens))
-        known = self._recall(key, read)
-        if known is not None:
-            return known
+        stored = self._recall(key, read)
+        if stored is not None:
+            return stored
         chat = list(messages)
         for last in (False, True):
             reply = self.agent.ask(chat, max_tokens=self.max_tokens, schema=schema)
@@ -228,7 +224,7 @@ class AgentInterviewer:
             try:
                 if reply.status is not Status.OK:
                     raise Unreadable(reply.status.value, prompts.one_line(reply.detail, 200) or "there was no reply")
-                found = read(reply.text)
+                value = read(reply.text)
             except Unreadable as error:
                 if last or reply.status.infrastructure:
                     raise
@@ -236,26 +232,26 @@ class AgentInterviewer:
                 chat = prompts.ask_again(messages, reply.text, error.problem)
             else:
                 self._decisions[key] = reply.text
-                return found
+                return value
         raise AssertionError("the second reply is returned, or its fault raised")
 
     def _recall(self, key: str, read: Callable[[str], T]) -> T | None:
-        """A decision made before; one that cannot be read is made anew."""
+        """Return a stored decision; None if it is missing or unreadable."""
         if key not in self._decisions:
             return None
         try:
-            found = read(self._decisions[key])
+            value = read(self._decisions[key])
         except ValueError:
             return None
         self._recalled += 1
-        return found
+        return value
 
     def _key(self, messages: Sequence[Message], *more: str) -> str:
-        """Hash of the agent and of everything that it reads."""
+        """Return the hash of the agent and its whole input."""
         identity = self.agent.identity
-        who = [identity.name, identity.checkpoint, identity.decoding_hash]
-        told = [[message.role, message.text, list(message.images), message.root] for message in messages]
-        return hashlib.sha256(json.dumps([who, told, more]).encode()).hexdigest()
+        model = [identity.name, identity.checkpoint, identity.decoding_hash]
+        chat = [[message.role, message.text, list(message.images), message.root] for message in messages]
+        return hashlib.sha256(json.dumps([model, chat, more]).encode()).hexdigest()
 
 
 def _scores(text: str, count: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""An interviewer that needs no model: it balances coverage of the categories, difficulty and distance by one rule."""
+"""Interviewer by code, which balances coverage of the categories, difficulty and distance by one rule."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from pytest_adaptive_eval.items.item import Item
 
 __all__ = ["DeterministicInterviewer", "categories_of"]
 
-#: Clusters that stand for categories where items have none, as many as AutoJudger's first items.
+#: Clusters in place of categories if items have none, as many as AutoJudger's first items.
 CLUSTERS = 10
-#: Difficulties at most this far from the ability are near it, in logits: the chance is then .27 to .73.
+#: Largest distance of a difficulty near the ability, in logits: predicted scores are then .27 to .73.
 NEAR = 1.0
 
 
 def categories_of(items: Sequence[Item], points: NDArray[Any]) -> tuple[tuple[str, ...], ...]:
-    """The category that each item is balanced by.
+    """Return the category of each item for the balance of coverage.
 
-    The finest of its own that another item has too, with the broader ones in
-    front where two would have one name; ``other`` without any.  Where no item
-    has one, `CLUSTERS` clusters of the embeddings, as ``group 1``, ...
+    It is the item's finest category that another item shares, with broader ones in front if the name is ambiguous, or
+    ``other`` without any.  If no item has one, it is one of `CLUSTERS` clusters of the embeddings, ``group 1``, ...
 
     Parameters
     ----------
     items : sequence of Item, length n
-        None are needed: a bank without texts has no categories.
+        May be without categories.
     points : array, shape (n, d)
     """
     paths = [item.category for item in items]
@@ -43,9 +42,9 @@ def categories_of(items: Sequence[Item], points: NDArray[Any]) -> tuple[tuple[st
         next((path[:depth] for depth in range(len(path), 0, -1) if common[path[:depth]] > 1), ()) for path in paths
     ]
     if any(finest):
-        alike = Counter(path[-1] for path in set(finest) if path)
+        names = Counter(path[-1] for path in set(finest) if path)
         return tuple(
-            (" / ".join(path) if alike[path[-1]] > 1 else path[-1],) if path else ("other",) for path in finest
+            (" / ".join(path) if names[path[-1]] > 1 else path[-1],) if path else ("other",) for path in finest
         )
     label = clusters(points, min(CLUSTERS, len(points)), 0).label
     return tuple((f"group {number + 1}",) for number in label.tolist())
@@ -53,57 +52,52 @@ def categories_of(items: Sequence[Item], points: NDArray[Any]) -> tuple[tuple[st
 
 @dataclass(frozen=True, slots=True)
 class DeterministicInterviewer:
-    """Chooses the candidate of the largest product of three shares.
+    """Interviewer that chooses the candidate with the largest product of three shares.
 
-    - coverage: (1 + questions of the least asked category among the candidates')
-      / (1 + questions of its own); of several categories, the least asked counts;
-    - difficulty: 4 p (1 - p), which is 1 where a right answer has an even chance;
-    - distance: to the nearest question so far, over the largest of the candidates'.
+    - coverage: (1 + count of the least asked category of all candidates) / (1 + count of the candidate's least asked
+      category);
+    - difficulty: 4 p (1 - p), which is 1 at a predicted score of 1/2;
+    - distance: distance to the nearest earlier question, over the largest of all candidates.
 
-    A share that is unknown is 1.  Ties go to the first item of the bank, so that
-    the order of the candidates does not matter.
+    An unknown share is 1.  Ties go to the first item of the bank, so the order of the candidates has no effect.
 
     Parameters
     ----------
     categories : mapping of str to tuple of str
-        By item id; others are of their own finest category.
+        Categories by item id; default is the item's finest category.
     """
 
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     name: str = "deterministic"
 
-    def categorise(self, items: Sequence[Item], known: Sequence[str]) -> list[tuple[str, ...]]:  # noqa: ARG002
-        """As given, or the finest category of each item."""
+    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:  # noqa: ARG002
+        """Return the configured or the finest category of each item."""
         return [self.categories.get(item.id) or item.category[-1:] or ("other",) for item in items]
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
-        """The best by the rule, and what speaks for it."""
-        known = {row.name: row.count for row in memory.rows}
-        counts = [min((known.get(name, 0) for name in one.categories), default=0) for one in candidates]
-        finite = [one.distance for one in candidates if math.isfinite(one.distance)]
-        largest, least = max(finite, default=0.0), min(counts)
+        """Return the best candidate by the rule, with its reasons."""
+        counts = [min(map(memory.count, candidate.categories), default=0) for candidate in candidates]
+        largest = max((c.distance for c in candidates if math.isfinite(c.distance)), default=0.0)
 
         def rating(index: int) -> tuple[float, int]:
-            one = candidates[index]
-            p = one.probability
-            suited = 1.0 if p is None else 4.0 * p * (1.0 - p)
-            far = one.distance / largest if largest > 0 and math.isfinite(one.distance) else 1.0
-            return (1.0 + least) / (1.0 + counts[index]) * suited * far, -one.position
+            candidate, p = candidates[index], candidates[index].probability
+            difficulty = 1.0 if p is None else 4.0 * p * (1.0 - p)
+            distance = candidate.distance / largest if largest > 0 and math.isfinite(candidate.distance) else 1.0
+            return (1.0 + min(counts)) / (1.0 + counts[index]) * difficulty * distance, -candidate.position
 
         index = max(range(len(candidates)), key=rating)
         chosen = candidates[index]
-        grounds = [_coverage(chosen, counts, index, memory), _difficulty(chosen, candidates, ability)]
+        reasons = [_coverage(chosen, counts, index, memory), _difficulty(chosen, candidates, ability)]
         if largest > 0 and chosen.distance == largest:
-            grounds.append("it is far from all questions so far")
-        given = [ground for ground in grounds if ground]
-        return Choice(index, "chosen because " + (_joined(given) or "it suits best, all in all"))
+            reasons.append("it is far from all questions so far")
+        return Choice(index, "chosen because " + (_joined(list(filter(None, reasons))) or "it suits best, all in all"))
 
     def account(self) -> Mapping[str, Any]:
-        """No model, no calls."""
+        """Return the name, for the record."""
         return {"name": self.name}
 
     def close(self) -> None:
-        """Nothing was loaded."""
+        """Do nothing: there is no model."""
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -129,7 +123,7 @@ def _coverage(chosen: Candidate, counts: Sequence[int], index: int, memory: Memo
 def _difficulty(chosen: Candidate, candidates: Sequence[Candidate], ability: float | None) -> str:
     if chosen.difficulty is None or chosen.probability is None:
         return ""
-    uncertain = [abs(one.probability - 0.5) for one in candidates if one.probability is not None]
+    uncertain = [abs(candidate.probability - 0.5) for candidate in candidates if candidate.probability is not None]
     most = abs(chosen.probability - 0.5) == min(uncertain)
     if ability is None:
         return f"the chance of a right answer is {chosen.probability:.0%}" if most else ""

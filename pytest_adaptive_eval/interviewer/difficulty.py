@@ -1,4 +1,4 @@
-"""How hard a question is, as an interview sees it: by the bank's calibration, by annotation, or not at all."""
+"""Difficulties and abilities of an interview, by the bank's calibration or by annotation."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Difficulty = Literal["irt", "annotated", "none"]
 
-#: Words that annotate difficulties, at equal distances.
+#: Difficulties of annotations in words, at equal distances.
 WORDS = {"very easy": -2.0, "easy": -1.0, "medium": 0.0, "middle": 0.0, "hard": 1.0, "very hard": 2.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """What S subjects' answers so far say of the items.
+    """Relation of the items to the abilities of S subjects.
 
     Parameters
     ----------
     ability : array of shape (S,), or None
-        In logits, on the scale of the difficulties; None where there is no such one number.
+        Abilities on the scale of the difficulties, in logits; None for several dimensions.
     probability : array, shape (S, n)
     proximity : array, shape (S, n)
-        In [0, 1], see `retrieval.proximity`.
+        See `retrieval.proximity`, in [0, 1].
     """
 
     ability: Array | None
@@ -45,55 +45,54 @@ class Sight:
 
 
 class Scale(Protocol):
-    """Difficulties, and abilities beside them."""
+    """Difficulties of items, with abilities on the same scale."""
 
     difficulty: Array
 
-    def see(self, view: View) -> Sight:
-        """How the items stand to the abilities."""
+    def relate(self, view: View) -> Sight:
+        """Return the relation of the items to the current abilities."""
 
-    def told(self, items: Ints, scores: Array) -> None:
-        """Hear scores (S, k), NaN where there is none."""
+    def record_scores(self, items: Ints, scores: Array) -> None:
+        """Update abilities after items and scores (S, k), NaN where missing."""
 
 
 class Calibrated:
-    """The bank's own difficulties and the session's abilities.
+    """Difficulties of a calibrated bank and abilities of the session.
 
     Parameters
     ----------
     bank : ItemBank
-        A calibrated one.
     """
 
     def __init__(self, bank: ItemBank) -> None:
         self._bank = bank
-        #: Shape (n,), NaN where an item has none.
+        #: Shape (n,); NaN where missing.
         self.difficulty = bank.difficulty
 
-    def see(self, view: View) -> Sight:
-        """By the bank; with several dimensions there is no one ability to show."""
+    def relate(self, view: View) -> Sight:
+        """Return the relation of the items to the current abilities."""
         bank = self._bank
         p = bank.probability(view.theta)
         near = proximity(bank, irt.logits(view.theta, bank.discrimination, bank.intercept))
         return Sight(view.theta[:, 0] if bank.dimensions == 1 else None, p, near)
 
-    def told(self, items: Ints, scores: Array) -> None:
-        """Nothing to do: the session estimates."""
+    def record_scores(self, items: Ints, scores: Array) -> None:
+        """Do nothing: the session estimates the abilities."""
 
 
 class Annotated:
-    """Annotated difficulties, made to have mean 0 and standard deviation 1, and abilities by Rasch beside them.
+    """Annotated difficulties, standardised to mean 0 and standard deviation 1, and abilities by the Rasch model.
 
     Parameters
     ----------
     difficulty : array, shape (n,)
-        As annotated, NaN where there is nothing: such an item counts as an average one.
+        Annotations; NaN where missing, which counts as average.
     subjects : int
     """
 
     def __init__(self, difficulty: Array, subjects: int) -> None:
         spread = float(np.nanstd(difficulty)) or 1.0
-        #: Shape (n,), NaN where an item has none.
+        #: Shape (n,); NaN where missing.
         self.difficulty: Array = (difficulty - np.nanmean(difficulty)) / spread
         self._b = np.nan_to_num(self.difficulty)
         self._estimator = MAP()
@@ -101,15 +100,15 @@ class Annotated:
         self._items = np.empty((subjects, 0), dtype=np.int64)
         self._scores = np.empty((subjects, 0))
 
-    def see(self, view: View) -> Sight:  # noqa: ARG002
-        """By the annotations; the session's own abilities are on another scale."""
+    def relate(self, view: View) -> Sight:  # noqa: ARG002
+        """Return the relation of the items to the abilities by the annotations, not those of the session."""
         theta = self._estimate.theta
         z = theta - self._b
         ones = np.ones((len(self._b), 1))
         return Sight(theta[:, 0], irt.probability(theta, ones, -self._b), 1.0 / (1.0 + np.abs(z)))
 
-    def told(self, items: Ints, scores: Array) -> None:
-        """Estimate anew."""
+    def record_scores(self, items: Ints, scores: Array) -> None:
+        """Update abilities after items and scores (S, k), NaN where missing."""
         self._items = np.hstack([self._items, items])
         self._scores = np.hstack([self._scores, scores])
         ones = np.ones((*self._items.shape, 1))
@@ -117,7 +116,7 @@ class Annotated:
 
 
 def annotated_difficulty(item: Item) -> float:
-    """``meta.difficulty``, a number or a word such as ``hard``, else ``meta.level``; NaN where neither can be read."""
+    """Return ``meta.difficulty``, a number or a word such as ``hard``, else ``meta.level``; NaN without either."""
     for value in (item.meta.get("difficulty"), item.meta.get("level")):
         number = _number(value)
         if math.isfinite(number):
@@ -135,12 +134,12 @@ def _number(value: Any) -> float:
 
 
 def scale_of(kind: Difficulty, bank: ItemBank, subjects: int) -> tuple[Scale | None, str]:
-    """The scale, or None and why there is none."""
+    """Return the scale and ``""``, or None and the reason why there is none."""
     if kind == "none":
         return None, "difficulties are not used"
     if kind == "irt":
         return (Calibrated(bank), "") if bank.calibrated else (None, "the bank is not calibrated")
-    found = np.array([annotated_difficulty(item) for item in bank.items])
-    if not len(found) or np.isnan(found).all():
+    difficulty = np.array([annotated_difficulty(item) for item in bank.items])
+    if not len(difficulty) or np.isnan(difficulty).all():
         return None, "no item has an annotated difficulty"
-    return Annotated(found, subjects), ""
+    return Annotated(difficulty, subjects), ""

@@ -1,4 +1,4 @@
-"""Embeddings that are kept between runs, one file a bank and encoder."""
+"""On-disk cache of embeddings, with one file per bank and encoder."""
 
 from __future__ import annotations
 
@@ -21,27 +21,26 @@ __all__ = ["CachedEmbedder", "Encoder"]
 
 
 class Encoder(Protocol):
-    """An embedder whose work is worth keeping."""
+    """Embedder whose results are worth caching."""
 
     name: str
-    #: Everything that its embeddings depend on besides the bank: weights, input, precision.
+    #: All on which its embeddings depend besides the bank: weights, input, precision.
     key: str
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Embeddings, shape (n, d), in the bank's order, each row of Euclidean length 1."""
+        """Return embeddings in the bank's order, shape (n, d), each row of Euclidean length 1."""
 
 
 class CachedEmbedder:
-    """An encoder that is asked once for each content of a bank.
+    """Encoder that runs once per content of a bank.
 
     Parameters
     ----------
     encoder : Encoder
     folder : Path
-        Made when missing.  The cache only saves time: one that cannot be
-        written is as good as none, and a file that is damaged is made again.
+        Created if missing.  The cache only saves time: a failure to write is ignored, and a damaged file is replaced.
     note : callable, optional
-        Is told in a sentence when a file was damaged.
+        Called with a sentence if a file was damaged.
     """
 
     def __init__(self, encoder: Encoder, folder: Path, note: Callable[[str], None] | None = None) -> None:
@@ -49,22 +48,22 @@ class CachedEmbedder:
         self.name = encoder.name
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Embeddings, shape (n, d), from the cache where it has them."""
+        """Return embeddings, shape (n, d), from the cache if available."""
         path = self._folder / f"embeddings-{_content(bank, self._encoder.key)}.npz"
         if path.exists():
             try:
                 return _read(path, len(bank))
-            except Exception as error:  # zip, its decompressors and numpy have errors of their own
+            except Exception as error:  # zip, its decompressors and numpy raise various errors
                 if self._note is not None:
                     self._note(f"{path} is damaged ({error}): its embeddings are made again")
-        made = self._encoder.embed(bank)
+        embeddings = self._encoder.embed(bank)
         with contextlib.suppress(OSError), replacing(path) as file:
-            np.savez(file, embeddings=made)
-        return made
+            np.savez(file, embeddings=embeddings)
+        return embeddings
 
 
 def _content(bank: ItemBank, key: str) -> str:
-    """Hash of all that is read: the items in their order, their pictures, and the encoder."""
+    """Return the hash of the encoder, and of the items in their order with their pictures."""
     digest = hashlib.sha256(key.encode())
     for item in bank.items:
         digest.update(item.content_hash.encode())
@@ -77,11 +76,11 @@ def _content(bank: ItemBank, key: str) -> str:
 
 
 def _read(path: Path, items: int) -> NDArray[np.float32]:
-    # Opened here, since numpy leaves a file open that is no archive.
+    # numpy does not close a file that is not an archive
     with open_regular(path) as stream, np.load(stream, allow_pickle=False) as file:
-        found = file["embeddings"]
-    if found.dtype != np.float32 or found.ndim != 2 or len(found) != items:
-        raise ValueError(f"it holds {found.dtype} of shape {found.shape} for {items} items")
-    if not np.allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-3):  # so is what is not finite
+        rows = file["embeddings"]
+    if rows.dtype != np.float32 or rows.ndim != 2 or len(rows) != items:
+        raise ValueError(f"it holds {rows.dtype} of shape {rows.shape} for {items} items")
+    if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-3):  # also refuses NaN and infinity
         raise ValueError("it holds rows that are not of length 1")
-    return np.asarray(found, dtype=np.float32)
+    return np.asarray(rows, dtype=np.float32)

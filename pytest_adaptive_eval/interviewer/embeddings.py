@@ -1,4 +1,4 @@
-"""Embeddings of items: what makes two questions near or far, and which kind of them is at hand."""
+"""Embeddings of items, which define distances between questions."""
 
 from __future__ import annotations
 
@@ -24,27 +24,26 @@ __all__ = ["CategoryEmbedder", "Embedder", "FactorsEmbedder", "best_embedder", "
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Gives each item of a bank a place on the unit sphere."""
+    """Map from the items of a bank to the unit sphere."""
 
     @property
     def name(self) -> str:
-        """For people and for the record; two that embed differently have different names."""
+        """Name for reports and records, unique for each map."""
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Embeddings, shape (n, d), in the bank's order, each row of Euclidean length 1."""
+        """Return embeddings in the bank's order, shape (n, d), each row of Euclidean length 1."""
 
 
 class FactorsEmbedder:
-    """The bank's own factors, which need no encoder: items lie together that subjects answered alike.
+    """Embedder by factors of responses or parameters, which needs no encoder.
 
     Parameters
     ----------
     responses : Responses, optional
-        Of known subjects, to all of the bank's items.  Without them an item
-        lies where its parameters are: discrimination and intercept, each
-        standardised over the bank, and 1.
+        Responses of calibration subjects to all of the bank's items: items with similar responses are near.  Without
+        them the embedding is discrimination and intercept, each standardised over the bank, and 1.
     count : int
-        Factors of the responses less what item and subject explain: plain ones set apart what tells nobody apart.
+        Number of factors of the responses, minus the effects of item and subject, which would dominate otherwise.
     """
 
     def __init__(self, responses: Responses | None = None, *, count: int = 8) -> None:
@@ -55,11 +54,11 @@ class FactorsEmbedder:
         """``parameter factors``, or ``response factors`` with a hash of the responses."""
         if self._responses is None:
             return "parameter factors"
-        known = hashlib.sha256(np.ascontiguousarray(self._responses.scores).tobytes()).hexdigest()[:8]
-        return f"response factors ({len(self._responses.subjects)} subjects, {self._count} factors, {known})"
+        digest = hashlib.sha256(np.ascontiguousarray(self._responses.scores).tobytes()).hexdigest()[:8]
+        return f"response factors ({len(self._responses.subjects)} subjects, {self._count} factors, {digest})"
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Embeddings, shape (n, d).
+        """Return embeddings, shape (n, d).
 
         Raises
         ------
@@ -69,40 +68,38 @@ class FactorsEmbedder:
             There are no responses, and the bank has no parameters.
         """
         if self._responses is not None:
-            at = {name: column for column, name in enumerate(self._responses.items)}
-            if lacking := [name for name in bank.ids if name not in at]:
+            columns = {name: column for column, name in enumerate(self._responses.items)}
+            if lacking := [name for name in bank.ids if name not in columns]:
                 raise ResponsesError(
                     f"{self._responses.source}: no responses to item {lacking[0]!r} of bank {bank.name!r}, nor to "
                     f"{len(lacking) - 1} more; embed by parameters, or give the responses that calibrated the bank"
                 )
-            scores = self._responses.scores[:, [at[name] for name in bank.ids]]
-            found = residual_factors(scores, self._count)
-            unknown = 1.0 - np.linalg.norm(found, axis=1)  # an item that nobody answered has an axis of its own
-            return unit_rows(np.column_stack([found, unknown]), self.name)
+            scores = self._responses.scores[:, [columns[name] for name in bank.ids]]
+            factors = residual_factors(scores, self._count)
+            unanswered = 1.0 - np.linalg.norm(factors, axis=1)  # items without responses have a separate axis
+            return unit_rows(np.column_stack([factors, unanswered]), self.name)
         if not bank.calibrated:
             raise BankError(
                 f"bank {bank.name!r} has no parameters, and no responses were given: calibrate it, or embed by an "
                 "encoder"
             )
-        columns = np.column_stack([bank.discrimination, bank.intercept])
-        spread = columns.std(axis=0)
-        standard = (columns - columns.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0)
-        # The 1 keeps the directions of one-sided differences apart: without it a Rasch bank would have two places.
+        parameters = np.column_stack([bank.discrimination, bank.intercept])
+        spread = parameters.std(axis=0)
+        standard = (parameters - parameters.mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0)
+        # without the 1 a Rasch bank would have only two directions
         return unit_rows(np.column_stack([standard, np.ones(len(bank))]), self.name)
 
 
 class CategoryEmbedder:
-    """One axis for each of the bank's categories, which every bank has, if only one."""
+    """Embedder with one axis per category of the bank."""
 
     name = "categories"
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Embeddings, shape (n, number of categories)."""
+        """Return embeddings, shape (n, number of categories)."""
         names = list(bank.categories) or [""] * len(bank)
-        at = {name: axis for axis, name in enumerate(dict.fromkeys(names))}
-        out = np.zeros((len(bank), len(at)), dtype=np.float32)
-        out[np.arange(len(bank)), [at[name] for name in names]] = 1.0
-        return out
+        axes = {name: axis for axis, name in enumerate(dict.fromkeys(names))}
+        return np.eye(len(axes), dtype=np.float32)[[axes[name] for name in names]]
 
 
 def load_embedder(
@@ -115,34 +112,33 @@ def load_embedder(
     cache: Path | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Embedder:
-    """Make the embedder that `spec` names.
+    """Return the embedder that `spec` names.
 
     Parameters
     ----------
     spec : str
-        ``factors``, ``categories``, or an encoder: a folder of an open_clip
-        model, of a sentence encoder, or of a model that writes, told apart by
-        what is in it; ``hf-hub:ORGANISATION/NAME`` or ``ARCHITECTURE/TAG`` of
-        open_clip, from the local hub cache.  Nothing is downloaded.
+        ``factors``, ``categories``, or an encoder: a folder with an open_clip model, a sentence encoder or a generative
+        model; ``hf-hub:ORGANISATION/NAME`` or ``ARCHITECTURE/TAG`` of open_clip, from the local hub cache.  Nothing is
+        downloaded.
     part : {"mean", "text", "image", "concat"}
-        What of an item open_clip reads; other encoders read what they can.
+        Input of open_clip; other encoders read all that they support.
     device : str
-        ``auto`` takes CUDA where there is one.
+        ``auto`` takes CUDA if available.
     batch_size : int
-        Items that an encoder reads at once.
+        Items per batch of an encoder.
     responses : Responses, optional
-        For ``factors``.
+        Responses for ``factors``.
     cache : Path, optional
-        Folder in which embeddings, and hashes of files, are kept between runs.
+        Folder for embeddings and hashes of files.
     note : callable, optional
-        Is told in a sentence when cached embeddings had to be made again.
+        Called with a sentence if cached embeddings had to be replaced.
 
     Raises
     ------
     ConfigError
-        `spec` or a setting is not known, or what it needs is not installed.
+        `spec` or a setting is out of range, or a package is missing.
     CheckpointError
-        The model is not at hand, or cannot be used.
+        The model is missing or unusable.
     """
     if spec == "factors":
         return FactorsEmbedder(responses)
@@ -172,7 +168,7 @@ def load_embedder(
 
 
 def _kind(spec: str) -> str:
-    """Which encoder it is, by what its folder holds; ``open_clip`` for everything else, which says what it expects."""
+    """Return the kind of encoder in a folder; ``open_clip`` by default, whose loader names the expected files."""
     folder = Path(spec).expanduser()
     if spec.startswith(("local-dir:", "hf-hub:")) or (folder / "open_clip_config.json").is_file():
         return "open_clip"
@@ -183,7 +179,7 @@ def _kind(spec: str) -> str:
     try:
         architectures = json.loads(read_regular(folder / "config.json"))["architectures"]
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
-        return "hidden"  # whose loader says what is wrong with the folder
+        return "hidden"  # its loader reports the fault of the folder
     return "hidden" if any("For" in name for name in map(str, architectures or ["For"])) else "sentences"
 
 
@@ -196,32 +192,35 @@ def best_embedder(
     note: Callable[[str], None] | None = None,
     **options: Any,
 ) -> tuple[Embedder, str]:
-    """The best embeddings at hand, and a sentence that says which and why.
+    """Return the best available embedder, and a sentence with the reason.
 
     Parameters
     ----------
     bank : ItemBank
     encoder : str
-        As `load_embedder` takes it; empty where none is configured.
+        See `load_embedder`; empty if none is configured.
     responses : Responses, optional
-        That calibrated the bank, where they are at hand.
+        Responses that calibrated the bank, if available.
     cache, note, **options
-        As in `load_embedder`.
+        See `load_embedder`.
 
     Raises
     ------
     ConfigError, CheckpointError
-        The encoder that is configured cannot be used.
+        The configured encoder is unusable.
     """
     if encoder:
-        made = load_embedder(encoder, cache=cache, note=note, responses=responses, **options)
-        return made, f"embeddings: {made.name}, as configured"
+        embedder = load_embedder(encoder, cache=cache, note=note, responses=responses, **options)
+        return embedder, f"embeddings: {embedder.name}, as configured"
     if responses is not None and set(bank.ids) <= set(responses.items):
-        made = FactorsEmbedder(responses)
-        return made, f"embeddings: {made.name}, since no encoder is configured and recorded responses are at hand"
+        embedder = FactorsEmbedder(responses)
+        return (
+            embedder,
+            f"embeddings: {embedder.name}, since no encoder is configured and recorded responses exist",
+        )
     if bank.calibrated:
-        made = FactorsEmbedder()
-        return made, f"embeddings: {made.name} of the bank, since no encoder is configured"
+        embedder = FactorsEmbedder()
+        return embedder, f"embeddings: {embedder.name} of the bank, since no encoder is configured"
     return (
         CategoryEmbedder(),
         "embeddings: categories alone, since no encoder is configured and the bank is not calibrated",

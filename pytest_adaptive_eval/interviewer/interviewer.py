@@ -1,4 +1,4 @@
-"""What an interviewer is: it sorts questions into categories, and picks the next one among a few candidates."""
+"""Protocol of interviewers, which sort questions into categories and choose the next one among candidates."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Candidate:
     Parameters
     ----------
     position : int
-        In the bank.
+        Position in the bank.
     item : Item
-        With its text and images; nothing but an id where the bank has no texts.
+        Item with text and images, or with an id alone if the bank has no texts.
     categories : tuple of str
-        As far as they are known before it is asked.
+        Categories that are known before the item is administered.
     difficulty : float or None
-        On the scale of the ability, in logits; None where difficulties are hidden or unknown.
+        Difficulty on the scale of the ability, in logits; None if hidden or unknown.
     probability : float or None
-        Of a right answer at the present ability; None likewise.
+        Predicted score at the current ability; None likewise.
     distance : float
-        Euclidean distance of its embedding to the nearest question asked so far; infinite before the first.
+        Euclidean distance of its embedding to the nearest earlier question; infinite before the first.
     """
 
     position: int
@@ -42,16 +42,16 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an interviewer chose, and why.
+    """Choice of an interviewer, with its reason.
 
     Parameters
     ----------
     index : int
-        Among the candidates given.
+        Index among the candidates.
     reason : str
-        A sentence for the report; may hold foreign text.
+        Sentence for the report, which may contain foreign text.
     fallback : str
-        Empty, or what went wrong when the interviewer's own choice could not be had and code chose.
+        Kind of failure, if code chose in place of the interviewer; else empty.
     """
 
     index: int
@@ -61,20 +61,20 @@ class Choice:
 
 @runtime_checkable
 class Interviewer(Protocol):
-    """Someone who leads an interview; one object serves one session, and several subjects in turn."""
+    """Leader of an interview; one object serves one session with one or more subjects."""
 
     @property
     def name(self) -> str:
-        """For people and for the record."""
+        """Name for reports and records."""
 
-    def categorise(self, items: Sequence[Item], known: Sequence[str]) -> list[tuple[str, ...]]:
-        """Categories of each item, at least one; new ones may be made, `known` ones go by their exact names."""
+    def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return at least one category per item, new ones or exact names of `existing` ones."""
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
-        """Choose among at least one candidate; `ability` is in logits, None where it is hidden or unknown."""
+        """Choose among at least one candidate; `ability` is in logits, None if hidden or unknown."""
 
     def account(self) -> Mapping[str, Any]:
-        """Models, calls, tokens, seconds, fallbacks by kind, in JSON values."""
+        """Return models, calls, tokens, seconds and fallbacks by kind as JSON values."""
 
     def close(self) -> None:
-        """Give back memory, devices and connections."""
+        """Release memory, devices and connections."""

@@ -1,4 +1,4 @@
-"""What the interviewer remembers: a table of what was asked in each category, and how it went."""
+"""Memory of an interviewer: a table of counts, difficulties and accuracies by category."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["CategoryRow", "Memory", "MemoryTable"]
 
 @dataclass(frozen=True, slots=True)
 class CategoryRow:
-    """One category so far.
+    """Statistics of one category.
 
     Parameters
     ----------
     name : str
     count : int
-        Questions asked; those without a score included.
+        Administered questions, including those without a score.
     lowest, highest, mean : float or None
-        Of their difficulties, in logits; None where none is known.
+        Statistics of their difficulties, in logits; None without difficulties.
     accuracy : float or None
-        Mean score of those that have one.
+        Mean score; None without scores.
     """
 
     name: str
@@ -35,29 +35,29 @@ class CategoryRow:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:
-    """All categories so far, in the order in which they came up.
+    """Statistics of all categories, in order of first use.
 
     Parameters
     ----------
     rows : tuple of CategoryRow
     asked : int
-        Questions in all; the counts add up to more where questions are of several categories.
+        Administered questions, each counted once even if it has several categories.
     """
 
     rows: tuple[CategoryRow, ...] = ()
     asked: int = 0
 
     def count(self, name: str) -> int:
-        """Questions asked of a category, 0 of one that has not come up."""
+        """Return the number of administered questions of a category."""
         return next((row.count for row in self.rows if row.name == name), 0)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """For records."""
+        """Return the rows, for the record."""
         return [asdict(row) for row in self.rows]
 
 
 class Memory:
-    """Takes questions as they are answered; categories are open-ended, and a question may be of several."""
+    """Collector of administered questions; a question may have several categories, and new ones at any time."""
 
     def __init__(self) -> None:
         self._asked = 0
@@ -66,7 +66,7 @@ class Memory:
         self._counts: dict[str, int] = {}
 
     def add(self, categories: Sequence[str], difficulty: float | None, score: float | None) -> None:
-        """Remember a question, its difficulty where it is known, and its score where it has one."""
+        """Add a question, with None for an unknown difficulty and a missing score."""
         self._asked += 1
         for name in dict.fromkeys(categories):
             self._counts[name] = self._counts.get(name, 0) + 1
@@ -75,17 +75,17 @@ class Memory:
 
     @property
     def table(self) -> MemoryTable:
-        """Everything so far."""
+        """Table of all questions so far."""
         rows = []
         for name, count in self._counts.items():
-            known, scores = self._difficulties[name], self._scores[name]
+            difficulties, scores = self._difficulties[name], self._scores[name]
             rows.append(
                 CategoryRow(
                     name,
                     count,
-                    min(known, default=None),
-                    max(known, default=None),
-                    fsum(known) / len(known) if known else None,
+                    min(difficulties, default=None),
+                    max(difficulties, default=None),
+                    fsum(difficulties) / len(difficulties) if difficulties else None,
                     fsum(scores) / len(scores) if scores else None,
                 )
             )

@@ -1,7 +1,6 @@
-"""What a model replied, read with patience: JSON in fences or among prose, with single quotes or trailing commas.
+"""Lenient parsers of replies: JSON in fences or among prose, with single quotes or trailing commas.
 
-Replies are foreign text.  Whatever cannot be read is an `Unreadable` with a kind to count by and a sentence to
-tell the model.
+Replies are foreign text.  An unusable one raises `Unreadable` with a kind for counts and a sentence for the model.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from pytest_adaptive_eval.interviewer.prompts import one_line
 
 __all__ = ["Unreadable", "read_assignment", "read_categories", "read_choice", "read_object"]
 
-#: Characters of a reply that are looked at, and places in it where an object may begin.
+#: Characters of a reply that are read, and positions at which an object may begin.
 READ_CHARACTERS, OPENINGS = 20_000, 50
-#: A longer name is no name of a category.
+#: Longest name of a category.
 NAME_CHARACTERS = 60
-#: Categories of one question.
+#: Most categories of a question.
 MOST_NAMES = 10
 
 _COMMA = re.compile(r",(\s*[}\]])")
@@ -29,14 +28,14 @@ _LEADING = re.compile(r"(?:candidate|question|item|number|no\.?|q|id|#)[\s:#]*",
 
 
 class Unreadable(ValueError):
-    """A reply that cannot be used.
+    """An unusable reply.
 
     Parameters
     ----------
     kind : str
         ``no-json``, ``no-choice``, ``outside`` or ``no-category``.
     problem : str
-        What the model is told.
+        Explanation for the model.
     """
 
     def __init__(self, kind: str, problem: str) -> None:
@@ -45,43 +44,43 @@ class Unreadable(ValueError):
         self.problem = problem
 
 
-def read_object(text: str, wanted: Sequence[str] = ()) -> Mapping[str, Any]:
-    """The last JSON object in a reply; what stands before it may be reasoning that quotes the form.
+def read_object(text: str, keys: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Return the last JSON object in a reply, since earlier ones may be reasoning that quotes the form.
 
     Parameters
     ----------
     text : str
-    wanted : sequence of str
-        Keys; an object that has one of them, by whatever case, goes before one that has none.
+    keys : sequence of str
+        An object with one of these keys, in any case, is preferred.
 
     Raises
     ------
     Unreadable
-        There is none.
+        There is no object.
     """
     text = text[-READ_CHARACTERS:]
-    at, found = 0, []
+    start, objects = 0, []
     for _ in range(OPENINGS):
-        at = text.find("{", at)
-        if at < 0:
+        start = text.find("{", start)
+        if start < 0:
             break
-        end = _closing(text, at)
-        read = _object(text[at:end]) if end else None
-        found += [read] if read else []
-        at = end if read else at + 1
-    if not found:
+        end = _closing(text, start)
+        read = _object(text[start:end]) if end else None
+        objects += [read] if read else []
+        start = end if read else start + 1
+    if not objects:
         raise Unreadable("no-json", "there is no JSON object in it")
-    return next((read for read in reversed(found) if read.keys() & set(wanted)), found[-1])
+    return next((read for read in reversed(objects) if read.keys() & set(keys)), objects[-1])
 
 
 def _closing(text: str, start: int) -> int:
-    """Behind the brace that closes the one at `start`, 0 where none does; braces in strings do not count."""
-    depth, quote, last, at = 0, "", "", start
-    while at < len(text):
-        c = text[at]
+    """Return the position after the brace that closes the one at `start`, outside of strings; 0 if there is none."""
+    depth, quote, last, position = 0, "", "", start
+    while position < len(text):
+        c = text[position]
         if quote:
             if c == "\\":
-                at += 1
+                position += 1
             elif c == quote:
                 quote = ""
         elif c == '"' or (c == "'" and last in "{[:,"):  # else an apostrophe
@@ -91,9 +90,9 @@ def _closing(text: str, start: int) -> int:
         elif c in "}]":
             depth -= 1
             if depth == 0:
-                return at + 1
+                return position + 1
         last = last if c.isspace() else c
-        at += 1
+        position += 1
     return 0
 
 
@@ -112,46 +111,51 @@ def _object(text: str) -> Mapping[str, Any] | None:
 
 
 def _folded(read: object) -> Mapping[str, Any] | None:
-    """An object that is not empty, its keys in lower case."""
+    """Return an object with casefolded keys; None for an empty one and other values."""
     if not isinstance(read, dict):
         return None
     return {str(key).strip().casefold(): value for key, value in read.items()} or None
 
 
 def read_choice(text: str, ids: Sequence[str]) -> tuple[int, str]:
-    """Which candidate a reply chooses, from 0, and what it thinks.
+    """Return the index of the chosen candidate, from 0, and the model's explanation.
 
     Parameters
     ----------
     text : str
     ids : sequence of str
-        Of the candidates, in the order in which they were numbered from 1; a number goes before an id.
+        Ids of the candidates, in the order of their numbers from 1.  A number is preferred to an id.
 
     Raises
     ------
     Unreadable
-        There is no JSON, no choice in it, or the choice is none of the candidates.
+        There is no JSON, no choice in it, or the choice is not a candidate.
     """
     keys = ("question_index", "index", "question", "choice", "id")
     read = read_object(text, keys)
-    given = next((read[key] for key in keys if key in read), None)
-    if isinstance(given, list | tuple) and len(given) == 1:
-        given = given[0]
-    if isinstance(given, bool) or not isinstance(given, int | float | str) or not str(given).strip():
+    choice = next((read[key] for key in keys if key in read), None)
+    if isinstance(choice, list | tuple) and len(choice) == 1:
+        choice = choice[0]
+    if isinstance(choice, bool) or not isinstance(choice, int | float | str) or not str(choice).strip():
         raise Unreadable("no-choice", 'it has no "question_index"')
-    name, think = str(given).strip(), _sentence(read.get("think"))
-    if _NUMBER.fullmatch(name) is None and ids.count(name) == 1:
-        return ids.index(name), think
-    number = _bare(name)
+    think = read.get("think")
+    return _index(str(choice).strip(), ids), one_line(think, 300) if isinstance(think, str) else ""
+
+
+def _index(name: str, ids: Sequence[str]) -> int:
+    """Return the index of the candidate with this number or id."""
+    is_id, number = ids.count(name) == 1, _bare(name)
+    if is_id and _NUMBER.fullmatch(name) is None:
+        return ids.index(name)
     if _NUMBER.fullmatch(number) and 1 <= int(float(number)) <= len(ids):
-        return int(float(number)) - 1, think
-    if ids.count(name) == 1:
-        return ids.index(name), think
+        return int(float(number)) - 1
+    if is_id:
+        return ids.index(name)
     raise Unreadable("outside", f"{one_line(name, 60)!r} is none of the candidates 1 to {len(ids)}")
 
 
-def read_categories(text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """The categories that a reply names, at least one; those `known` by another spelling get their exact names.
+def read_categories(text: str, existing: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the categories in a reply, at least one, in the spelling of `existing` ones.
 
     Raises
     ------
@@ -159,21 +163,21 @@ def read_categories(text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
         There is no JSON, or no name in it.
     """
     read = read_object(text, ("category", "categories"))
-    names = _names(next((read[key] for key in ("category", "categories") if key in read), None), known)
+    names = _names(next((read[key] for key in ("category", "categories") if key in read), None), existing)
     if not names:
         raise Unreadable("no-category", 'it has no name in "category"')
     return names
 
 
-def read_assignment(text: str, items: Sequence[str], known: Sequence[str] = ()) -> list[tuple[str, ...]]:
-    """The categories of each item by a reply, empty for those that it leaves out.
+def read_assignment(text: str, items: Sequence[str], existing: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    """Return the categories of each item in a reply, empty for a missing item.
 
     Parameters
     ----------
     text : str
     items : sequence of str
-        Ids, in the order in which they were numbered from 1.
-    known : sequence of str
+        Ids of the items, in the order of their numbers from 1.
+    existing : sequence of str
 
     Raises
     ------
@@ -184,27 +188,23 @@ def read_assignment(text: str, items: Sequence[str], known: Sequence[str] = ()) 
     numbered: dict[str, Any] = {}
     for key, value in read.items():
         numbered.setdefault(_bare(key), value)
-    seen, out = dict.fromkeys(known), []
-    for number, name in enumerate(items, 1):
-        own = _names(numbered.get(str(number), read.get(name.casefold())), list(seen))
-        seen.update(dict.fromkeys(own))
-        out.append(own)
-    return out
+    names, assignment = dict.fromkeys(existing), []
+    for number, item in enumerate(items, 1):
+        categories = _names(numbered.get(str(number), read.get(item.casefold())), list(names))
+        names.update(dict.fromkeys(categories))
+        assignment.append(categories)
+    return assignment
 
 
 def _bare(name: str) -> str:
-    """A number without what people write around it."""
+    """Return a number without words and punctuation around it."""
     return _LEADING.sub("", name, count=1).strip(" .()[]\"'")
 
 
-def _names(given: object, known: Sequence[str]) -> tuple[str, ...]:
-    exact = {name.casefold(): name for name in reversed(known)}
+def _names(values: object, existing: Sequence[str]) -> tuple[str, ...]:
+    exact = {name.casefold(): name for name in reversed(existing)}
     names: dict[str, None] = {}
-    for value in given if isinstance(given, list | tuple) else (given,):
+    for value in values if isinstance(values, list | tuple) else (values,):
         if isinstance(value, str) and (name := one_line(value, NAME_CHARACTERS).replace("|", "/")):
             names.setdefault(exact.setdefault(name.casefold(), name))
     return tuple(names)[:MOST_NAMES]
-
-
-def _sentence(think: object) -> str:
-    return one_line(think, 300) if isinstance(think, str) else ""

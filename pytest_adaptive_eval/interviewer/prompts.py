@@ -1,9 +1,9 @@
-"""What a model that interviews is told: the questions to sort, the memory, the candidates.
+"""Prompts for a model as interviewer: questions to sort, the memory table, candidates.
 
-Three kinds of prompts follow Sec. 3.4-3.5 and Appendix I of the AutoJudger paper in what they hold and in the
-JSON they want back; the words are our own.  `rate` is the other form of a choice: each candidate by itself behind a
-shared beginning, to be told yes or no.  All are a single message of the user, since not every chat template
-knows a system.  Texts of questions stand on one line each, so that none can pretend to be a row or a candidate.
+Three kinds of prompts follow Sec. 3.4-3.5 and Appendix I of the AutoJudger paper in content and in the requested JSON.
+`rate` is the other form of a choice: each candidate follows a shared beginning, and the reply is yes or no.  Each
+prompt is a single user message, since some chat templates lack a system role.  The text of a question takes one line,
+so that it cannot imitate a row or a candidate.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.interviewer.encoders.reading import text_of
 from pytest_adaptive_eval.interviewer.interviewer import Candidate
 from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item
@@ -32,14 +33,14 @@ __all__ = [
     "sort_one",
 ]
 
-#: The reply whose likelihood rates a candidate.
+#: Reply whose likelihood rates a candidate.
 LABEL = "yes"
 
-#: Characters of a question that are shown; the subject still reads it all.
+#: Characters of a question in a prompt; the subject reads it in full.
 SHOWN_CHARACTERS = 1200
-#: Categories of the memory that are shown, the least tested ones; a prompt must not grow without bound.
+#: Categories in a prompt, the least tested ones, which limits the length of the prompt.
 SHOWN_ROWS = 60
-#: Difficulties and abilities are shown within these bounds, in logits: beyond them nobody is near.
+#: Limit of difficulties and abilities in prompts, in logits.
 SHOWN_LOGITS = 9.9
 
 CATEGORY_SCHEMA: Mapping[str, Any] = {
@@ -71,19 +72,19 @@ _GOAL = (
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What prompts show.
+    """Contents of prompts.
 
     Parameters
     ----------
     memory : bool
-        The table of what was asked so far.
+        Whether they have the memory table.
     difficulty : {"irt", "annotated", "none"}
-        Difficulties and chances of a right answer as they are given, with the ability; likewise, and where no number
-        is given the mark by the bank's makers (``meta["difficulty"]``, else ``meta["level"]``); or nothing of it.
+        Source of difficulties.  With ``annotated`` an item without a number shows ``meta["difficulty"]``, else
+        ``meta["level"]``.  With ``none`` prompts have no difficulties, predicted scores and abilities.
     images : bool
-        The questions' pictures, where the prompt's form can hold them.
+        Whether they have the questions' pictures, if the form of the prompt allows it.
     counts : bool
-        Beside each candidate, how often its categories were tested: for candidates that go by the table's names.
+        Whether they state for each candidate how often its categories were tested.
     """
 
     memory: bool = True
@@ -96,10 +97,10 @@ class Form:
             raise ConfigError(f"difficulty is {self.difficulty!r}, expected 'irt', 'annotated' or 'none'")
 
 
-def sort_first(items: Sequence[Item], known: Sequence[str], form: Form) -> list[Message]:
-    """Ask for a category of each of several items, ``{"1": category, ...}``, numbered from 1."""
+def sort_first(items: Sequence[Item], existing: Sequence[str], form: Form) -> list[Message]:
+    """Return the request for a category of each item, ``{"1": category, ...}``, numbered from 1."""
     lines = [f"{number}. {_question(item, form)}\n" for number, item in enumerate(items, 1)]
-    names = f"Categories so far: {', '.join(map(_name, known))}.\n" if known else ""
+    names = f"Categories so far: {', '.join(map(_name, existing))}.\n" if existing else ""
     text = (
         f"{_OPENING}Sort these questions into a few meaningful categories; most should hold several.\n{''.join(lines)}"
         f'{names}Reply with JSON alone: {{"number": "category"}}, one entry for each question.'
@@ -108,7 +109,7 @@ def sort_first(items: Sequence[Item], known: Sequence[str], form: Form) -> list[
 
 
 def assignment_schema(count: int) -> Mapping[str, Any]:
-    """The JSON schema of the reply to `sort_first` for so many items."""
+    """Return the JSON schema of the reply to `sort_first` for `count` items."""
     names = [str(number) for number in range(1, count + 1)]
     return {
         "type": "object",
@@ -118,9 +119,9 @@ def assignment_schema(count: int) -> Mapping[str, Any]:
     }
 
 
-def sort_one(item: Item, known: Sequence[str], form: Form) -> list[Message]:
-    """Ask for all categories of one item, ``{"category": [...]}``, by exact name where they are known."""
-    names = ", ".join(map(_name, known)) or "none yet"
+def sort_one(item: Item, existing: Sequence[str], form: Form) -> list[Message]:
+    """Return the request for all categories of one item, ``{"category": [...]}``."""
+    names = ", ".join(map(_name, existing)) or "none yet"
     text = (
         f"{_OPENING}Name every category that this question belongs to.\nQuestion: {_question(item, form)}\n"
         f"Categories so far: {names}.\n"
@@ -130,7 +131,7 @@ def sort_one(item: Item, known: Sequence[str], form: Form) -> list[Message]:
 
 
 def recommend(candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None, form: Form) -> list[Message]:
-    """Ask for a choice among all candidates, ``{"summary", "think", "question_index"}``, numbered from 1."""
+    """Return the request for a choice among candidates, ``{"summary", "think", "question_index"}``, from 1."""
     items = [candidate.item for candidate in candidates]
     lines = [f"{number}. {_candidate(candidate, memory, form)}\n" for number, candidate in enumerate(candidates, 1)]
     text = (
@@ -144,9 +145,9 @@ def recommend(candidates: Sequence[Candidate], memory: MemoryTable, ability: flo
 def rate(
     candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None, form: Form
 ) -> tuple[list[Message], list[str]]:
-    """Ask about each candidate by itself: the shared beginning, and a continuation for each.
+    """Return the shared beginning of the question for each candidate, and the continuations.
 
-    The reply to look for is `LABEL`.  Continuations are text, so that pictures are told of and not shown.
+    The expected reply is `LABEL`.  Continuations are text, which mentions pictures and does not show them.
     """
     blind = replace(form, images=False)
     continuations = [
@@ -157,13 +158,13 @@ def rate(
 
 
 def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Message]:
-    """The chat so far, what was replied, and what was wrong with it."""
-    told = Message("user", f"That cannot be used: {problem}. Reply with the JSON alone.")
-    return [*messages, Message("assistant", _cut(reply) or "(nothing)"), told]
+    """Return the chat with the unusable reply and its problem."""
+    request = Message("user", f"That cannot be used: {problem}. Reply with the JSON alone.")
+    return [*messages, Message("assistant", _cut(reply) or "(nothing)"), request]
 
 
 def one_line(text: str, limit: int) -> str:
-    """Make text of any origin one line of printable characters, shortened in its middle."""
+    """Return foreign text as one line of printable characters, shortened in the middle."""
     clean = " ".join("".join(c if c.isprintable() else " " for c in text[: 8 * limit]).split())
     return clean if len(clean) <= limit else f"{clean[: limit // 2]} ... {clean[-(limit // 2) :]}"
 
@@ -184,7 +185,7 @@ def _message(text: str, items: Sequence[Item], form: Form) -> Message:
 
 
 def _shared(memory: MemoryTable, ability: float | None, form: Form) -> str:
-    """Instructions, ability and memory table; the table last, since it changes most."""
+    """Return instructions, ability and memory table, the table last since it changes most."""
     text = _OPENING + _GOAL
     if form.difficulty != "none" and ability is not None:
         text += f"Ability: {_logits(ability)}\n"
@@ -192,17 +193,18 @@ def _shared(memory: MemoryTable, ability: float | None, form: Form) -> str:
         return text
     numbers = form.difficulty != "none"
     columns = ("category", "count", *(("min", "mean", "max") if numbers else ()), "accuracy")
-    shown, left = _least_tested(memory.rows)
-    lines = [" | ".join(columns), *(" | ".join(_cells(row, numbers)) for row in shown)]
-    more = f"and {left} categories that were tested more\n" if left else ""
+    rows = _least_tested(memory.rows)
+    omitted = len(memory.rows) - len(rows)
+    lines = [" | ".join(columns), *(" | ".join(_cells(row, numbers)) for row in rows)]
+    more = f"and {omitted} categories that were tested more\n" if omitted else ""
     head = "Asked so far, with difficulties:\n" if numbers else "Asked so far:\n"
     return text + head + "".join(f"| {line} |\n" for line in lines) + more
 
 
-def _least_tested(rows: Sequence[CategoryRow]) -> tuple[list[CategoryRow], int]:
-    """The rows to show, in their order, and the number of those left out."""
-    kept = sorted(range(len(rows)), key=lambda i: rows[i].count)[:SHOWN_ROWS]
-    return [rows[i] for i in sorted(kept)], len(rows) - len(kept)
+def _least_tested(rows: Sequence[CategoryRow]) -> list[CategoryRow]:
+    """Return the rows of the least tested categories, in their order."""
+    least = sorted(range(len(rows)), key=lambda i: rows[i].count)[:SHOWN_ROWS]
+    return [rows[i] for i in sorted(least)]
 
 
 def _cells(row: CategoryRow, numbers: bool) -> list[str]:
@@ -235,18 +237,10 @@ def _annotation(item: Item) -> str:
 
 
 def _question(item: Item, form: Form) -> str:
-    text = _cut(item.prompt or " ".join(_words(message.get("content")) for message in item.messages))
+    text = _cut(text_of(item))
     if not text:
         text = f"(no text, {one_line(item.id, 80)})"
     if not item.images:
         return text
     plural = "s" if len(item.images) > 1 else ""
     return f"{text} [{len(item.images)} image{plural}{'' if form.images else ', not shown'}]"
-
-
-def _words(content: object) -> str:
-    """The text in the content of a message."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list | tuple) else ()
-    return " ".join(str(part.get("text") or "") for part in parts if isinstance(part, Mapping))

@@ -1,4 +1,4 @@
-"""From a whole bank to a few candidates: the window of suitable difficulty, and what is farthest from all asked."""
+"""Retrieval of candidates from a bank: the window of suitable difficulty, and distances to earlier questions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Retrieval = Literal["farthest", "nearest-difficulty", "random"]
 
-#: Times that an empty window is doubled before it takes everything: its bounds are then within 1e-7 of 0 and 1.
+#: Most widenings of an empty window; its bounds are then within 1e-7 of 0 and 1.
 DOUBLINGS = 20
 
 
 class Distances:
-    """Squared Euclidean distance of every item to the nearest item asked so far, kept up as items are asked.
+    """Squared Euclidean distances of all items to the nearest administered item.
 
-    An item that is asked costs one product of the embeddings with a vector;
-    what was asked before is never looked at again.  Memory: the embeddings,
-    4 d bytes an item and shared by all subjects, and 4 bytes an item and subject.
+    An administered item costs one product of the embeddings with a vector.  Memory is 4 d bytes per item for the
+    embeddings, shared by all subjects, and 4 bytes per item and subject.
 
     Parameters
     ----------
@@ -35,27 +34,27 @@ class Distances:
     """
 
     def __init__(self, points: NDArray[Any], subjects: int) -> None:
-        # a row a dimension: the product then adds whole rows, which is quicker than a sum along each item
-        self._across: Floats = np.ascontiguousarray(points.T, dtype=np.float32)
-        self._norms: Floats = np.einsum("dn,dn->n", self._across, self._across)
+        # a row per dimension: the product then adds whole rows, which is faster than a sum along each item
+        self._coordinates: Floats = np.ascontiguousarray(points.T, dtype=np.float32)
+        self._norms: Floats = np.einsum("dn,dn->n", self._coordinates, self._coordinates)
         #: Shape (S, n); infinite before the first item.
         self.nearest: Floats = np.full((subjects, len(points)), np.inf, dtype=np.float32)
 
-    def told(self, items: Ints) -> None:
-        """Take in items (S, k) that were asked, each subject's own."""
+    def record_items(self, items: Ints) -> None:
+        """Update distances after the items of each subject, shape (S, k)."""
         for column in items.T:
-            away = (-2.0 * self._across[:, column].T) @ self._across
-            away += self._norms
-            away += self._norms[column][:, None]
-            np.minimum(self.nearest, away, out=self.nearest)
-        np.maximum(self.nearest, 0.0, out=self.nearest)  # a twin's may fall below 0 by a rounding
+            distances = (-2.0 * self._coordinates[:, column].T) @ self._coordinates
+            distances += self._norms
+            distances += self._norms[column][:, None]
+            np.minimum(self.nearest, distances, out=self.nearest)
+        np.maximum(self.nearest, 0.0, out=self.nearest)  # rounding may give equal items a distance below 0
 
 
 def proximity(bank: ItemBank, logits: Array) -> Array:
-    """Nearness of each item's difficulty b to the ability theta, one over 1 plus their distance, shape (S, n).
+    """Return the proximity of each item's difficulty to the ability, one over 1 plus their distance, shape (S, n).
 
-    In several dimensions the distance is that to an even chance along the
-    item's own direction.  0 where an item does not discriminate.
+    In several dimensions the distance is that to a predicted score of 1/2 along the item's direction.  The proximity of
+    an item without discrimination is 0.
 
     Parameters
     ----------
@@ -67,47 +66,46 @@ def proximity(bank: ItemBank, logits: Array) -> Array:
     return np.asarray(slope / (slope + np.abs(logits) + (slope == 0)))
 
 
-def within(p: Array, window: tuple[float, float] | None, left: Bools) -> tuple[Bools, Ints]:
-    """Items not yet asked whose chance of a right answer is in the window.
+def within(p: Array, window: tuple[float, float] | None, available: Bools) -> tuple[Bools, Ints]:
+    """Return the available items whose predicted score is in the window.
 
-    A window without any is widened: its distances to 0 and to 1 are halved
-    until there is one.
+    An empty window is widened: its distances to 0 and to 1 are halved until it has an item.
 
     Parameters
     ----------
     p : array, shape (S, n)
+        Predicted scores.
     window : (low, high) or None
-        None takes everything.
-    left : array of bool, shape (S, n)
-        Not asked yet; at least one a subject.
+        None has no limits.
+    available : array of bool, shape (S, n)
+        Items that were not administered; at least one per subject.
 
     Returns
     -------
     inside : array of bool, shape (S, n)
     widened : array of int, shape (S,)
-        Times that the window was doubled.
+        Number of widenings.
     """
     widened = np.zeros(len(p), dtype=np.int64)
     if window is None:
-        return left, widened
+        return available, widened
     low, high = window
-    inside = (p >= low) & (p <= high) & left
+    inside = (p >= low) & (p <= high) & available
     for times in range(1, DOUBLINGS + 1):
         empty = np.flatnonzero(~inside.any(axis=1))
         if not len(empty):
             break
         low, high = low / 2.0, (1.0 + high) / 2.0
         widened[empty] = times
-        some = p[empty]
-        inside[empty] = (some >= low) & (some <= high) & left[empty]
+        inside[empty] = (p[empty] >= low) & (p[empty] <= high) & available[empty]
     else:
         empty = np.flatnonzero(~inside.any(axis=1))
-        inside[empty] = left[empty]
+        inside[empty] = available[empty]
     return inside, widened
 
 
 def best(key: NDArray[Any], inside: Bools, count: int) -> list[Ints]:
-    """Per subject, at most `count` items of those inside with the highest keys, best first; ties by position.
+    """Return, per subject, the `count` items inside with the highest keys, best first, ties by position.
 
     Parameters
     ----------
@@ -116,10 +114,9 @@ def best(key: NDArray[Any], inside: Bools, count: int) -> list[Ints]:
     inside : array of bool, shape (S, n)
     count : int
     """
-    kept = np.where(inside, key, key.dtype.type(-1.0))
-    rows, found = np.arange(len(kept)), np.empty((len(kept), min(count, kept.shape[1])), dtype=np.int64)
-    for turn in range(found.shape[1]):  # for a few of many, quicker than a partition
-        found[:, turn] = kept.argmax(axis=1)
-        kept[rows, found[:, turn]] = -1.0
-    numbers = inside.sum(axis=1)
-    return [row[:number] for row, number in zip(found, numbers, strict=True)]
+    keys = np.where(inside, key, key.dtype.type(-1.0))
+    rows, items = np.arange(len(keys)), np.empty((len(keys), min(count, keys.shape[1])), dtype=np.int64)
+    for rank in range(items.shape[1]):  # faster than a partition for a few of many
+        items[:, rank] = keys.argmax(axis=1)
+        keys[rows, items[:, rank]] = -1.0
+    return [row[:size] for row, size in zip(items, inside.sum(axis=1), strict=True)]

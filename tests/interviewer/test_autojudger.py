@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.interview_metrics import difficulty_distance, relative_cost, semantic_distance, spread
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtest
 from pytest_adaptive_eval.calibration.contenders import interviewer
 from pytest_adaptive_eval.calibration.recipe import Recipe
@@ -26,7 +27,6 @@ from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.difficulty import annotated_difficulty
 from pytest_adaptive_eval.interviewer.first import by_cluster
 from pytest_adaptive_eval.interviewer.interviewer import Choice
-from pytest_adaptive_eval.interviewer.metrics import difficulty_distance, relative_cost, semantic_distance, spread
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
@@ -65,8 +65,8 @@ class Spy:
         self.index, self.fallback = index, fallback
         self.seen, self.sorted = [], []
 
-    def categorise(self, items, known):
-        self.sorted.append(([item.id for item in items], list(known)))
+    def categorise(self, items, existing):
+        self.sorted.append(([item.id for item in items], list(existing)))
         return [(f"kind {int(item.id[1:]) % 3}", "every") for item in items]
 
     def choose(self, candidates, memory, ability):
@@ -419,7 +419,7 @@ def _seen(bank):
         ({"restarts": True}, "restarts is True"),
         ({"window": (0.8, 0.2)}, "window is (0.8, 0.2), expected two chances"),
         ({"embeddings": np.ones((3, 2))}, "embeddings of shape (3, 2) for the 120 items"),
-        ({"embeddings": np.full((N, 2), np.nan)}, "expected a row of finite numbers an item"),
+        ({"embeddings": np.full((N, 2), np.nan)}, "expected a row of finite numbers per item"),
         ({"embeddings": lambda bank: np.ones(len(bank))}, "embeddings of shape (120,)"),
     ],
 )

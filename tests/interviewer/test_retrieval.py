@@ -22,7 +22,7 @@ def test_distances_are_those_to_all_questions(seed, subjects, n, d, k):
     assert np.isinf(distances.nearest).all()
     asked = rng.integers(0, n, (subjects, 3 * k))
     for t in range(3):
-        distances.told(asked[:, t * k : (t + 1) * k])
+        distances.record_items(asked[:, t * k : (t + 1) * k])
     for s in range(subjects):
         expected = ((points[:, None] - points[asked[s]]) ** 2).sum(axis=2).min(axis=1)
         np.testing.assert_allclose(distances.nearest[s], expected, atol=1e-4 * (1 + expected.max()))
@@ -34,9 +34,9 @@ def test_each_question_is_looked_at_once():
     """The work of a step does not grow with the questions asked: old ones are not touched again."""
     points = np.random.default_rng(1).normal(size=(50, 4))
     distances = Distances(points, 1)
-    distances.told(np.array([[3]]))
+    distances.record_items(np.array([[3]]))
     distances.nearest[:] = 0.25  # as if it had been less
-    distances.told(np.array([[7]]))
+    distances.record_items(np.array([[7]]))
     assert distances.nearest.max() == 0.25
 
 
@@ -95,7 +95,7 @@ def test_the_best_are_the_best(seed, count):
 def test_max_min_takes_the_farthest(rows):
     points = np.array([[0.0], [1.0], [2.0], [10.0], [6.0]])
     distances = Distances(points, rows)
-    distances.told(np.zeros((rows, 1), dtype=np.int64))
+    distances.record_items(np.zeros((rows, 1), dtype=np.int64))
     assert best(distances.nearest, np.ones((rows, 5), dtype=bool), 2)[0].tolist() == [3, 4]
-    distances.told(np.full((rows, 1), 3))
+    distances.record_items(np.full((rows, 1), 3))
     assert best(distances.nearest, np.ones((rows, 5), dtype=bool), 2)[-1].tolist() == [4, 2]

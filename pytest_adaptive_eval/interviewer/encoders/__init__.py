@@ -1,1 +1,1 @@
-"""Encoders: models from local folders that give texts and pictures a place."""
+"""Encoders of texts and pictures, from local model folders."""

@@ -1,4 +1,4 @@
-"""Embeddings from the inside of a model that writes: its last hidden states, pooled."""
+"""Embeddings by the pooled hidden states of a generative model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["HiddenStatesEmbedder"]
 
 
 class HiddenStatesEmbedder:
-    """Mean of the last layer's hidden states over the tokens of a prompt, those of its images included.
+    """Encoder by the mean of the last hidden states over the tokens of a prompt, including image tokens.
 
-    Items are read as a subject would read them; a model of texts alone leaves images out.
+    Prompts are those of a subject.  A text model ignores images.
 
     Parameters
     ----------
@@ -54,34 +54,34 @@ class HiddenStatesEmbedder:
         CheckpointError
             The folder is missing, unsafe, incomplete or does not load in full.
         ConfigError
-            A setting is not known here.
+            A setting is out of range.
         """
         check_count("batch_size", batch_size)
         generator = Generator.load(folder, device=device, dtype=dtype, max_tokens=1, cache=cache)
         return cls(generator, batch_size=batch_size)
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Embeddings, shape (n, d).
+        """Return embeddings, shape (n, d).
 
         Raises
         ------
         BankError
-            An item has nothing to read, is too long, or has a picture that cannot be opened.
+            An item is empty or too long, or has an unreadable picture.
         """
         prompts = [self._prompt(item) for item in bank.items]
         if lacking := [item for item, (_, prompt) in zip(bank.items, prompts, strict=True) if prompt is None]:
             raise missing(lacking, "text", "Embed by another encoder, or by factors")
-        # Texts of one length go together: nothing is padded, so that no embedding depends on its neighbours.
-        order = sorted((length, prompt.group, place) for place, (length, prompt) in enumerate(prompts) if prompt)
-        out: list[tuple[int, NDArray[np.float32]]] = []
+        # a batch has texts of one length and needs no padding, so embeddings do not depend on the rest of the batch
+        order = sorted((length, prompt.group, position) for position, (length, prompt) in enumerate(prompts) if prompt)
+        rows: dict[int, NDArray[np.float32]] = {}
         while order:
-            batch = [place for *group, place in order[: self._batch_size] if tuple(group) == order[0][:2]]
+            batch = [position for *group, position in order[: self._batch_size] if tuple(group) == order[0][:2]]
             order = order[len(batch) :]
-            out += zip(batch, self._pooled([prompt for place in batch if (prompt := prompts[place][1])]), strict=True)
-        return unit_rows(np.stack([row for _, row in sorted(out, key=lambda pair: pair[0])]), self.name)
+            rows.update(zip(batch, self._pooled([p for n in batch if (p := prompts[n][1])]), strict=True))
+        return unit_rows(np.stack([rows[position] for position in range(len(prompts))]), self.name)
 
     def _prompt(self, item: Item) -> tuple[int, Prompt | None]:
-        """What the model reads, and how many tokens its text has."""
+        """Return the number of tokens of an item's text, and its prompt; None for an empty item."""
         prompter = self._generator.prompter
         if prompter.image_token is None:
             item = replace(item, images=())
@@ -95,9 +95,9 @@ class HiddenStatesEmbedder:
 
     def _pooled(self, batch: list[Prompt]) -> NDArray[np.float32]:
         inputs = self._generator.encode(batch)
-        model = self._generator.loaded.model.base_model  # without the head, whose logits nobody reads
+        model = self._generator.loaded.model.base_model  # without the head, whose logits are not needed
         with torch.inference_mode():
             states = model(**inputs, use_cache=False, return_dict=True).last_hidden_state.float()
-        seen = inputs["attention_mask"].to(states.dtype).unsqueeze(-1)
-        pooled = (states * seen).sum(1) / seen.sum(1)
+        mask = inputs["attention_mask"].to(states.dtype).unsqueeze(-1)
+        pooled = (states * mask).sum(1) / mask.sum(1)
         return np.asarray(pooled.cpu().numpy(), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What encoders read of an item, and what they make of rows of numbers."""
+"""Input of encoders, and normalisation of their output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["missing", "pictures_of", "text_of", "unit_rows"]
 
 
 def text_of(item: Item) -> str:
-    """The item's words: its prompt, or the texts of its messages in their order."""
+    """Return the prompt of an item, or the texts of its messages in their order."""
     if item.prompt or not item.messages:
         return item.prompt
     return "\n".join(text for message in item.messages for text in _texts(message.get("content"))).strip()
@@ -34,12 +34,12 @@ def _texts(content: object) -> list[str]:
 
 
 def pictures_of(item: Item) -> list[Image]:
-    """The item's pictures, decoded.
+    """Return the decoded pictures of an item.
 
     Raises
     ------
     BankError
-        One of them is missing, no picture, or lies elsewhere; the message names the item.
+        A file is missing, not a picture, or outside of the bank; the message names the item.
     """
     try:
         return [open_image(name, item.root) for name in item.images]
@@ -47,23 +47,23 @@ def pictures_of(item: Item) -> list[Image]:
         raise BankError(f"item {item.id!r}: {error}") from error
 
 
-def missing(items: Sequence[Item], what: str, instead: str) -> BankError:
-    """What to say of items that lack what an encoder shall read."""
+def missing(items: Sequence[Item], part: str, fix: str) -> BankError:
+    """Return the error for items without a part that an encoder reads."""
     return BankError(
-        f"item {items[0].id!r} has no {what}, and its embedding is made from that"
+        f"item {items[0].id!r} has no {part}, and its embedding is made from that"
         + (f"; so it is with {len(items) - 1} more" if len(items) > 1 else "")
-        + f". {instead}"
+        + f". {fix}"
     )
 
 
-def unit_rows(rows: NDArray[Any], of: str) -> NDArray[np.float32]:
-    """Rows of length 1; a row of zeros, which has no direction, becomes the first axis.
+def unit_rows(rows: NDArray[Any], encoder: str) -> NDArray[np.float32]:
+    """Return rows scaled to length 1; a row of zeros becomes the first axis.
 
     Parameters
     ----------
     rows : array, shape (n, d)
-    of : str
-        Who made them, for the error.
+    encoder : str
+        Name of the encoder, for the error.
 
     Raises
     ------
@@ -73,7 +73,8 @@ def unit_rows(rows: NDArray[Any], of: str) -> NDArray[np.float32]:
     wide = np.array(rows, dtype=np.float64)
     if not np.isfinite(wide).all():
         raise CheckpointError(
-            f"{of} gave embeddings that are not finite; the weights have diverged, or the device's precision is too low"
+            f"{encoder} gave embeddings that are not finite; the weights have diverged, or the precision of the device "
+            "is too low"
         )
     length = np.linalg.norm(wide, axis=1, keepdims=True)
     wide[length[:, 0] == 0, 0] = 1.0

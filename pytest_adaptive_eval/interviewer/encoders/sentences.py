@@ -1,4 +1,4 @@
-"""Embeddings by a sentence encoder from a folder as sentence-transformers leaves it; that package is not needed."""
+"""Embeddings by a sentence encoder from a folder of sentence-transformers, without that package."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ __all__ = ["MODULES", "Pooling", "SentenceFolderEmbedder"]
 
 Pooling = Literal["mean", "cls", "max", "lasttoken"]
 
-#: What makes a folder one of sentence-transformers'.
+#: File that identifies a folder of sentence-transformers.
 MODULES = "modules.json"
 
-#: Tokens read of a text where the folder does not say.
+#: Default number of tokens that are read of a text.
 TOKENS = 512
 
 
 class SentenceFolderEmbedder:
-    """A text encoder whose token vectors are pooled; made by `load`.
+    """Text encoder with pooled token vectors, created by `load`.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class SentenceFolderEmbedder:
     loaded : Loaded
     pooling : {"mean", "cls", "max", "lasttoken"}
     tokens : int
-        Longer texts are cut.
+        Limit, beyond which texts are truncated.
     lower : bool
-        Whether texts are put in small letters.
+        Whether texts are converted to small letters.
     batch_size : int
     """
 
@@ -67,38 +67,38 @@ class SentenceFolderEmbedder:
         batch_size: int = 64,
         cache: Path | None = None,
     ) -> SentenceFolderEmbedder:
-        """Examine and load an encoder: with ``modules.json``, or a bare transformers encoder, pooled by the mean.
+        """Examine and load an encoder with ``modules.json``, or a bare transformers encoder with mean pooling.
 
         Raises
         ------
         CheckpointError
-            The folder is missing, unsafe, incomplete or does not load in full, or has parts that are not known here.
+            The folder is missing, unsafe, incomplete or does not load in full, or has unsupported modules.
         ConfigError
-            A setting is not known here.
+            A setting is out of range.
         """
         check_count("batch_size", batch_size)
         root = Path(folder).expanduser()
         inner, pooling = _modules(root)
-        about = read_object(path) if (path := inner / "sentence_bert_config.json").is_file() else {}
+        settings = read_object(path) if (path := inner / "sentence_bert_config.json").is_file() else {}
         info = preflight(inner, cache=cache)
         if info.kind != "text":
             raise CheckpointError(
                 f"{root} is an encoder of images too, expected one of texts; use it through open_clip"
             )
         loaded = load_checkpoint(info, device=device, dtype=dtype, writes=False)
-        limits = [about.get("max_seq_length"), loaded.tokenizer.model_max_length, _window(loaded.model)]
-        known = [limit for limit in limits if type(limit) is int and 0 < limit < 10**6]
+        limits = [settings.get("max_seq_length"), loaded.tokenizer.model_max_length, _window(loaded.model)]
+        usable = [limit for limit in limits if type(limit) is int and 0 < limit < 10**6]
         return cls(
             info,
             loaded,
             pooling=pooling,
-            tokens=min(known, default=TOKENS),
-            lower=about.get("do_lower_case") is True,
+            tokens=min(usable, default=TOKENS),
+            lower=settings.get("do_lower_case") is True,
             batch_size=batch_size,
         )
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """Embeddings, shape (n, d).
+        """Return embeddings, shape (n, d).
 
         Raises
         ------
@@ -111,43 +111,40 @@ class SentenceFolderEmbedder:
             raise missing(lacking, "text", "Embed by another encoder, or by factors")
         if self._lower:
             texts = [text.lower() for text in texts]
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        rows = np.empty(len(texts), dtype=object)
-        for first in range(0, len(order), self._batch_size):
-            places = order[first : first + self._batch_size]
-            for place, row in zip(places, self._pooled([texts[place] for place in places]), strict=True):
-                rows[place] = row
-        return unit_rows(np.stack(list(rows)), self.name)
+        order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
+        batches = [order[first : first + self._batch_size] for first in range(0, len(order), self._batch_size)]
+        rows = np.concatenate([self._pooled([texts[position] for position in batch]) for batch in batches])
+        return unit_rows(rows[np.argsort(order)], self.name)
 
     def _pooled(self, texts: list[str]) -> NDArray[np.float32]:
         model = self._loaded.model
         inputs = self._loaded.tokenizer(
             texts, padding=True, truncation=True, max_length=self._tokens, return_tensors="pt"
         ).to(model.device)
-        keep = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        inputs = {name: inputs[name] for name in ("input_ids", "attention_mask")}
         with torch.inference_mode():
-            states = model(**keep, return_dict=True).last_hidden_state.float()
-        seen = keep["attention_mask"].unsqueeze(-1)
+            states = model(**inputs, return_dict=True).last_hidden_state.float()
+        mask = inputs["attention_mask"].unsqueeze(-1)
         if self._pooling == "cls":
             pooled = states[:, 0]
         elif self._pooling == "max":
-            pooled = states.masked_fill(seen == 0, -torch.inf).amax(1)
+            pooled = states.masked_fill(mask == 0, -torch.inf).amax(1)
         elif self._pooling == "lasttoken":
-            pooled = states[torch.arange(len(states)), seen[:, :, 0].sum(1) - 1]
+            pooled = states[torch.arange(len(states)), mask[:, :, 0].sum(1) - 1]
         else:
-            pooled = (states * seen).sum(1) / seen.sum(1)
+            pooled = (states * mask).sum(1) / mask.sum(1)
         return np.asarray(pooled.cpu().numpy(), dtype=np.float32)
 
 
 def _window(model: Any) -> int | None:
-    """Tokens that the model has positions for; a few of RoBERTa's are its own."""
+    """Return the number of positions for tokens; RoBERTa reserves a few."""
     limit = getattr(model.config, "max_position_embeddings", None)
-    own = model.config.pad_token_id + 1 if "roberta" in str(model.config.model_type) else 0
-    return limit - own if isinstance(limit, int) else None
+    reserved = model.config.pad_token_id + 1 if "roberta" in str(model.config.model_type) else 0
+    return limit - reserved if isinstance(limit, int) else None
 
 
 def _modules(root: Path) -> tuple[Path, Pooling]:
-    """The folder of the transformer and how its tokens are pooled, by ``modules.json``."""
+    """Return the folder of the transformer and the pooling of its tokens, by ``modules.json``."""
     path = root / MODULES
     if not path.is_file():
         return root, "mean"
@@ -167,7 +164,7 @@ def _modules(root: Path) -> tuple[Path, Pooling]:
 
 
 def _inside(root: Path, name: str) -> Path:
-    """A folder right inside the root, or the root itself, and no link."""
+    """Return a direct subfolder of the root, or the root; refuse links and other folders."""
     folder = root / name
     if (name and not re.fullmatch(r"[\w-]+", name)) or folder.is_symlink():
         raise CheckpointError(f"{root / MODULES} names the folder {name!r:.80}, expected a plain one inside {root}")
@@ -177,10 +174,12 @@ def _inside(root: Path, name: str) -> Path:
 def _pooling(path: Path) -> Pooling:
     if not path.is_file() or path.is_symlink():
         raise CheckpointError(f"{path} is missing, which says how tokens are pooled; save the encoder again")
-    about = read_object(path)
-    chosen = [key.removeprefix("pooling_mode_") for key, on in about.items() if key.startswith("pooling_mode_") and on]
+    settings = read_object(path)
+    chosen = [
+        key.removeprefix("pooling_mode_") for key, on in settings.items() if key.startswith("pooling_mode_") and on
+    ]
     names = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max"}
-    modes: list[Any] = [names.get(mode, mode) for mode in chosen] or [about.get("pooling_mode")]
+    modes: list[Any] = [names.get(mode, mode) for mode in chosen] or [settings.get("pooling_mode")]
     if modes[1:] == [] and modes[0] in get_args(Pooling):
         mode: Pooling = modes[0]
         return mode

@@ -1,4 +1,4 @@
-"""What AutoJudger's paper measures of an interview besides its ranking."""
+"""Metrics of an interview in AutoJudger's paper, besides the ranking."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Array = NDArray[np.float64]
 
 
 def semantic_distance(points: NDArray[Any]) -> float:
-    """Mean Euclidean distance between two of the questions asked, from their embeddings (t, d); NaN of fewer than two.
+    """Return the mean Euclidean distance between two questions, from embeddings (t, d); NaN for fewer than two.
 
-    Large where an interview covers much ground.
+    It is large for an interview with diverse questions.
     """
     if len(points) < 2:
         return float("nan")
@@ -26,35 +26,35 @@ def semantic_distance(points: NDArray[Any]) -> float:
 
 
 def difficulty_distance(difficulty: Array, ability: Array) -> float:
-    r"""Mean \|b - theta\| of the questions asked and the abilities, in logits, that each was chosen for."""
+    r"""Return the mean \|b - theta\| of difficulties and the abilities at their choice, in logits."""
     return float(np.nanmean(np.abs(np.asarray(difficulty) - np.asarray(ability))))
 
 
 def spread(values: Sequence[float]) -> float:
-    """1.96 standard deviations over runs, as the paper prints behind its means."""
+    """Return 1.96 standard deviations over runs, as in the paper's tables."""
     return float(1.96 * np.std(np.asarray(values, dtype=np.float64), ddof=1)) if len(values) > 1 else 0.0
 
 
 def relative_cost(
     share: float, model: float, step: float, *, first: float = 0.0, firsts: int = 0, items: int | None = None
 ) -> float:
-    """Cost of an interview over that of asking the whole bank, R(alpha) of the paper's appendix H.
+    """Return the cost of an interview relative to the whole bank, R(alpha) of the paper's appendix H.
 
     Parameters
     ----------
     share : float
-        alpha, the share of the bank that is asked.
+        Share alpha of the bank that is administered.
     model : float
-        What an answer costs the subject, in any unit.
+        Cost of an answer by the subject, in any unit.
     step : float
-        What choosing a question costs the interviewer, in the same.
+        Cost of a choice by the interviewer, in the same unit.
     first : float
         One-time cost of the embeddings and the first summary.
     firsts : int
-        beta, first items, which nobody chooses.
+        Number beta of first items, which no interviewer chooses.
     items : int, optional
-        Size of the bank; when omitted, the paper's simple form alpha (1 +
-        step / model), without first items.
+        Size of the bank.  When omitted, the result is the paper's simple form alpha (1 + step / model) without first
+        items.
     """
     cost = share * (1.0 + step / model)
     if items is not None:
