@@ -1,24 +1,14 @@
-"""What verbs do with responses in formats: reading them, which items are low-quality, and backtests."""
+"""Responses in formats: their reading, their items of low quality, and backtests."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import (
-    PASSED,
-    RECIPE,
-    budgets_of,
-    names_of,
-    put,
-    refuse,
-    screen,
-    width,
-    writable,
-)
+from pytest_adaptive_eval.cli.options import PASSED, RECIPE, budgets_of, check_writable, names_of, refuse
 from pytest_adaptive_eval.cli.processes import merged_parts
+from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,15 +23,15 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-__all__ = ["FORMAT_BUDGETS", "REPEATS", "format_backtest_command", "read_formats", "read_in_formats"]
+__all__ = ["FORMAT_BUDGETS", "REPEATS", "backtest_in_formats", "read_formats", "read_in_formats"]
 
-#: Budgets of a backtest in formats, and interviews a subject of policies that draw, unless told otherwise.
+#: Default budgets of a backtest in formats, and interviews of each subject by policies that draw.
 FORMAT_BUDGETS = "5%,10%,30%,50%"
 REPEATS = 10
 
 
 def read_in_formats(sources: Sequence[Path], bank: str | None = None, families: Path | None = None) -> FormatResponses:
-    """Responses in formats, for a fit of M2 or M3; `bank` and `families` as in `read_format_responses`."""
+    """Read responses in formats, for a fit of M2 or M3; `bank` and `families` as in `read_format_responses`."""
     from pytest_adaptive_eval.banks.responses import in_formats, read_format_responses
 
     try:
@@ -57,7 +47,7 @@ def read_in_formats(sources: Sequence[Path], bank: str | None = None, families: 
 def read_formats(
     sources: Sequence[Path], low_quality: Sequence[Path], items: Sequence[Item] | None, bank: str | None = None
 ) -> tuple[FormatResponses, Bools]:
-    """Responses in formats, and which of their items are known to be of low quality.
+    """Read responses in formats, and mark those of their items that are of low quality.
 
     Parameters
     ----------
@@ -86,7 +76,7 @@ def read_formats(
     return responses, low
 
 
-def format_backtest_command(options: argparse.Namespace) -> int:
+def backtest_in_formats(options: argparse.Namespace) -> int:
     """Leave each subject out, interview it in formats, print the tables; returns the exit code."""
     from pytest_adaptive_eval.banks.reader import read_bank
     from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS
@@ -101,7 +91,7 @@ def format_backtest_command(options: argparse.Namespace) -> int:
             f"--policy {unknown[0]}: with responses in formats known are {', '.join(FORMAT_CONTENDERS)}, and all"
         )
     if options.json is not None:
-        writable("--json", options.json, [options.source, options.items, *options.low_quality])
+        check_writable("--json", options.json, [options.source, options.items, *options.low_quality])
     items = None if options.items is None else list(read_bank(options.items).items)
     responses, low = read_formats([options.source], options.low_quality, items, options.filter)
     budgets = budgets_of(options, responses.scores[0].size)
@@ -116,8 +106,8 @@ def format_backtest_command(options: argparse.Namespace) -> int:
     }
     result = merged_parts(_one_target, shared, targets, options.jobs, "subject").to_json()
     if options.json is not None:
-        options.json.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    put("\n".join(format_backtest_lines(result, width())) + "\n")
+        save(options.json, result)
+    say(format_backtest_lines(result, width()))
     return PASSED
 
 

@@ -1,17 +1,15 @@
-"""What the verbs share: options that are read and checked, and what is said on the way."""
+"""Options that verbs share: their declaration, checks and conversion."""
 
 from __future__ import annotations
 
 import argparse
-import io
 import os
-import shutil
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
+from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,19 +22,19 @@ __all__ = [
     "PASSED",
     "RECIPE",
     "USAGE",
-    "Screen",
+    "add_low_quality_argument",
+    "add_recipe_arguments",
+    "add_responses_arguments",
     "budgets_of",
+    "check_writable",
     "names_of",
-    "open_streams",
-    "put",
+    "parse_count",
+    "parse_seed",
     "read",
     "recipe_of",
     "refuse",
-    "screen",
     "spare",
-    "width",
     "with_dimensions",
-    "writable",
 ]
 
 #: Exit codes, as of pytest.
@@ -48,54 +46,57 @@ USAGE = 4
 RECIPE = ("model", "dimensions", "engine", "device", "limit")
 
 
-def open_streams() -> None:
-    """Let standard output and error take any text: they escape what they cannot encode, and if closed swallow all."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 -- to the process's end
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def parse_count(text: str) -> int:
+    """Return a whole number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of at least 1")
+    return int(text)
 
 
-def put(text: str, stream: TextIO | None = None) -> None:
-    """Write text to standard output, or to another stream, at once; to nowhere when its reader has gone."""
-    stream = stream or sys.stdout
-    try:
-        stream.write(text)
-        stream.flush()
-    except BrokenPipeError:  # as in `... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def parse_seed(text: str) -> int:
+    """Return a whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}, expected a whole number of at least 0")
+    return int(text)
 
 
-class Screen:
-    """What goes to standard error: notes, and on a terminal one line that says what is being done."""
+def add_responses_arguments(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the responses, which `text` describes, and the options for reading them."""
+    from pytest_adaptive_eval.banks.responses import FORMATS, setting_help
 
-    busy = False
-
-    def progress(self, text: str) -> None:
-        """Show what is being done in place of what was; nothing where there is no terminal."""
-        if sys.stderr.isatty() and (text or self.busy):
-            put(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", sys.stderr)
-            self.busy = bool(text)
-
-    def say(self, text: str) -> None:
-        """A line of its own."""
-        from pytest_adaptive_eval.text import clean_terminal
-
-        self.progress("")
-        put(clean_terminal(text) + "\n", sys.stderr)
-
-    def note(self, text: str) -> None:
-        """Something that was decided."""
-        self.say(f"note: {text}")
+    parser.add_argument("source", metavar="RESPONSES", type=Path, help=text)
+    add = parser.add_argument_group("reading responses").add_argument
+    add("--format", choices=list(FORMATS), help="format of the responses; recognised when omitted")
+    add("--orientation", choices=("items-by-subjects", "subjects-by-items"), help="what a CSV's rows and columns are")
+    add("--metric", metavar="NAME", help=f"choice where there are several; {setting_help('metric')}")
+    add("--filter", metavar="NAME", help=f"choice where there are several; {setting_help('filter')}")
+    add("--families", metavar="CSV", type=Path, help="family or training run of each subject")
 
 
-screen = Screen()
+def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a fit, and the seed."""
+    from pytest_adaptive_eval.calibration.engines.variational import DIMENSIONS
+    from pytest_adaptive_eval.calibration.recipe import ENGINES, MODELS, Recipe
+
+    add = parser.add_argument_group("calibration").add_argument
+    add("--model", choices=MODELS, help=f"item response model ({Recipe().model})")
+    text = f"of mirt: a number, or auto by held-out likelihood ({DIMENSIONS})"
+    add("--dimensions", metavar="D", help=text)
+    summaries = "; ".join(engine.summary for engine in ENGINES.values())
+    add("--engine", choices=list(ENGINES), help=f"{summaries} ({Recipe().engine})")
+    add("--device", help="torch device such as cuda (numpy on the processor when omitted)")
+    add("--limit", metavar="N", type=parse_count, help="largest number of iterations")
+    add("--seed", metavar="N", type=parse_seed, default=0, help="of splits, folds and draws (%(default)s)")
+
+
+def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option for responses to items of low quality."""
+    text = "responses in formats to items all known to be of low quality, beside those that --items marks"
+    parser.add_argument("--low-quality", metavar="FILE", type=Path, action="append", default=[], help=text)
 
 
 def read(options: argparse.Namespace, path: Path) -> Responses:
-    """The responses at a path, as the options say."""
+    """Read the responses at a path as the options say."""
     from pytest_adaptive_eval.banks.responses import read_responses
 
     screen.progress(f"reading {path}")
@@ -111,32 +112,42 @@ def read(options: argparse.Namespace, path: Path) -> Responses:
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
-    """The recipe that the options say, without the dimensions where those are ``auto``."""
+    """Return the recipe of the options, without the dimensions where those are ``auto``."""
     from pytest_adaptive_eval.calibration.recipe import Recipe
 
     model, engine = options.model or Recipe().model, options.engine or Recipe().engine
     Recipe(model, engine=engine).check_model()
-    dimensions: int | None = None
-    if options.dimensions not in (None, "auto"):
-        if not options.dimensions.isdecimal() or int(options.dimensions) < 1:
-            raise ConfigError(f"--dimensions {options.dimensions}: expected a number of at least 1, or auto")
-        dimensions = int(options.dimensions)
-    if model != "mirt" and (options.dimensions == "auto" or dimensions not in (None, 1)):
-        raise ConfigError(f"--dimensions {options.dimensions} goes with --model mirt; {model} has one")
+    dimensions = _dimensions(options.dimensions, model)
     if options.device is not None:
-        try:
-            import torch
-
-            torch.zeros(1, device=options.device)
-        except ImportError:
-            raise ConfigError("--device needs torch: pip install pytest-adaptive-eval[hf]") from None
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            raise ConfigError(f"--device {options.device} cannot be used: {str(error).splitlines()[0]:.200}") from None
+        _check_device(options.device)
     return Recipe(model, dimensions, engine, options.seed, options.device, options.limit)
 
 
+def _dimensions(text: str | None, model: str) -> int | None:
+    """Return the number of dimensions; None by default and for ``auto``."""
+    dimensions = None
+    if text not in (None, "auto"):
+        if not text.isdecimal() or int(text) < 1:
+            raise ConfigError(f"--dimensions {text}: expected a number of at least 1, or auto")
+        dimensions = int(text)
+    if model != "mirt" and (text == "auto" or dimensions not in (None, 1)):
+        raise ConfigError(f"--dimensions {text} goes with --model mirt; {model} has one")
+    return dimensions
+
+
+def _check_device(device: str) -> None:
+    try:
+        import torch
+
+        torch.zeros(1, device=device)
+    except ImportError:
+        raise ConfigError("--device needs torch: pip install pytest-adaptive-eval[hf]") from None
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ConfigError(f"--device {device} cannot be used: {str(error).splitlines()[0]:.200}") from None
+
+
 def with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Responses) -> Recipe:
-    """The recipe with the number of dimensions that ``--dimensions auto`` finds."""
+    """Return the recipe with the number of dimensions that ``--dimensions auto`` chooses."""
     from pytest_adaptive_eval.calibration.quality import choose_dimensions
     from pytest_adaptive_eval.calibration.replay import copies
 
@@ -156,7 +167,7 @@ def with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Resp
 
 
 def names_of(options: argparse.Namespace, flag: str) -> list[str]:
-    """The names that a flag lists with commas, each once."""
+    """Return the comma-separated names of a flag, each once."""
     names = [name.strip() for name in getattr(options, flag).split(",") if name.strip()]
     if not names:
         raise ConfigError(f"--{flag} is empty: name one, or several with commas")
@@ -164,7 +175,7 @@ def names_of(options: argparse.Namespace, flag: str) -> list[str]:
 
 
 def budgets_of(options: argparse.Namespace, items: int) -> list[str]:
-    """The budgets, each of which is good for a bank of that size."""
+    """Return the budgets, each of which is valid for a bank of that size."""
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
     names = names_of(options, "budget")
@@ -177,30 +188,25 @@ def budgets_of(options: argparse.Namespace, items: int) -> list[str]:
 
 
 def refuse(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
-    """Refuse options that were given and do not apply, rather than to drop them without a word."""
+    """Raise a ConfigError if an option was given that does not apply."""
     for flag in flags:
         if getattr(options, flag.replace("-", "_")) not in (None, False, []):
             raise ConfigError(f"--{flag} {why}; leave it out")
 
 
 def spare(writes: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:
-    """Refuse to write over files that are read; `writes` are paths by their options."""
-    existing_inputs = [Path(one) for one in inputs if one is not None and Path(one).exists()]
+    """Raise a ConfigError if an output, by its option in `writes`, is also an input."""
+    existing_inputs = [Path(path) for path in inputs if path is not None and Path(path).exists()]
     for flag, path in writes.items():
         if path is not None and path.is_file() and any(map(path.samefile, existing_inputs)):
             raise ConfigError(f"{flag} {path} is a file that is read, and would be replaced: choose another name")
 
 
-def writable(flag: str, path: Path, inputs: Iterable[Path | None] = ()) -> None:
-    """Tell before hours of work, not after, that the result has no place, or that of an input."""
+def check_writable(flag: str, path: Path, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse a result file that cannot be written or is an input, before hours of work."""
     spare({flag: path}, inputs)
     folder = path.parent if flag != "-o" else next(p for p in (path.absolute().parents) if p.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise ConfigError(f"{flag} {path}: {folder} is not a folder that can be written to")
     if flag != "-o" and path.is_dir():
         raise ConfigError(f"{flag} {path} is a folder: name a file")
-
-
-def width() -> int:
-    """Columns of the report: the terminal's; without one, lines stay whole."""
-    return max(80, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 10_000

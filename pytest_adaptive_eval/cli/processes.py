@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
-from pytest_adaptive_eval.cli.options import screen
+from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = ["Mergeable", "merged_parts"]
@@ -87,7 +87,7 @@ _shared: list[Any] = []
 
 
 def _start(shared: Any) -> None:
-    """In a process of the pool: Ctrl-C is for the main one, which ends the others."""
+    """Prepare a process of the pool, which ignores Ctrl-C: the main process ends the others."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

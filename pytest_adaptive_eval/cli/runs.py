@@ -1,16 +1,17 @@
-"""Find past runs, and write what a verb found in them."""
+"""Past runs: the arguments that name them, their lookup, display and storage."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.cli.options import put, screen, spare
+from pytest_adaptive_eval.cli.options import spare
+from pytest_adaptive_eval.cli.screen import put, screen, width
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,19 +19,65 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.run_record import RunRecord
 
 
-__all__ = ["bank_paths", "named_in", "open_history", "open_run", "save", "say", "show", "which"]
+__all__ = [
+    "RUN",
+    "add_bank_argument",
+    "add_pattern_arguments",
+    "add_source_argument",
+    "bank_paths",
+    "history_patterns",
+    "keep_record",
+    "named_paths",
+    "new_id",
+    "no_runs_text",
+    "open_history",
+    "open_run",
+    "show",
+]
 
-#: How terminals are told of markup.
+#: Help of an argument that names a run.
+RUN = "a record's path, an id or its beginning, or latest, the newest that asked something"
+#: ANSI codes of pytest's terminal markup.
 _CODES = {"bold": "1", "light": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34"}
 
 
-def which(options: argparse.Namespace) -> dict[str, str]:
-    """The patterns given, as `History.interviews` takes them."""
+def add_source_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the history of runs."""
+    text = "history: a run folder, a folder or zip of records, or one record (%(default)s)"
+    parser.add_argument("--from", metavar="SOURCE", dest="source", type=Path, default=Path(".adaptive-eval"), help=text)
+
+
+def add_bank_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the present places of banks."""
+    text = "where the bank of an evaluation is now; by default, where the run found it"
+    parser.add_argument("--bank", metavar="EVALUATION=PATH", action="append", default=[], help=text)
+
+
+def add_pattern_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that select evaluations of a history."""
+    texts = {
+        "evaluation": 'its name, such as "text*"',
+        "subject": 'its name, such as "step-*"',
+        "bank": 'its name or content hash, such as "text" or "1f3a*"',
+    }
+    for name, text in texts.items():
+        parser.add_argument(f"--{name}", metavar="PATTERN", default="*", help=text)
+
+
+def history_patterns(options: argparse.Namespace) -> dict[str, str]:
+    """Return the patterns of the options, as `History.interviews` takes them."""
     return {name: getattr(options, name) for name in ("evaluation", "subject", "bank")}
 
 
+def no_runs_text(options: argparse.Namespace) -> str:
+    """Return the reason why no run matches the patterns."""
+    if set(history_patterns(options).values()) == {"*"}:
+        return f"no run in {options.source} has held an interview or a study yet"
+    return f"no run in {options.source} is like that"
+
+
 def open_history(source: Path, writes: Mapping[str, Path | None]) -> History:
-    """The history at a place; says which files of it cannot be read, and spares them what is to be written."""
+    """Read a history, note its unreadable files, and refuse to overwrite its records."""
     from pytest_adaptive_eval.records.history import History
 
     history = History(source)
@@ -41,7 +88,7 @@ def open_history(source: Path, writes: Mapping[str, Path | None]) -> History:
 
 
 def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunRecord:
-    """The run of a path, an id or ``latest``, sparing it what is to be written."""
+    """Read the run of a path, an id or ``latest``, and refuse to overwrite it."""
     from pytest_adaptive_eval.records.runs import read_run
 
     path = Path(name)
@@ -51,8 +98,8 @@ def open_run(name: str, source: Path, writes: Mapping[str, Path | None]) -> RunR
     return open_history(source, writes).find(name)
 
 
-def named_in(record: RunRecord) -> list[str]:
-    """Files and folders that a record names: banks, and what was compared with."""
+def named_paths(record: RunRecord) -> list[str]:
+    """Return the files and folders that a record names: banks and baselines."""
     paths = [str(interview.bank.get("path") or "") for interview in record.interviews]
     for interview in record.interviews:
         sources = interview.extra.get("baselines")
@@ -62,7 +109,7 @@ def named_in(record: RunRecord) -> list[str]:
 
 
 def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path]:
-    """Where ``--bank`` says that banks of a run's evaluations are."""
+    """Return the paths of ``--bank`` by evaluation, each of which the run has."""
     bank_evaluations = [
         interview.name for interview in record.interviews if not isinstance(interview.bank.get("task"), dict)
     ]
@@ -83,8 +130,7 @@ def bank_paths(options: argparse.Namespace, record: RunRecord) -> dict[str, Path
 
 
 def show(record: RunRecord) -> None:
-    """The summary of a run on standard output."""
-    from pytest_adaptive_eval.cli.options import width
+    """Write the summary of a run to standard output."""
     from pytest_adaptive_eval.reports.terminal import summary_lines, write_lines
 
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -99,11 +145,20 @@ def show(record: RunRecord) -> None:
     put("".join(parts))
 
 
-def save(path: Path, data: Any) -> None:
-    """Write JSON data."""
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="ascii")
+def new_id(now: datetime) -> str:
+    """Return an id for a derived record."""
+    from pytest_adaptive_eval.records.runs import new_run_id
+
+    return new_run_id(now, os.urandom(4))
 
 
-def say(lines: Sequence[str]) -> None:
-    """Write lines to standard output."""
-    put("".join(f"{line}\n" for line in lines))
+def keep_record(record: RunRecord, output: Path | None, source: Path) -> None:
+    """Write a derived record to a file, else into the history."""
+    from pytest_adaptive_eval.records.history import place_of
+    from pytest_adaptive_eval.records.runs import write_record
+
+    if not output and not source.is_dir():
+        raise ConfigError(f"{source} is no folder to keep the record in: name a file with -o FILE.json")
+    path = output or place_of(source) / f"{record.run}.json"
+    write_record(path, record)
+    screen.note(f"record: {path}")

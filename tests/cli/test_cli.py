@@ -99,7 +99,7 @@ def test_help(run, monkeypatch, arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "held by pytest --adaptive-eval"),
+        ([], "pytest --adaptive-eval"),
         ([], "show a run, and write it as"),
         (["calibrat"], "invalid choice: 'calibrat'"),
         (["calibrate"], "required: RESPONSES"),
@@ -520,7 +520,7 @@ def test_the_number_of_processes_changes_nothing(run, matrix):
 def test_an_error_in_a_process_ends_the_others(run, matrix, monkeypatch):
     from multiprocessing import active_children
 
-    from pytest_adaptive_eval.cli import backtest as module
+    from pytest_adaptive_eval.cli.verbs import backtest as module
 
     monkeypatch.setattr(module, "_chosen", lambda *_: ["no-such"])
     with pytest.raises(KeyError):

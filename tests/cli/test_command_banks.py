@@ -83,7 +83,7 @@ def test_an_interrupted_fit_takes_no_place_by_force_either(command, matrix, monk
     monkeypatch.setattr(_State, "step", stop)
     code, out, _ = command("calibrate", matrix, "-o", "q.bank", "--replace", "--force", "--policy", "none")
     assert code == 2
-    assert "nothing was written: what was left half-way does not take the place of q.bank" in out
+    assert "nothing was written: an interrupted fit does not take the place of q.bank" in out
     assert (Path("q.bank") / "bank.json").read_bytes() == before
 
 
@@ -164,7 +164,7 @@ def test_a_backtest_tells_how_much_of_the_truth_is_there(command, matrix):
         row[1 + s % 8 :: 8] = ["", ""]
     code, _, err = command("backtest", written("s.csv", lines), *few)
     assert code == 0
-    assert "87.5 % of the scores are there: what is taken for a subject's accuracy over all items" in err
+    assert "87.5 % of the scores are there: the accuracy of a subject over all items" in err
 
 
 def test_families_and_a_limit_of_a_fit_in_formats(command, monkeypatch):

@@ -30,6 +30,7 @@ def test_marker_and_fixtures_stay(tmp_path: Path) -> None:
 def test_verbs_keep_their_options_and_arguments(tmp_path: Path) -> None:
     verbs = golden_surface.verbs(tmp_path)
     assert verbs["drift"]["options"].pop("--alert-file")  # added later
+    assert verbs.pop("schema")["options"].keys() == {"-h", "--help", "-o", "--output"}  # added later
     golden_surface.compare(stored("surface")["verbs"], verbs)
 
 

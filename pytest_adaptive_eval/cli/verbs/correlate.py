@@ -1,4 +1,4 @@
-"""``adaptive-eval correlate``: how alike evaluations, and a user's own scores, order the subjects of past runs."""
+"""``adaptive-eval correlate``: correlations of evaluations and of a user's scores over the subjects of past runs."""
 
 from __future__ import annotations
 
@@ -9,29 +9,38 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_adaptive_eval.cli.options import PASSED, screen, spare
-from pytest_adaptive_eval.cli.runs import open_history, save, say, which
+from pytest_adaptive_eval.cli.options import PASSED, spare
+from pytest_adaptive_eval.cli.runs import add_pattern_arguments, add_source_argument, history_patterns, open_history
+from pytest_adaptive_eval.cli.screen import save, say, screen
+from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import open_text
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.correlation import Measure
 
-__all__ = ["correlate_command"]
+__all__ = ["REGISTERED"]
 
 #: Column of a reference that names the subjects.
 SUBJECT = "subject"
 
 
-def correlate_command(options: argparse.Namespace) -> int:
-    """Correlate evaluations over subjects; returns the exit code."""
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_pattern_arguments(parser)
+    text = "your own scores: a column subject, and columns of scores"
+    parser.add_argument("--reference", metavar="FILE.csv", type=Path, help=text)
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write values and correlations as JSON")
+    add_source_argument(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, table
     from pytest_adaptive_eval.reports.correlation import correlation_lines
 
     writes = {"--json": options.json}
     spare(writes, [options.reference])
     history = open_history(options.source, writes)
-    measured = measures(interview for _, interview in history.interviews(**which(options)))
+    measured = measures(interview for _, interview in history.interviews(**history_patterns(options)))
     if not measured:
         raise ConfigError(f"no interview in {options.source} is like that and has an accuracy or an area")
     for measure in measured:
@@ -58,46 +67,50 @@ def correlate_command(options: argparse.Namespace) -> int:
 
 
 def _reference(path: Path, subjects: set[str]) -> list[Measure]:
-    """The score columns of a CSV; an empty cell is no score."""
+    """Return the columns of a CSV that has scores of some subjects."""
     from pytest_adaptive_eval.records.correlation import Measure
 
-    columns: dict[str, dict[str, float]] = {}
-    named: set[str] = set()
+    columns, names = _read_scores(path)
+    if not names & subjects:
+        history_names, file_names = (", ".join(sorted(group)[:3]) or "none" for group in (subjects, names))
+        raise ConfigError(
+            f"--reference {path} has none of the subjects: the history has {history_names}; the file has {file_names}"
+        )
+    if unscored := sorted(subjects - names):
+        screen.note(
+            f"--reference {path} has no scores of {', '.join(unscored[:5])}{', ...' if len(unscored) > 5 else ''}"
+        )
+    return [Measure(head, "reference", scores) for head, scores in columns.items()]
+
+
+def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
+    """Return the scores of a CSV by column and subject, where an empty cell is no score, and its subjects."""
+    names: set[str] = set()
     try:
         with open_text(path) as file:
             rows = csv.DictReader(file, strict=True)
             heads = [(head or "").strip() for head in rows.fieldnames or ()]
             rows.fieldnames = heads
-            columns = {head: {} for head in heads if head != SUBJECT}
+            columns: dict[str, dict[str, float]] = {head: {} for head in heads if head != SUBJECT}
             if SUBJECT not in heads or not columns or "" in heads or len(set(heads)) < len(heads):
-                columns_text = ", ".join(heads) or "nothing"
                 raise ConfigError(
                     f"--reference {path}: expected a column {SUBJECT!r} and columns of scores, each with its own name; "
-                    f"found {columns_text:.200}"
+                    f"found {', '.join(heads) or 'nothing':.200}"
                 )
             for row in rows:
                 where = f"--reference {path}:{rows.line_num}"
                 if None in row or None in row.values():
                     raise ConfigError(f"{where}: expected {len(heads)} cells, as in the first line")
                 subject = row[SUBJECT].strip()
-                if subject in named:
+                if subject in names:
                     raise ConfigError(f"{where}: the subject {subject!r} stands there twice")
-                named.add(subject)
-                for head, scores in columns.items():
-                    if cell := row[head].strip():
-                        scores[subject] = _score(cell, f"{where}: {head}")
+                names.add(subject)
+                cells = {head: cell for head in columns if (cell := row[head].strip())}
+                for head, cell in cells.items():
+                    columns[head][subject] = _score(cell, f"{where}: {head}")
     except (UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"--reference {path} is no CSV in UTF-8: {error}") from None
-    if not named & subjects:
-        history_names, file_names = (", ".join(sorted(names)[:3]) or "none" for names in (subjects, named))
-        raise ConfigError(
-            f"--reference {path} has none of the subjects: the history has {history_names}; the file has {file_names}"
-        )
-    if unscored := sorted(subjects - named):
-        screen.note(
-            f"--reference {path} has no scores of {', '.join(unscored[:5])}{', ...' if len(unscored) > 5 else ''}"
-        )
-    return [Measure(head, "reference", scores) for head, scores in columns.items()]
+    return columns, names
 
 
 def _score(cell: str, where: str) -> float:
@@ -108,3 +121,15 @@ def _score(cell: str, where: str) -> float:
     if not math.isfinite(value):
         raise ConfigError(f"{where} is {cell[:40]!r}, expected a number, or nothing where there is none")
     return value
+
+
+REGISTERED = (
+    Verb(
+        "correlate",
+        "how alike evaluations order the subjects of past runs",
+        "Rank and linear correlations between evaluations over subjects, from the newest run of each: areas of climbs, "
+        "and else accuracies. 95 % intervals take the subjects as drawn independently.",
+        _add_arguments,
+        _run,
+    ),
+)

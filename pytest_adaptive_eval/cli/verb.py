@@ -1,0 +1,35 @@
+"""Verbs of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import NamedTuple
+
+__all__ = ["Verb"]
+
+
+class Verb(NamedTuple):
+    """One verb of ``adaptive-eval``.
+
+    A module in ``cli/verbs`` lists its verb in ``REGISTERED``.  So does a module that an entry point of the group
+    ``pytest_adaptive_eval.verbs`` names.
+
+    Parameters
+    ----------
+    name : str
+    summary : str
+        Line in the list of verbs.
+    description : str
+        Head of the verb's own help.
+    add_arguments : callable
+        Function that adds the verb's arguments to a parser.
+    run : callable
+        Function from the parsed arguments to the exit code.
+    """
+
+    name: str
+    summary: str
+    description: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]

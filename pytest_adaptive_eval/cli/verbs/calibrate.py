@@ -1,0 +1,188 @@
+"""``adaptive-eval calibrate``: responses in, a checked bank out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.cli.formats import read_in_formats
+from pytest_adaptive_eval.cli.options import (
+    INTERRUPTED,
+    NOT_PASSED,
+    PASSED,
+    RECIPE,
+    add_recipe_arguments,
+    add_responses_arguments,
+    budgets_of,
+    check_writable,
+    names_of,
+    read,
+    recipe_of,
+    refuse,
+    with_dimensions,
+)
+from pytest_adaptive_eval.cli.screen import say, screen, width
+from pytest_adaptive_eval.cli.verb import Verb
+from pytest_adaptive_eval.errors import BankError, ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.calibration.build import Built
+    from pytest_adaptive_eval.cat.session import Policy
+    from pytest_adaptive_eval.items.responses import FormatResponses, Responses
+
+__all__ = ["REGISTERED"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_responses_arguments(
+        parser, "responses: CSV, py-irt JSONL, lm-eval samples, Inspect logs, VLMEvalKit tables, runs"
+    )
+    add = parser.add_argument
+    add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; only fit and check when omitted")
+    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; without it the bank cannot be asked")
+    text = "the responses are in formats, with and without image or text: fit M2- or M3-IRT as well"
+    add("--formats", choices=("m2", "m3"), help=text)
+    add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
+    add("--replace", action="store_true", help="replace a bank that is in place")
+    add("--parameters", metavar="FILE", type=Path, help="check these published parameters (JSONL) instead of a fit")
+    text = "policies to replay for conformal intervals, or none (%(default)s)"
+    add("--policy", metavar="NAMES", default="estimate,decide", help=text)
+    add("--budget", metavar="BUDGETS", default="1%,2%,5%,10%,15%,20%", help="budgets to replay them at (%(default)s)")
+    add_recipe_arguments(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.calibration.build import calibrate, matched
+    from pytest_adaptive_eval.calibration.parameters import read_parameters
+
+    if options.output is not None:
+        _check_output(options.output, options.replace)
+    names = _policy_names(options)
+    if options.parameters is not None:
+        refuse(options, RECIPE, "is for a fit, which --parameters takes the place of")
+    recipe = recipe_of(options)
+    items = None if options.items is None else list(read_bank(options.items).items)
+    formats = _read_formats(options)
+    responses = matched(read(options, options.source) if formats is None else formats.whole, items, screen.note)
+    policies = _policies(options, names, len(responses.items))
+    if options.output is None:
+        policies = []  # conformal tables belong to a bank
+    elif items is None:
+        _check_ids(responses)
+    parameters = None if options.parameters is None else read_parameters(options.parameters, responses.items)
+    built = calibrate(
+        responses,
+        with_dimensions(options, recipe, responses) if parameters is None else recipe,
+        items=items,
+        given=parameters,
+        policies=policies,
+        formats=None if formats is None else (formats, options.formats),
+        seed=options.seed,
+        force=options.force,
+        note=screen.note,
+        progress=screen.progress,
+    )
+    screen.progress("")
+    lines = _report(built, responses, counted_as_formats=formats is not None)
+    if options.output is not None:
+        lines += _write(built, options)
+    say(lines)
+    if built.fit.interrupted:
+        return INTERRUPTED
+    return PASSED if built.quality.trusted else NOT_PASSED
+
+
+def _check_output(output: Path, replaces: bool) -> None:
+    from pytest_adaptive_eval.banks.writer import check_place
+
+    try:
+        check_place(output, replaces)
+    except BankError as error:
+        raise ConfigError(f"-o {error}") from None
+    check_writable("-o", output)
+
+
+def _policy_names(options: argparse.Namespace) -> list[str]:
+    """Return the names of the policies to replay."""
+    from pytest_adaptive_eval.cat.session import POLICIES
+
+    names = [] if options.policy == "none" else names_of(options, "policy")
+    if unknown := [name for name in names if name not in POLICIES]:
+        raise ConfigError(f"--policy {unknown[0]}: known are {', '.join(POLICIES)}, and none")
+    return names
+
+
+def _read_formats(options: argparse.Namespace) -> FormatResponses | None:
+    """Return the responses in formats, None where they are not."""
+    if options.formats is None:
+        return None
+    refuse(options, ("format", "orientation", "metric"), "is not for responses in formats")
+    return read_in_formats([options.source], options.filter, options.families)
+
+
+def _policies(options: argparse.Namespace, names: Sequence[str], size: int) -> list[Policy]:
+    """Return the policies to replay, at each budget that asks another number of items."""
+    from pytest_adaptive_eval.cat.session import POLICIES
+    from pytest_adaptive_eval.cat.stopping import resolve_budget
+
+    budgets = {resolve_budget(budget, size): budget for budget in budgets_of(options, size)}
+    return [replace(POLICIES[name], budget=budget) for name in names for budget in budgets.values()]
+
+
+def _report(built: Built, responses: Responses, *, counted_as_formats: bool) -> list[str]:
+    """Return the lines on the quality of a calibration."""
+    from pytest_adaptive_eval.banks.responses import named_in_formats
+    from pytest_adaptive_eval.reports.calibration import calibration_lines, format_lines
+    from pytest_adaptive_eval.text import wrap
+
+    lines = calibration_lines(built.quality.to_json(), len(built.conformal), width())
+    if not counted_as_formats and (pairs := named_in_formats(responses.items)):
+        warning = (
+            f"warning: {pairs} of {len(responses.items)} items are named ITEM@FORMAT, as in responses in formats, and "
+            "counted as items of their own; --formats m3 fits the items in their formats"
+        )
+        lines += wrap(warning, width(), "  ", first="")
+    if built.in_formats is not None:
+        lines += format_lines(built.in_formats.items.modalities.parts, built.in_formats.report, width())
+    return lines
+
+
+def _write(built: Built, options: argparse.Namespace) -> list[str]:
+    """Write the bank unless it is refused; return the lines on the file."""
+    from pytest_adaptive_eval.banks.writer import write_bank
+
+    output, trusted = options.output, built.quality.trusted
+    if built.fit.interrupted and output.exists():
+        return [f"nothing was written: an interrupted fit does not take the place of {output}"]
+    if not (built.fit.interrupted or trusted or options.force):
+        return ["nothing was written; --force writes it all the same, marked untrusted"]
+    bank = built.write(write_bank, output, replace=options.replace)
+    lines = [f"wrote {output}: {len(bank)} items, scale {bank.scale}{'' if trusted else ', marked untrusted'}"]
+    if bank.report["textless"]:
+        lines.append("it has no texts and cannot be asked: give --items for that")
+    return lines
+
+
+def _check_ids(responses: Responses) -> None:
+    """Refuse ids that no bank can have, before hours of work."""
+    from pytest_adaptive_eval.banks.items import parse_item
+
+    for name in responses.items:
+        parse_item(json.dumps({"id": name, "meta": {"textless": True}}), responses.source)
+
+
+REGISTERED = (
+    Verb(
+        "calibrate",
+        "fit a bank to recorded responses, check it, and write it",
+        "Fit item parameters to recorded responses, check them on held-out responses, replay interviews for honest "
+        "intervals, and write a bank folder. A bank that fails its checks is refused (exit code 1).",
+        _add_arguments,
+        _run,
+    ),
+)

@@ -1,0 +1,53 @@
+"""``adaptive-eval compare``: two runs side by side."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pytest_adaptive_eval.cli.options import PASSED, USAGE
+from pytest_adaptive_eval.cli.runs import RUN, add_source_argument, open_run
+from pytest_adaptive_eval.cli.screen import save, say, width
+from pytest_adaptive_eval.cli.verb import Verb
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["REGISTERED"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("before", metavar="RUN", help=RUN)
+    parser.add_argument("after", metavar="RUN", help=RUN)
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the comparison as JSON")
+    add_source_argument(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.records.comparison import compare
+    from pytest_adaptive_eval.reports.history import comparison_lines
+
+    writes = {"--json": options.json}
+    before, after = (open_run(name, options.source, writes) for name in (options.before, options.after))
+    old = {interview.name: interview for interview in before.interviews}
+    comparisons = [compare(old[new.name], new) for new in after.interviews if new.name in old]
+    if not comparisons:
+        names = ", ".join(old) or "none", ", ".join(i.name for i in after.interviews) or "none"
+        raise ConfigError(f"the two runs have no evaluation in common: the first has {names[0]}, the second {names[1]}")
+    if options.json:
+        runs = {"before": before.run, "after": after.run}
+        save(options.json, {**runs, "evaluations": [comparison.to_json() for comparison in comparisons]})
+    say([f"{before.run} -> {after.run}, change with its 95 % interval"])
+    for comparison in comparisons:
+        say(comparison_lines(comparison, width()))
+    return USAGE if all(comparison.refused for comparison in comparisons) else PASSED
+
+
+REGISTERED = (
+    Verb(
+        "compare",
+        "two runs side by side",
+        "Show the change from one run to another, with 95 % intervals. Runs on different banks, or asked in another "
+        "way, are refused. A gate not_worse_than decides such a question; this only shows it.",
+        _add_arguments,
+        _run,
+    ),
+)

@@ -1,0 +1,141 @@
+"""``adaptive-eval drift``: monitoring of past runs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED
+from pytest_adaptive_eval.cli.runs import (
+    add_pattern_arguments,
+    add_source_argument,
+    history_patterns,
+    no_runs_text,
+    open_history,
+)
+from pytest_adaptive_eval.cli.screen import save, say, screen, width
+from pytest_adaptive_eval.cli.verb import Verb
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.records.alerts import Alert
+    from pytest_adaptive_eval.records.drift import Series
+    from pytest_adaptive_eval.records.history import History
+
+__all__ = ["REGISTERED"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_pattern_arguments(parser)
+    add = parser.add_argument
+    add("--since", metavar="RUN|DATE", default="", help="begin anew here, as after an accepted change of level")
+    text = "runs between false alarms, over all that is watched (%(default)s)"
+    add("--average-run-length", metavar="N", type=float, default=1000.0, help=text)
+    text = "environment variable with the URL of the service that gets a message on an alarm, in apprise's form"
+    add("--webhook", metavar="VARIABLE", help=text)
+    text = "write the message on an alarm as JSON for an incoming webhook of Slack"
+    add("--alert-file", metavar="FILE", type=Path, help=text)
+    add("--link", metavar="URL", default="", help="address of the report, for the message")
+    add("--json", metavar="FILE", type=Path, help="write series and alarms as JSON")
+    add_source_argument(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.records.alerts import compose_alert
+    from pytest_adaptive_eval.records.drift import monitor
+    from pytest_adaptive_eval.reports.history import drift_lines, drift_message
+
+    if not 10 <= options.average_run_length < math.inf:
+        raise ConfigError(f"--average-run-length {options.average_run_length:g}: expected a number of at least 10")
+    service = None if options.webhook is None else _service(options.webhook)
+    history = open_history(options.source, {"--json": options.json, "--alert-file": options.alert_file})
+    _check_patterns(history, options)
+    series = history.series(since=options.since, **history_patterns(options))
+    alarms = monitor(series, average_run_length=options.average_run_length)
+    newest = _newest_runs(series)
+    news = [alarm for alarm in alarms if alarm.series.points[alarm.at].run in newest]
+    if options.json:
+        rows = [{**asdict(alarm), "news": alarm in news} for alarm in alarms]
+        watched = [{**asdict(entry), "learning": entry.learning} for entry in series]
+        save(options.json, {"series": watched, "alarms": rows, "message": "" if alarms else drift_message(series)})
+    try:
+        if news and (service or options.alert_file):
+            _alert(compose_alert(news, run=history.newest, report_url=options.link), service, options.alert_file)
+    finally:  # the alarm is shown here too where the service does not take it
+        say(drift_lines(series, alarms, newest, width()))
+        if not series:
+            say([_unwatched(history, options)])
+    return NOT_PASSED if news else PASSED
+
+
+def _service(variable: str) -> Any:
+    """Return the service whose URL an environment variable holds."""
+    from pytest_adaptive_eval.records.alerts import open_service
+
+    if not (url := os.environ.get(variable)):
+        raise ConfigError(f"--webhook {variable}: the environment has no such variable, or it is empty")
+    return open_service(url)
+
+
+def _check_patterns(history: History, options: argparse.Namespace) -> None:
+    """Refuse patterns that match nothing in a history of interviews."""
+    patterns = {name: pattern for name, pattern in history_patterns(options).items() if pattern != "*"}
+    names = sorted({interview.name for _, interview in history.interviews()})
+    if names and not any(history.evaluations(**patterns)):
+        flags = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
+        raise ConfigError(
+            f"{flags}: nothing in {options.source} is like that, and nothing would be watched; its evaluations are "
+            f"{', '.join(names[:10])}"
+        )
+
+
+def _newest_runs(series: Sequence[Series]) -> set[str]:
+    """Return the newest run of each evaluation."""
+    newest: dict[str, tuple[str, str]] = {}
+    for entry in series:
+        point = entry.points[-1]
+        newest[entry.evaluation] = max(newest.get(entry.evaluation, ("", "")), (point.started, point.run))
+    return {run for _, run in newest.values()}
+
+
+def _alert(alert: Alert, service: Any, path: Path | None) -> None:
+    """Write an alert to a file and send it by a service, where they are named."""
+    from pytest_adaptive_eval.records.alerts import send, slack_payload
+
+    if path:
+        save(path, slack_payload(alert))
+    if service:
+        send(service, alert)
+        screen.note("the alert was sent")
+
+
+def _unwatched(history: History, options: argparse.Namespace) -> str:
+    """Return the reason why no run is watched."""
+    from pytest_adaptive_eval.records.derived import copied_from
+    from pytest_adaptive_eval.records.run_record import InterviewRecord
+
+    evaluations = list(history.evaluations(**history_patterns(options)))
+    asked = [evaluation for record, evaluation in evaluations if not copied_from(record)]
+    if not evaluations:
+        return no_runs_text(options)
+    if not asked:
+        return "all of them are copies, rescored or merged: only runs that asked are watched"
+    if not any(isinstance(evaluation, InterviewRecord) for evaluation in asked):
+        return "studies are not watched, and the runs held nothing else"
+    return "no interview came to its end and measured something" + (" since then" if options.since else "")
+
+
+REGISTERED = (
+    Verb(
+        "drift",
+        "watch past runs for a drop, and alert",
+        "Watch each evaluation and each category over the past runs. Exit code 1 when the newest run raises an alarm.",
+        _add_arguments,
+        _run,
+    ),
+)

@@ -1,0 +1,45 @@
+"""``adaptive-eval merge``: one record of several runs."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED, USAGE
+from pytest_adaptive_eval.cli.runs import RUN, add_source_argument, keep_record, new_id, open_run, show
+from pytest_adaptive_eval.cli.verb import Verb
+from pytest_adaptive_eval.errors import ConfigError
+
+__all__ = ["REGISTERED"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", metavar="RUN", nargs="+", help=RUN)
+    text = "write the record there and not into the history"
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=text)
+    add_source_argument(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Merge the runs; returns the worst exit code of theirs."""
+    from pytest_adaptive_eval.records.derived import merged
+
+    records = [open_run(name, options.source, {"-o": options.output}) for name in options.runs]
+    if len({record.run for record in records}) < len(records):
+        raise ConfigError("a run is named twice: name each run once")
+    new = merged(records, new_id(datetime.now(UTC)))
+    keep_record(new, options.output, options.source)
+    show(new)
+    return new.exit_status if new.exit_status in (PASSED, NOT_PASSED, USAGE) else NOT_PASSED
+
+
+REGISTERED = (
+    Verb(
+        "merge",
+        "one record of several jobs' runs",
+        "Put the interviews and gates of several runs into one record, as they were judged.",
+        _add_arguments,
+        _run,
+    ),
+)

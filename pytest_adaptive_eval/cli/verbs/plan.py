@@ -1,0 +1,142 @@
+"""``adaptive-eval plan``: forecasts of the questions that a gate takes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.cli.options import PASSED
+from pytest_adaptive_eval.cli.screen import say
+from pytest_adaptive_eval.cli.verb import Verb
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.claims.paired import Baseline
+    from pytest_adaptive_eval.gates.outlook import Outlook
+    from pytest_adaptive_eval.items.bank import ItemBank
+
+__all__ = ["REGISTERED"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("bank", metavar="BANK", type=Path, help="a bank folder, or a JSONL of items")
+    text = "distance of the truth from the threshold, or the margin of a paired gate (%(default)s)"
+    add("--margin", metavar="SHARE", type=float, default=0.1, help=text)
+    add("--alpha", metavar="A", type=float, default=0.05, help="error rate of each one-sided verdict (%(default)s)")
+    add("--power", metavar="P", type=float, default=0.8, help="required probability of a verdict (%(default)s)")
+    add("--at-least", metavar="X", type=float, help="threshold; the accuracy of average ability when omitted")
+    text = "budget of an evaluation, for its probability of a verdict (the default budget)"
+    add("--budget", metavar="N|N%", help=text)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cat.session import POLICIES
+    from pytest_adaptive_eval.text import number
+
+    for name in ("margin", "alpha", "power"):
+        if not 0 < getattr(options, name) < 1:
+            raise ConfigError(f"--{name} {getattr(options, name)}: expected a number in (0, 1)")
+    bank = read_bank(options.bank)
+    rows = _forecasts(options, bank)
+    budget = _budget(options, POLICIES["decide"].budget, len(bank))
+    chance = min(outlook.chance(budget) for outlook in rows[0][1])
+    say(
+        [
+            f"questions to a verdict on {bank.name}, {len(bank)} items; truth {number(options.margin)} from the "
+            f"threshold, alpha {number(options.alpha)} a side",
+            *_table(rows, options.power),
+            f"{'a' if options.budget else 'the default'} budget of {budget} questions gives the first a verdict with "
+            f"probability {chance:.2f}",
+            f"fixed size: of a test that looks once, at the end, with power {options.power:.0%}",
+        ]
+    )
+    return PASSED
+
+
+def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, Sequence[Outlook]]]:
+    """Return the forecasts of gates on a bank, each with its label."""
+    from pytest_adaptive_eval.cat.selectors import SELECTORS
+    from pytest_adaptive_eval.cat.session import POLICIES
+    from pytest_adaptive_eval.claims.paired import FLIPS
+    from pytest_adaptive_eval.claims.projection import accuracy_at
+    from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.gates.planning import outlooks
+    from pytest_adaptive_eval.text import number
+
+    confidence, margin, target = 1.0 - options.alpha, options.margin, options.at_least
+    if target is None:
+        target = accuracy_at(bank, 0.0) if bank.calibrated else 0.5
+    if not (target - margin > 0 or target + margin < 1):
+        raise ConfigError(
+            f"--margin {margin}: no accuracy lies so far from the threshold {number(target)}: give a smaller margin, "
+            "or another --at-least"
+        )
+    threshold = Condition("accuracy", "at_least", target, confidence=confidence)
+    paired = Condition("accuracy", "not_worse_than", margin, "baseline", confidence=confidence)
+    decide, uniform = POLICIES["decide"], replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0)
+    plain = replace(bank, calibrated=False) if bank.calibrated else bank
+    label = f"accuracy >= {number(target)}"
+    rows: list[tuple[str, Sequence[Outlook]]] = []
+    if bank.calibrated:
+        rows.append((label, outlooks(threshold, bank, decide, margin=margin)))
+    rows.append((f"{label}, uniform draws", outlooks(threshold, plain, uniform, margin=margin)))
+    policy = decide if bank.calibrated else uniform
+    paired_label = f"not worse than a baseline by {number(margin)}, {FLIPS:.0%} of answers differ"
+    rows.append((paired_label, outlooks(paired, bank, policy, _baseline(bank, target))))
+    return rows
+
+
+def _table(rows: Sequence[tuple[str, Sequence[Outlook]]], power: float) -> list[str]:
+    """Return the lines of a table with the least favourable forecast of each gate."""
+    from pytest_adaptive_eval.gates.outlook import fixed_size
+
+    table = [("", "expected", "90% within", f"{power:.0%} within", "fixed size")]
+    for label, forecasts in rows:
+        worst = max(forecasts, key=lambda outlook: outlook.expected)
+        counts = (round(worst.expected), worst.quantile(0.9), worst.quantile(power), fixed_size(worst, power))
+        table.append((label, *map(str, counts)))  # type: ignore[arg-type]  # as many as in the head
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
+
+
+def _budget(options: argparse.Namespace, default: int | str, items: int) -> int:
+    """Return the number of items of the budget."""
+    from pytest_adaptive_eval.cat.stopping import resolve_budget
+
+    try:
+        return resolve_budget(default if options.budget is None else options.budget, items)
+    except ConfigError as error:
+        raise ConfigError(f"--{error}") from None
+
+
+def _baseline(bank: ItemBank, accuracy: float) -> Baseline:
+    """Return a baseline of an accuracy that answers the easier items right."""
+    import numpy as np
+
+    from pytest_adaptive_eval.claims.paired import Baseline
+    from pytest_adaptive_eval.claims.projection import ability_at
+
+    scores = np.zeros(len(bank))
+    theta = np.zeros((1, bank.dimensions))
+    if bank.calibrated:
+        theta[0, 0] = ability_at(bank, accuracy)
+    p = bank.probability(theta)[0]
+    scores[np.argsort(-p, kind="stable")[: round(accuracy * len(bank))]] = 1.0
+    return Baseline("baseline", scores)
+
+
+REGISTERED = (
+    Verb(
+        "plan",
+        "how many questions a gate will take on a bank",
+        "Print the questions that gates take on a bank: expected, for nine verdicts in ten, and for a required power, "
+        "with those of a test of fixed size. Nothing is asked.",
+        _add_arguments,
+        _run,
+    ),
+)
