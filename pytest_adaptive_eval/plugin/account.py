@@ -17,16 +17,15 @@ import pytest
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.verdict import Outcome
-from pytest_adaptive_eval.plugin.names import ATTACHED
+from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
-from pytest_adaptive_eval.plugin.question import PROPERTY
 from pytest_adaptive_eval.records.run_record import ONLY_REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.text import relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import Selection
     from pytest_adaptive_eval.plugin.progress import Progress
-    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+    from pytest_adaptive_eval.plugin.state import RunState
 
 __all__ = ["Account"]
 
@@ -45,12 +44,12 @@ class Account:
 
     Parameters
     ----------
-    state : AdaptiveEval
+    state : RunState
     progress : Progress
         Is told how many questions an interview asked.
     """
 
-    def __init__(self, state: AdaptiveEval, progress: Progress) -> None:
+    def __init__(self, state: RunState, progress: Progress) -> None:
         self.state, self.config, self.settings = state, state.config, state.settings
         self._progress = progress
         self._started = datetime.now(UTC)

@@ -13,14 +13,17 @@ from pytest_adaptive_eval.config import Settings
 from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.plugin.account import Account
 from pytest_adaptive_eval.plugin.collection import Collection
-from pytest_adaptive_eval.plugin.fixtures import STATE, model_function
+from pytest_adaptive_eval.plugin.exchange import Exchange
+from pytest_adaptive_eval.plugin.fixtures import model_function
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE
 from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.progress import Progress
-from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
-from pytest_adaptive_eval.plugin.run import AdaptiveEval
+from pytest_adaptive_eval.plugin.reports import ReportHooks
+from pytest_adaptive_eval.plugin.run import OwnProtocol, RunHooks
+from pytest_adaptive_eval.plugin.state import STATE, RunState
+from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
 
 __all__ = ["activate"]
@@ -108,17 +111,21 @@ def activate(config: pytest.Config) -> None:
         )
     check_other_plugins(config)
     try:
-        state = AdaptiveEval(config, settings := _settings_of(config))
+        settings = _settings_of(config)
         check_outputs(config, settings)
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None
     gc.freeze()  # all that is imported by now stays: looking through it for garbage would only take time
     config.add_cleanup(gc.unfreeze)
-    config.stash[STATE] = state
+    exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
+    state = config.stash[STATE] = RunState(config, settings, exchange)
+    verdicts = config.stash[VERDICTS] = VerdictLog(state)
     show_log_warnings(config)
     register = config.pluginmanager.register
-    register(state, "adaptive-eval-run")
-    register(_OwnProtocol(state), "adaptive-eval-protocol")
+    register(RunHooks(state), "adaptive-eval-run")
+    register(verdicts, "adaptive-eval-verdicts")
+    register(ReportHooks(state, verdicts), "adaptive-eval-reports")
+    register(OwnProtocol(state), "adaptive-eval-protocol")
     register(Collection(state), "adaptive-eval-collection")
     register(sys.modules[model_function.__module__], "adaptive-eval-fixtures")
     if not state.worker:
@@ -132,20 +139,3 @@ def activate(config: pytest.Config) -> None:
                 "--dist each runs every interview on every worker and asks each question several times: use --dist load"
             )
         register(Distribution(state), "adaptive-eval-xdist")
-
-
-class _OwnProtocol:
-    """Runs questions, interviews, studies and gates by pytest's own protocol.
-
-    Plugins for flaky tests implement the hook of the protocol to run a failed test again.
-    """
-
-    def __init__(self, state: AdaptiveEval) -> None:
-        self._state = state
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
-        """Run one of our items before any other plugin does."""
-        if not self._state.owns(item) or (isinstance(item, Question) and item.interview is None):
-            return None
-        return self._state.config.pluginmanager.getplugin("runner").pytest_runtest_protocol(item, nextitem)

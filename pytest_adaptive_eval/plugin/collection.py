@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import itertools
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,30 +16,31 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.config import STUDIES, CodeRunner, EvalSpec, StudyContext, StudySpec, TaskGraders
-from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
-from pytest_adaptive_eval.gates.condition import Condition, register_metrics
+from pytest_adaptive_eval.errors import ConfigError, UsageError
+from pytest_adaptive_eval.gates.condition import register_metrics
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
-from pytest_adaptive_eval.plugin import gates as gate_rules
 from pytest_adaptive_eval.plugin.exchange import Planned, Selection
 from pytest_adaptive_eval.plugin.fixtures import NO_MODEL, check_models, may_read_flags, model_function
 from pytest_adaptive_eval.plugin.gate_parameters import hide_parameters
+from pytest_adaptive_eval.plugin.gate_plan import GatePlan
+from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_gate
+from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.model_fixture import check_scope
-from pytest_adaptive_eval.plugin.names import MARKER, is_eval_file, refuse
-from pytest_adaptive_eval.plugin.question import PARAMETER, PLACEHOLDER, Question, crash_line, is_placeholder, question
+from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
+from pytest_adaptive_eval.plugin.question import PLACEHOLDER, Question, crash_line, is_placeholder, question
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
 from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
+from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
-from pytest_adaptive_eval.records.baseline import read_baseline
 from pytest_adaptive_eval.records.files import probe
 from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.config.study import StudyKind
-    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+    from pytest_adaptive_eval.plugin.state import RunState
     from pytest_adaptive_eval.tasks import TaskFamily
 
 __all__ = ["Collection"]
@@ -49,11 +51,10 @@ class Collection:
 
     Parameters
     ----------
-    state : AdaptiveEval
-        Gets the interviews, and what each gate waits for.
+    state : RunState
     """
 
-    def __init__(self, state: AdaptiveEval) -> None:
+    def __init__(self, state: RunState) -> None:
         self.state, self.config = state, state.config
         self._mistakes: list[str] = []
         #: Functions of evaluations with a mistake: that these are no interviews is no second one.
@@ -82,10 +83,8 @@ class Collection:
 
     def _register_metrics(self) -> None:
         """Register the metrics of plugins, including those of a conftest file that was just collected."""
-        try:
+        with self._keep_mistake():
             register_metrics(self.config.hook.pytest_adaptive_eval_metrics(config=self.config))
-        except ConfigError as error:
-            self.mistake(error)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_adaptive_eval_study_kinds(self) -> Mapping[str, Callable[[], StudyKind]]:
@@ -163,17 +162,15 @@ class Collection:
 
     def _notice(self, nodes: Iterable[object]) -> None:
         """Keep the gates among collected nodes, some of which a selection drops later."""
-        gates = (node for node in nodes if isinstance(node, pytest.Item) and gate_rules.is_gate(node))
+        gates = (node for node in nodes if isinstance(node, pytest.Item) and is_gate(node))
         self._gates |= {gate.nodeid: gate for gate in gates}
 
     def _study(self, node: pytest.Function, spec: StudySpec) -> Study:
         folders = (self.config.invocation_params.dir, self.config.rootpath)
         plan = spec.build(self.state.settings, StudyContext(folders, lambda: self._tasks, self._bank))
         study: Study = Study.from_parent(node.parent, name=node.name, callobj=node.obj, fixtureinfo=node._fixtureinfo)
-        study.evaluation, study.state, study.kind = plan, self.state, spec.data["kind"]
-        if self.config.pluginmanager.hasplugin("timeout"):
-            study.add_marker(pytest.mark.timeout(0), append=False)
-        self.state.studies.append(study)
+        study.evaluation, study.kind = plan, spec.data["kind"]
+        study.register(self.state)
         return study
 
     def _interview(self, node: pytest.Function) -> Interview:
@@ -202,12 +199,8 @@ class Collection:
             fixtureinfo=node._fixtureinfo,
             originalname=node.originalname,
         )
-        interview.evaluation, interview.state = evaluation, self.state
-        interview.planned, interview.unplanned, interview.sources, interview.absent = [], [], {}, {}
-        if self.config.pluginmanager.hasplugin("timeout"):
-            interview.add_marker(pytest.mark.timeout(0), append=False)
-            interview.untimed = interview.own_markers[0]
-        self.state.interviews.append(interview)
+        interview.evaluation, interview.gate_plan = evaluation, GatePlan(self.state, evaluation)
+        interview.register(self.state)
         return interview
 
     @functools.cached_property
@@ -277,55 +270,70 @@ class Collection:
         """Put each gate after its interviews, and those back that a selection dropped; report mistakes."""
         self._register_metrics()
         for item in items:  # -m takes or leaves interviews and gates alike
-            if (gate_rules.is_gate(item) or isinstance(item, Study)) and item.get_closest_marker(MARKER) is None:
+            if (is_gate(item) or isinstance(item, Study)) and item.get_closest_marker(MARKER) is None:
                 item.add_marker(MARKER)
                 self._marked.add(item)
         self._notice(items)
         collected = {item.nodeid for item in items}
         yield
-        state = self.state
-        # an evaluation that a gate names may be one of those with a mistake
-        doubtful = gate_rules.known(state.held) if self._mistakes else None
-        for item in items:
-            try:
-                self._check(item)
-                if gate_rules.is_gate(item) and (doubtful is None or doubtful.issuperset(gate_rules.named(item) or ())):
-                    state.wants[item] = gate_rules.needed(item, state.held)
-                    self._plan(item)
-            except UsageError as error:
-                self.mistake(error)
+        self._plan_gates(items)
         if not self._mistakes:
-            kept, run = set(items), {item.nodeid for item in items}
-            left_out = [gate for nodeid, gate in self._gates.items() if nodeid not in run]
-            state.family += sum(map(self._denials_of, left_out))
-            items[:] = gate_rules.order(items, state.wants)
-            self._not_deselected(set(items) - kept)
-            ours = [i for i in items if isinstance(i, Interview | Study) or i in state.wants]
-            try:
-                state.exchange.plan([self._planned(item) for item in ours], self._selection(left_out, collected))
-            except UsageError as error:
-                self.mistake(error)
-            if state.worker:  # whose output nobody sees
-                state.exchange.tell(self.pytest_report_collectionfinish(items))
-            if state.exchange.planned() and not self.config.option.collectonly:
-                interviews = [item for item in items if isinstance(item, Interview)]
-                try:
-                    check_collected(self.config, ours, bool(interviews))
-                    for interview in interviews:
-                        _ = interview.evaluation.bank.items[0]  # checks the hash of all texts, before any call
-                    probe(state.folder)
-                    if not self.config.getoption("setuponly", False):
-                        check_models(self.config, interviews, [i for i in items if isinstance(i, Study)])
-                except UsageError as error:
-                    self.mistake(error)
+            with self._keep_mistake():
+                self._arrange(items, collected)
+        if not self._mistakes and self.state.exchange.planned() and not self.config.option.collectonly:
+            with self._keep_mistake():
+                self._check_run(items)
         if self._mistakes:
             refuse(self.config, items, "\n".join(dict.fromkeys(self._mistakes)))
         for item in items:
             if isinstance(item.parent, EvalFile):
                 hide_parameters(item)
 
+    @contextlib.contextmanager
+    def _keep_mistake(self) -> Iterator[None]:
+        """Keep a user's error in this context until collection has found all of them."""
+        try:
+            yield
+        except UsageError as error:
+            self.mistake(error)
+
+    def _plan_gates(self, items: Sequence[pytest.Item]) -> None:
+        """Check all tests, and find the needs and conditions of the gates."""
+        names: set[str] | None = None
+        if self._mistakes:  # a gate's evaluation may be one of those with a mistake
+            names = set().union(*(node.aliases for node in self.state.evaluations))
+        for item in items:
+            with self._keep_mistake():
+                self._check(item)
+                if is_gate(item) and (names is None or names.issuperset(named_evaluations(item) or ())):
+                    plan_gate(item, self.state)
+
+    def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
+        """Put the tests in order, and publish the plan of the run."""
+        state = self.state
+        selected, nodeids = set(items), {item.nodeid for item in items}
+        left_out = [gate for nodeid, gate in self._gates.items() if nodeid not in nodeids]
+        state.family += sum(count_fail_claims(gate, state) for gate in left_out)
+        items[:] = order(items, state.needs)
+        self._uncount_deselected(set(items) - selected)
+        if state.worker:  # whose output nobody sees
+            state.exchange.tell(self.pytest_report_collectionfinish(items))
+        planned = [self._planned(item) for item in items if isinstance(item, EvaluationNode) or item in state.needs]
+        state.exchange.plan(planned, self._selection(left_out, collected))
+
+    def _check_run(self, items: Sequence[pytest.Item]) -> None:
+        """Check everything that the run needs, before it calls a model."""
+        interviews = [item for item in items if isinstance(item, Interview)]
+        planned = [item for item in items if isinstance(item, EvaluationNode) or item in self.state.needs]
+        check_collected(self.config, planned, bool(interviews))
+        for interview in interviews:
+            _ = interview.evaluation.bank.items[0]  # checks the hash of all texts
+        probe(self.state.folder)
+        if not self.config.getoption("setuponly", False):
+            check_models(self.config, interviews, [item for item in items if isinstance(item, Study)])
+
     def _selection(self, left_out: Sequence[pytest.Item], collected: set[str]) -> Selection:
-        """Tell what the run leaves out, and which gates the settings require."""
+        """Return what the run leaves out, and which gates the settings require."""
         functions = {
             nodeid: f"{nodeid.removesuffix(gate.name)}{getattr(gate, 'originalname', None) or gate.name}"
             for nodeid, gate in self._gates.items()
@@ -335,101 +343,15 @@ class Collection:
         nodeids = [gate.nodeid for gate in left_out]
         return Selection(nodeids, not collected.isdisjoint(nodeids), required, near, shard_of(self.config))
 
-    def _plan(self, gate: pytest.Item) -> None:
-        """Add a gate's conditions to its interviews."""
-        try:
-            conditions = gate_rules.literal_conditions(gate)
-            for name, condition in conditions or ():
-                interview = gate_rules.resolve(name, self.state.held)
-                if isinstance(interview, Study):
-                    interview.evaluation.check(condition)
-                    self.state.family += _denials(condition, interview)
-                    continue
-                condition.check(interview.evaluation.bank, climbed=interview.evaluation.policy.stop == "level")
-                if isinstance(ladder := interview.evaluation.policy.selector, Climb | AdaptiveClimb):
-                    condition.measure.check_ladder(ladder)
-                why = interview.evaluation.policy.design_based
-                if why and not condition.by_level and not condition.by_rank:
-                    raise ConfigError(f"{interview.evaluation.name}: this interview cannot feed a gate: {why}")
-                if condition.kind == "not_worse_than" and not self._baseline(interview, condition.name):
-                    continue
-                interview.planned.append(condition)
-                self.state.family += _denials(condition, interview)
-        except UsageError as error:
-            raise type(error)(f"{gate.nodeid}: {error}") from None
-        if conditions is None:
-            self.state.family += len(self.state.wants[gate])  # it asks each for a verdict, as far as can be known
-            for interview in self.state.wants[gate]:
-                if isinstance(interview, Interview):
-                    interview.unplanned.append(gate.name)
-
-    def _denials_of(self, gate: pytest.Item) -> int:
-        """Return how many FAIL verdicts a deselected gate may give elsewhere, such as in another shard."""
-        try:
-            interviews = gate_rules.needed(gate, self.state.held)
-            if (conditions := gate_rules.literal_conditions(gate)) is None:
-                return len(interviews)
-            return sum(_denials(condition, gate_rules.resolve(name, self.state.held)) for name, condition in conditions)
-        except UsageError:  # a mistake that only a run of this gate needs to mend
-            return 1
-
-    def _baseline(self, interview: Interview, name: str) -> bool:
-        """Find what a paired gate compares with: another interview of this run, or a file; whether there is one yet."""
-        others = [other for other in self.state.interviews if other is not interview]
-        if any(name in other.aliases for other in others):
-            other = gate_rules.resolve(name, others)
-            assert isinstance(other, Interview)
-            if not other.evaluation.bank.comparable(interview.evaluation.bank):
-                raise BaselineError(
-                    f"the evaluations {interview.evaluation.name!r} and {name!r} ask different banks: a comparison "
-                    "needs the same items"
-                )
-            if interview in self._before(other):
-                raise BaselineError(f"{interview.evaluation.name!r} and {name!r} are each other's baseline")
-            interview.sources[name] = other
-            self.state.wants.setdefault(interview, []).append(other)
-            return True
-        settings, evaluation = self.state.settings, interview.evaluation
-        spec = settings.baseline if name == "baseline" else name
-        folders = (self.config.invocation_params.dir, interview.path.parent, self.config.rootpath)
-        try:
-            if spec is None:
-                raise BaselineMissing(
-                    "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
-                    "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or a file of answers"
-                )
-            interview.sources[name] = read_baseline(spec, folders, evaluation.bank, evaluation.name)
-        except BaselineMissing as error:
-            if name != "baseline" or settings.missing_baseline == "fail":
-                raise
-            interview.absent[name] = str(error)
-        return name not in interview.absent
-
-    def _before(self, interview: Interview) -> set[Interview]:
-        """Return an interview and all interviews that it waits for."""
-        interviews = {interview}
-        for other in self.state.wants.get(interview, ()):
-            if isinstance(other, Interview):
-                interviews |= self._before(other)
-        return interviews
-
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Report the expected result of each gate before the first question."""
-        lines = [
-            f"adaptive-eval: {item.evaluation.name}: {item.evaluation.outlook}"
-            for item in items
-            if isinstance(item, Study)
-        ]
-        for interview in (item for item in items if isinstance(item, Interview)):
-            lines += [
-                f"adaptive-eval: WARNING: {interview.evaluation.name}: {why}" for why in interview.absent.values()
-            ]
-            if lead := interview.evaluation.lead:
-                lines.append(f"adaptive-eval: {interview.evaluation.name}: {lead}")
-            for condition in interview.planned:
-                if condition.by_draws and interview.evaluation.policy.stop == "decision":
-                    lines.append(f"adaptive-eval: {interview.outlook(condition)}")
-        return [guard(line) for line in lines if self.config.get_verbosity() >= 0 or "WARNING" in line]
+        studies = [item.evaluation for item in items if isinstance(item, Study)]
+        lines = [f"{study.name}: {study.outlook}" for study in studies]
+        for interview in items:
+            if isinstance(interview, Interview):
+                lines += _outlook(interview)
+        quiet = self.config.get_verbosity() < 0
+        return [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
 
     def _check(self, item: pytest.Item) -> None:
         """Refuse what would quietly be no interview, or one whose outcome means something else."""
@@ -464,18 +386,23 @@ class Collection:
             return False
 
     def _planned(self, item: pytest.Item) -> Planned:
-        if isinstance(item, Interview):
-            return Planned(item.nodeid, item.evaluation.questions, [i.nodeid for i in self.state.wants.get(item, ())])
-        return Planned(item.nodeid, 0, [source.nodeid for source in self.state.wants.get(item, ())])
+        budget = item.evaluation.questions if isinstance(item, Interview) else 0
+        return Planned(item.nodeid, budget, [node.nodeid for node in self.state.needs.get(item, ())])
 
-    def _not_deselected(self, restored: set[pytest.Item]) -> None:
+    def _uncount_deselected(self, restored: set[pytest.Item]) -> None:
         """Take interviews that a gate brought back out of the count of deselected tests."""
         reporter = self.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and restored:
-            counted = reporter.stats.get("deselected", [])
-            counted[:] = [item for item in counted if item not in restored]
+            deselected = reporter.stats.get("deselected", [])
+            deselected[:] = [item for item in deselected if item not in restored]
 
 
-def _denials(condition: Condition, source: gate_rules.Held) -> int:
-    """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
-    return int(not condition.by_rank) if isinstance(source, Study) else condition.denials(source.evaluation.bank)
+def _outlook(interview: Interview) -> Iterator[str]:
+    """Yield lines on an interview's expected result: missing baselines, the ladder, and each gate."""
+    evaluation, plan = interview.evaluation, interview.gate_plan
+    for sentence in plan.missing.values():
+        yield f"WARNING: {evaluation.name}: {sentence}"
+    if evaluation.lead:
+        yield f"{evaluation.name}: {evaluation.lead}"
+    if evaluation.policy.stop == "decision":
+        yield from (plan.outlook(condition) for condition in plan.conditions if condition.by_draws)

@@ -11,16 +11,15 @@ import pytest
 from pytest_adaptive_eval import config as assembly
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.plugin.gates import Results, judges_itself
-from pytest_adaptive_eval.plugin.question import Once
+from pytest_adaptive_eval.plugin.state import STATE, Once
+from pytest_adaptive_eval.plugin.verdicts import VERDICTS
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.interview import Interview
-    from pytest_adaptive_eval.plugin.run import AdaptiveEval
     from pytest_adaptive_eval.plugin.study import Study
 
 __all__ = [
     "NO_MODEL",
-    "STATE",
     "adaptive_eval",
     "check_models",
     "may_read_flags",
@@ -29,7 +28,6 @@ __all__ = [
     "subject",
 ]
 
-STATE: pytest.StashKey[AdaptiveEval] = pytest.StashKey()
 #: Subjects that were loaded to look at them, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
 
@@ -137,16 +135,12 @@ def adaptive_eval(request: pytest.FixtureRequest) -> Results:
     """Results of the interviews of this run, by the name of the evaluation, its bank, or a node id."""
     state = request.config.stash[STATE]
     node = request.node
-    state.check_place(node)
+    state.places.check(node.nodeid)
     if isinstance(node, Once):
         raise judges_itself(node)
-    if node not in state.wants:
+    if node not in state.needs:
         raise ConfigError(
             f"{node.nodeid}: the test gets the fixture adaptive_eval in a way that its code does not show, "
             'so that it may run before its interviews: put @pytest.mark.usefixtures("adaptive_eval") on the test'
         )
-    return Results(
-        state.lookup,
-        lambda interview, verdict: state.note(node, interview, verdict),
-        lambda: state.expect(node),
-    )
+    return request.config.stash[VERDICTS].results(node)

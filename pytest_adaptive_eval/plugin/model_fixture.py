@@ -10,7 +10,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
 
-__all__ = ["WIDE_SCOPES", "check_scope", "who_answers"]
+__all__ = ["WIDE_SCOPES", "check_scope", "find_model_fixture"]
 
 #: Fixture scopes that outlive a question.
 WIDE_SCOPES = ("session", "package", "module", "class")
@@ -32,7 +32,7 @@ def check_scope(node: pytest.Function, name: str, where: str) -> None:
         )
 
 
-def who_answers(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
+def find_model_fixture(funcargs: Mapping[str, Any]) -> tuple[str, Any, SubjectIdentity]:
     """Return the name, value and identity of the question's model fixture."""
     identified = {n: v for n, v in funcargs.items() if isinstance(getattr(v, "identity", None), SubjectIdentity)}
     name = "model" if "model" in identified else next(iter(identified), "model")

@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["ATTACHED", "MARKER", "MISSING_BASELINE", "REFUSAL", "TOML_NAME", "TOML_SUFFIX", "is_eval_file", "refuse"]
+__all__ = [
+    "ATTACHED",
+    "DETAILS",
+    "MARKER",
+    "MISSING_BASELINE",
+    "PARAMETER",
+    "PROPERTY",
+    "REFUSAL",
+    "TOML_NAME",
+    "TOML_SUFFIX",
+    "is_eval_file",
+    "refuse",
+]
 
 #: Names of the files that need no Python.
 TOML_NAME, TOML_SUFFIX = "adaptive-eval.toml", ".eval.toml"
@@ -17,6 +29,12 @@ MISSING_BASELINE = ("warn", "record", "fail")
 REFUSAL = "adaptive_eval_refusal"
 #: Attribute of a report that carries records to the controller.
 ATTACHED = "adaptive_eval"
+#: Start of the parameter id of placeholders; a bank's name follows.
+PARAMETER = "aeval:"
+#: Property with the score in reports of questions.
+PROPERTY = "adaptive_eval"
+#: Further properties of a question's report.
+DETAILS = ("position", "propensity", "predicted", "status")
 
 
 def is_eval_file(path: Path) -> bool:

@@ -11,26 +11,25 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
 from pytest_adaptive_eval.plugin.assertions import grades, scores, tells
-from pytest_adaptive_eval.records.run_record import Administration, plain
+from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
+from pytest_adaptive_eval.plugin.state import Once
+from pytest_adaptive_eval.records.run_record import plain
 from pytest_adaptive_eval.subjects.base import Subject
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import QuestionOwner
+    from pytest_adaptive_eval.records.run_record import Administration
 
 __all__ = [
-    "DETAILS",
-    "PARAMETER",
     "PLACEHOLDER",
-    "PROPERTY",
     "AskedItem",
-    "Once",
     "Question",
     "crash_line",
     "is_placeholder",
@@ -39,14 +38,6 @@ __all__ = [
 
 #: Value of the parameter ``item`` at collection.
 PLACEHOLDER = object()
-#: How the placeholder's id begins; a bank's name follows.
-PARAMETER = "aeval:"
-#: Property by which reports of questions are known.
-PROPERTY = "adaptive_eval"
-#: Further properties of a question's report.
-DETAILS = ("position", "propensity", "predicted", "status")
-#: Markers by which plugins are told to run a failed test again.
-RERUN_MARKERS = ("flaky",)
 
 
 def is_placeholder(node: object) -> bool:
@@ -133,30 +124,21 @@ def question(template: pytest.Function, item: Item, sample: int = 0) -> Question
     path, line, domain = template.location  # pytest would look for the same lines anew each time
     test.location = (path, line, domain.removesuffix(template.name) + test.name)
     for mark in template.own_markers:  # marks added late, by hooks
-        if mark not in test.own_markers and mark is not getattr(template, "untimed", None):
+        if mark not in test.own_markers and mark is not getattr(template, "no_timeout", None):
             test.own_markers.append(mark)
             test.keywords[mark.name] = mark
     test.asked = test.funcargs["item"] = asked  # known already: pytest need not set up a fixture that gives it
     return test
 
 
-class Once(pytest.Function):
-    """A test that plugins for flaky tests leave alone, since asking again would be another administration."""
-
-    def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
-        """Yield markers of the test, except those that request another run of it."""
-        for node, mark in super().iter_markers_with_node(name):
-            if mark.name not in RERUN_MARKERS:
-                yield node, mark
-
-
 class Question(Once):
     """One administered question; a failed assertion is a wrong answer and passes."""
 
     asked: AskedItem
-    #: The interview and the record of this administration; None when the question is run alone.
+    #: The interview that asks; None when the question is run alone.
     interview: QuestionOwner | None = None
-    entry: Administration | None = None
+    #: Record of this administration, if an interview asks.
+    administration: Administration
     response: Response | None = None
     #: Key of the answer in the journal.
     key = ""
@@ -227,7 +209,6 @@ class Question(Once):
                 subject.sample = 0
 
     def _administer(self, interview: QuestionOwner) -> None:
-        entry = cast(Administration, self.entry)
         start = time.perf_counter()
         try:
             stored = interview.recall(self)
@@ -235,7 +216,7 @@ class Question(Once):
             if stored is not None and stored.status.infrastructure:  # kept, since it would not heal
                 raise Unscored(stored.status.value, stored.detail, stored.text)
         finally:
-            entry.seconds = time.perf_counter() - start
+            self.administration.seconds = time.perf_counter() - start
             self._properties()
 
     def _replay(self) -> None:
@@ -369,18 +350,28 @@ class Question(Once):
         return True
 
     def _properties(self) -> None:
-        entry, response = cast(Administration, self.entry), self.response
+        response = self.response
         status = response.status.value if response else Status.ERROR.value
         score = response.score if response else None
         self.user_properties = [p for p in self.user_properties if p[0] not in (PROPERTY, *DETAILS)]
         self.user_properties.append((PROPERTY, "unscored" if score is None else f"{score:g}"))
         for name in DETAILS[:-1]:
-            value = getattr(entry, name)
+            value = getattr(self.administration, name)
             if value is not None:
                 self.user_properties.append((name, f"{value:.6g}"))
         self.user_properties.append(("status", status))
 
-    def note(self, report: pytest.TestReport, error: BaseException | None) -> None:
+    def take_report(self, report: pytest.TestReport, error: BaseException | None, *, of_subtest: bool) -> None:
+        """Take up a report of this test, or of one of its subtests, which may change its response."""
+        if of_subtest:
+            self._note_subtest(report, error)
+            return
+        if not report.passed:
+            self._note(report, error)
+        if report.when == "call":
+            self._contradict(report, error)
+
+    def _note(self, report: pytest.TestReport, error: BaseException | None) -> None:
         """Take up a report that did not pass; some faults end the interview, since they will not heal."""
         if isinstance(error, AdaptiveEvalError):
             report.longrepr = str(error)  # a sentence that says what to do; where in a program it arose does not help
@@ -393,15 +384,15 @@ class Question(Once):
         elif report.when == "setup" and report.skipped:
             self.interview.skipped = line
             self.interview.give_up(f"skipped: {line}")
-        elif report.when == "setup" and self.entry is not None and self.entry.position == 1:
+        elif report.when == "setup" and self.administration.position == 1:
             self.interview.give_up(f"the fixtures of the first question could not be set up: {line}")
 
-    def note_subtest(self, report: pytest.TestReport, error: BaseException | None) -> None:
+    def _note_subtest(self, report: pytest.TestReport, error: BaseException | None) -> None:
         """Take up the report of a subtest, whose failure the test does not hear of."""
         if report.failed and error is not None:
             self._subtest = self._subtest or error
 
-    def contradict(self, report: pytest.TestReport, error: BaseException | None) -> None:
+    def _contradict(self, report: pytest.TestReport, error: BaseException | None) -> None:
         """Mark an answer wrong where a report failed that the test itself did not hear of, such as a subtest's.
 
         Plugins for soft assertions fail the report and not the test.  A fault that is no assertion leaves open whether

@@ -1,46 +1,167 @@
-"""An interview's record, put together at its end."""
+"""Record the answers of one interview, in its journal and for its record."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.config import Evaluation
-from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.findings import findings
-from pytest_adaptive_eval.gates.result import ERROR_SHARE, ERRORS_IN_A_ROW, SessionResult
-from pytest_adaptive_eval.inference.noise import DecodingNoise
-from pytest_adaptive_eval.items.item import Item, Response, Status
-from pytest_adaptive_eval.records.baseline import BaselineFile
-from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, plain
-from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
-from pytest_adaptive_eval.text import relative
+import numpy as np
 
-__all__ = ["costs_of", "journaled", "noise_notes", "recorded", "too_many_errors"]
+from pytest_adaptive_eval.gates.result import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE
+from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
+from pytest_adaptive_eval.records.journal import Journal, answer_key
+from pytest_adaptive_eval.records.run_record import Administration, plain
+from pytest_adaptive_eval.subjects.base import Completion, Subject
 
-#: Repeated items from which on equal answers are told.
-FEWEST_REPEATED = 5
-#: What a record says of its bank from the bank's report.
-KEPT = ("task", "category", "twins", "formats", "parts")
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.question import Question
 
+__all__ = ["AnswerRecorder"]
 
-def too_many_errors(answers: Sequence[Administration], budget: int) -> str:
-    """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
-    bad = [entry for entry in answers if Status(entry.status).infrastructure]
-    latest = answers[-ERRORS_IN_A_ROW:]
-    if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
-        reason = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
-    elif len(bad) > ERROR_SHARE * budget:
-        reason = f"{len(bad)} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
-    else:
-        return ""
-    detail = " ".join(bad[-1].detail.split())[:200] or bad[-1].status
-    return f"{reason}; the last: {detail}"
+#: Suffix of the journal's keys of completions that no test has graded yet.
+_COMPLETION = " completion"
+_sorted_json = json.JSONEncoder(sort_keys=True).encode
 
 
-def journaled(item: Item, answer: Response | Completion) -> dict[str, Any]:
-    """Return what the journal keeps of an answer."""
+class AnswerRecorder:
+    """Administrations of one interview, and the journal that keeps answers for later runs.
+
+    Attributes
+    ----------
+    administrations : list of Administration
+    statuses : Counter of str
+        Number of responses by status.
+    journal : Journal or None
+        None where no answer may outlive the run.
+    """
+
+    def __init__(self) -> None:
+        self.administrations: list[Administration] = []
+        self.statuses: Counter[str] = Counter()
+        self.journal: Journal | None = None
+        self._subject_hashes = {"checkpoint": "", "decoding": ""}
+        self._guessing_scores: list[float] = []
+        self._texts = self._unreadable = 0
+
+    def open(self, journal: Journal, *, checkpoint: str, decoding: str) -> None:
+        """Keep answers in a journal from now on, under the hashes of the subject and its decoding settings."""
+        self.journal = journal
+        self._subject_hashes = {"checkpoint": checkpoint, "decoding": decoding}
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self.journal is not None:
+            self.journal.close()
+
+    def stored_response(self, test: Question) -> Response | None:
+        """Return the response of an earlier run, graded again, if the journal has one."""
+        stored = self.journal.get(self._key(test)) if self.journal is not None else None
+        if stored is None or self.journal is None:
+            return None
+        test.administration.resumed = True
+        return test.regraded(stored, self.journal.path)
+
+    def keep(self, test: Question, response: Response) -> None:
+        """Write a response to the journal, unless a later run should ask again.
+
+        Raises
+        ------
+        JournalError
+            The journal cannot be written.
+        """
+        storable = test.lasting or not response.status.infrastructure
+        if self.journal is not None and storable and not test.administration.resumed:
+            asked = test.asked
+            self.journal.append(self._key(test), {**_journal_entry(asked.item, response), "graded": asked.graded})
+
+    def add(self, test: Question, response: Response) -> None:
+        """Add a response to the administrations and the counts."""
+        administration, item = test.administration, test.asked.item
+        administration.status, administration.score = response.status.value, response.score
+        administration.text = plain(response.text)
+        administration.detail = plain(response.detail or test.fault or length_note(response.text))
+        self.administrations.append(administration)
+        self.statuses[response.status.value] += 1
+        if not administration.sample:
+            self._guessing_scores.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
+        if response.status is Status.OK and (response.text or test.asked.read):
+            self._texts += 1
+            self._unreadable += not item.readable(response.text)
+
+    def prefetch(self, subject: Subject, questions: Sequence[Question]) -> None:
+        """Have questions answered in one call, except those whose completion or response an earlier run kept.
+
+        Each completion enters the journal as it arrives, before any test grades it.
+        """
+        journal = self.journal
+        unanswered: list[Question] = []
+        for question in questions:
+            if journal is not None and journal.get(self._key(question)) is not None:
+                continue
+            stored = journal.get(self._key(question) + _COMPLETION) if journal is not None else None
+            if stored is None:
+                unanswered.append(question)
+            else:
+                completion = Completion(stored["text"], Status(stored["status"]), stored["score"], stored["detail"])
+                subject.restore(question.asked.item, question.asked.sample, completion)
+
+        def keep(index: int, completion: Completion) -> None:
+            if journal is not None and not completion.status.infrastructure:
+                question = unanswered[index]
+                journal.append(self._key(question) + _COMPLETION, _journal_entry(question.asked.item, completion))
+
+        items, samples = [test.asked.item for test in unanswered], [test.asked.sample for test in unanswered]
+        subject.prefetch(items, samples, keep)
+
+    def too_many_errors(self, budget: int) -> str:
+        """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
+        failed = [entry for entry in self.administrations if Status(entry.status).infrastructure]
+        latest = self.administrations[-ERRORS_IN_A_ROW:]
+        if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
+            reason = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
+        elif len(failed) > ERROR_SHARE * budget:
+            reason = f"{len(failed)} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
+        else:
+            return ""
+        detail = " ".join(failed[-1].detail.split())[:200] or failed[-1].status
+        return f"{reason}; the last: {detail}"
+
+    def too_many_unreadable(self) -> str:
+        """Return a sentence if most answers do not have the form of an answer; else empty."""
+        if self._unreadable <= UNREADABLE_SHARE * self._texts:
+            return ""
+        return (
+            f"{self._unreadable} of {self._texts} answers hold no answer at all (no letter, choice or number): "
+            "check the prompt and the chat template, since the score would say nothing about the checkpoint"
+        )
+
+    @property
+    def guessing(self) -> float | None:
+        """Expected score of random choices; None where an item has no choices."""
+        mean = float(np.mean(self._guessing_scores)) if self._guessing_scores else np.nan
+        return None if np.isnan(mean) else mean
+
+    def _key(self, test: Question) -> str:
+        if not test.key:
+            item, administration = test.asked.item, test.administration
+            prompt = item.prompt
+            if item.messages or item.images:
+                prompt = _sorted_json([prompt, [dict(m) for m in item.messages], item.images])
+            test.key = answer_key(
+                item_hash=administration.item_hash,
+                format=administration.format,
+                sample=administration.sample,
+                prompt_hash=hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+                **self._subject_hashes,
+            )
+        return test.key
+
+
+def _journal_entry(item: Item, answer: Response | Completion) -> dict[str, Any]:
+    """Return the data of an answer for the journal."""
     return {
         "item": item.id,
         "status": answer.status.value,
@@ -48,98 +169,3 @@ def journaled(item: Item, answer: Response | Completion) -> dict[str, Any]:
         "text": plain(answer.text),
         "detail": plain(answer.detail),
     }
-
-
-def noise_notes(noise: DecodingNoise, identity: SubjectIdentity, answers: Sequence[Administration]) -> list[str]:
-    """Return notes on decoding noise for readers of any verdict."""
-    notes = [noise.sentence]
-    if identity.decoding.get("temperature") == 0:
-        notes.append("decoding is greedy, so that answers to an item can differ by device or batch noise only")
-        return notes
-    texts: dict[str, list[str]] = {}
-    for answer in answers:
-        if answer.score is not None:
-            texts.setdefault(answer.item, []).append(answer.text)
-    repeated = [item_texts for item_texts in texts.values() if len(item_texts) > 1]
-    if len(repeated) >= FEWEST_REPEATED and all(len(set(item_texts)) == 1 for item_texts in repeated):
-        notes.append(
-            f"all answers to each of {len(repeated)} repeated items are the same: a model that samples would differ, "
-            "so check that it does not seed its generator before every answer"
-        )
-    return notes
-
-
-def recorded(
-    evaluation: Evaluation,
-    nodeid: str,
-    root: Path,
-    identity: SubjectIdentity,
-    result: SessionResult,
-    answers: list[Administration],
-    *,
-    conditions: Sequence[Condition],
-    baselines: Mapping[str, BaselineFile],
-    noise: DecodingNoise | None,
-    seconds: float,
-) -> InterviewRecord:
-    """Create the record of an interview.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-    nodeid : str
-        Of the placeholder.
-    root : Path
-        Folder that the bank's path is told relative to.
-    identity : SubjectIdentity
-    result : SessionResult
-    answers : list of Administration
-    conditions : sequence of Condition
-        Known before the first question.
-    baselines : mapping of str to BaselineFile
-        What they compare with.
-    noise : DecodingNoise or None
-        Where it was measured.
-    seconds : float
-    """
-    bank, items = evaluation.bank, by_item(answers, evaluation.samples)
-    record = InterviewRecord(
-        name=evaluation.name,
-        nodeid=nodeid,
-        subject=identity.to_json(),
-        bank={
-            "name": bank.name,
-            "path": relative(evaluation.path, root) if evaluation.path else "",
-            "content_hash": bank.content_hash,
-            "scale": bank.scale,
-            "size": len(bank),
-            "calibrated": bank.calibrated,
-            "model": bank.model,
-            "trusted": bank.report.get("trusted") is not False,
-            "calibration_subject": identity.name in bank.subjects,
-            **{name: bank.report[name] for name in KEPT if name in bank.report},
-        },
-        policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
-        conditions=[condition.to_json() for condition in conditions],
-        seconds=round(seconds, 3),
-        samples=evaluation.samples,
-        decoding_noise=noise.to_json() if noise else None,
-        administrations=answers,
-        **findings(result, [a.theta_before or [] for a in items] if bank.calibrated else None),
-    )
-    record.asked = len(items)  # also those of a batch that was cut off
-    if sources := {name: dict(file.source) for name, file in baselines.items() if file.source}:
-        record.extra["baselines"] = sources
-    return record
-
-
-def costs_of(spent: Usage, record: InterviewRecord) -> dict[str, Any]:
-    """Return the costs of questions and of item selection, relative to the FLOPs of the whole bank."""
-    subject = spent.to_json()
-    account = (record.interviewer or {}).get("interviewer") or {}
-    interviewer = {name: account[name] for name in subject if name in account}
-    costs: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
-    if subject["calls"] and subject["flops"]:
-        whole = subject["flops"] / subject["calls"] * record.size
-        costs["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
-    return costs if subject["calls"] else {}

@@ -1,51 +1,172 @@
-"""What interviews, studies and questions know of the run and of each other, as protocols."""
+"""State of a run that the modules of the plugin share: plain data, and the base class of interviews and studies."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pytest
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.plugin.places import PlaceGuard
+
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.config import Settings
+    from pytest_adaptive_eval.config import Evaluation, Settings, StudyPlan
     from pytest_adaptive_eval.gates.result import SessionResult
     from pytest_adaptive_eval.gates.study_result import StudyResult
     from pytest_adaptive_eval.items.item import Response
+    from pytest_adaptive_eval.plugin.exchange import Exchange
     from pytest_adaptive_eval.plugin.randomness import GeneratorStates
+    from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 
-__all__ = ["QuestionOwner", "RunState"]
+__all__ = ["STATE", "EvaluationNode", "Once", "QuestionOwner", "RunState", "resolve"]
+
+#: Markers by which plugins are told to run a failed test again.
+RERUN_MARKERS = ("flaky",)
 
 
-class RunState(Protocol):
-    """The state of a run in one process, as far as an interview or a study needs it."""
+@dataclass(eq=False)
+class RunState:
+    """State of a run in one process.  Under xdist, the controller and each worker have their own.
 
+    Parameters
+    ----------
+    config : pytest.Config
+    settings : Settings
+    exchange : Exchange
+        Results of other processes.
+    places : PlaceGuard
+    evaluations : list of EvaluationNode
+        Every interview and study that collection met, selected or not.
+    needs : dict of pytest.Item to list of EvaluationNode
+        Evaluations that must precede a gate, or an interview whose baseline is another interview.
+    family : int
+        Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of studies.
+    """
+
+    config: pytest.Config
     settings: Settings
-    #: The run folder.
-    folder: Path
-    #: Whether this process is a worker of xdist.
-    worker: bool
-    #: Number of claims that FAIL verdicts are corrected for.
-    family: int
+    exchange: Exchange
+    places: PlaceGuard = field(default_factory=PlaceGuard)
+    evaluations: list[EvaluationNode] = field(default_factory=list)
+    needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
+    family: int = 0
 
-    def lookup(self, name: str) -> tuple[Any, SessionResult | StudyResult]:
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self.settings.folder
+
+    @property
+    def worker(self) -> bool:
+        """Whether this process is a worker of xdist."""
+        return hasattr(self.config, "workerinput")
+
+    def owns(self, item: pytest.Item) -> bool:
+        """Return whether a test is a question, an interview, a study or a gate."""
+        return isinstance(item, Once) or item in self.needs
+
+    def lookup(self, name: str) -> tuple[EvaluationNode, SessionResult | StudyResult]:
         """Return the interview or study of a name or a node id, and its result."""
+        node = resolve(name, self.evaluations)
+        if node.result is None and (data := self.exchange.result(node.nodeid)):
+            node.restore(data)
+        if node.result is None:
+            raise ConfigError(f"adaptive_eval[{name!r}]: the {node.noun} {node.nodeid} gave no result in this run")
+        return node, node.result
+
+
+#: Key of the run's state in ``config.stash``.
+STATE: pytest.StashKey[RunState] = pytest.StashKey()
+
+
+class Once(pytest.Function):
+    """A test that plugins for flaky tests leave alone, since asking again would be another administration."""
+
+    def iter_markers_with_node(self, name: str | None = None) -> Iterator[tuple[Any, pytest.Mark]]:
+        """Yield markers of the test, except those that request another run of it."""
+        for node, mark in super().iter_markers_with_node(name):
+            if mark.name not in RERUN_MARKERS:
+                yield node, mark
+
+
+class EvaluationNode(Once):
+    """An interview or a study: a test whose result gates judge."""
+
+    #: Word for messages, and the key of its record in a report.
+    noun: str
+    evaluation: Evaluation | StudyPlan
+    state: RunState
+    record: InterviewRecord | StudyRecord | None = None
+    result: SessionResult | StudyResult | None = None
+    #: Marker that keeps pytest-timeout from this test; an interview's questions do not inherit it.
+    no_timeout: pytest.Mark | None = None
+
+    def register(self, state: RunState) -> None:
+        """Add the test to the evaluations of a run."""
+        self.state = state
+        state.evaluations.append(self)
+        if self.config.pluginmanager.hasplugin("timeout"):  # which would tear the model down
+            self.add_marker(pytest.mark.timeout(0), append=False)
+            self.no_timeout = self.own_markers[0]
+
+    @property
+    def aliases(self) -> set[str]:
+        """Names by which a gate may ask for this evaluation."""
+        return {self.evaluation.name, self.nodeid}
+
+    def setup(self) -> None:
+        """Do nothing: fixtures belong to the questions, and some of them would read the placeholder."""
+
+    def administer(self) -> None:
+        """Run the evaluation, and set its result and its record."""
+        raise NotImplementedError
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """Set the result from the JSON data of the process that ran the evaluation."""
+        raise NotImplementedError
 
 
 class QuestionOwner(Protocol):
     """The interview of a question, as far as the question needs it."""
 
+    nodeid: str
     #: Why the user's own marks or fixtures skip the interview; empty where they do not.
     skipped: str
-    #: How often another plugin ran a question again, which asked nothing.
+    #: Number of times that another plugin ran a question again, which asked nothing.
     reruns: int
     #: Random state that the questions share.
     generators: GeneratorStates
-
-    @property
-    def nodeid(self) -> str:
-        """The node id of the interview."""
 
     def recall(self, test: Any) -> Response | None:
         """Return the answer that an earlier, killed run left to a question, if any."""
 
     def give_up(self, sentence: str, *, usage: bool = False) -> None:
         """End the interview as void; the first reason stands."""
+
+
+def resolve(name: str, nodes: Iterable[EvaluationNode]) -> EvaluationNode:
+    """Return the one interview or study named `name`.
+
+    Raises
+    ------
+    ConfigError
+        No evaluation has that name, or several have it.
+    """
+    nodes = list(nodes)
+    matches = [node for node in nodes if name in (node.evaluation.name, node.nodeid)]
+    matches = matches or [node for node in nodes if name in node.aliases]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        nodeids = ", ".join(node.nodeid for node in matches)
+        raise ConfigError(
+            f"adaptive_eval[{name!r}] could mean {nodeids}: name the evaluations apart (name=...) or use a node id"
+        )
+    names = ", ".join(sorted({node.evaluation.name for node in nodes})) or "none"
+    raise ConfigError(
+        f"adaptive_eval[{name!r}]: there is no such evaluation among those collected ({names}); check the name, and "
+        "that the file of the evaluation is part of this run"
+    )

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_adaptive_eval.config import StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.gates.study_result import StudyResult
-from pytest_adaptive_eval.plugin.question import Once
+from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.run_record import StudyRecord, plain
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
-
-if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.state import RunState
 
 __all__ = ["Study"]
 
@@ -25,24 +22,16 @@ __all__ = ["Study"]
 LINES = 10
 
 
-class Study(Once):
-    """A study, and what it found."""
+class Study(EvaluationNode):
+    """A study, and its result."""
 
+    noun = "study"
     evaluation: StudyPlan
-    state: RunState
     kind = ""
     record: StudyRecord | None = None
     result: StudyResult | None = None
-    #: What nobody foresaw, such as an error in a grader of the user's.
+    #: An error that is not of this package, such as in a grader of the user's.
     fault: Exception | None = None
-
-    @property
-    def aliases(self) -> set[str]:
-        """Names by which a gate may ask for this study."""
-        return {self.evaluation.name, self.nodeid}
-
-    def setup(self) -> None:
-        """Do nothing: a study has no fixtures."""
 
     def administer(self) -> None:
         """Hold the study, with the replies that an earlier run left."""
@@ -73,7 +62,7 @@ class Study(Once):
         finally:
             progress.end()
             replies.close()
-        self.result = result
+        self.result = replace(result, family=state.family)
         self.record = StudyRecord(
             name=plan.name,
             nodeid=self.nodeid,
@@ -94,6 +83,10 @@ class Study(Once):
                 **({"usage_error": True} if usage else {}),
             },
         )
+
+    def restore(self, data: dict[str, Any]) -> None:
+        """Set the result from the JSON data of the process that held the study."""
+        self.result = replace(self.evaluation.restore(data), family=self.state.family)
 
     def runtest(self) -> None:
         """Fail when the study is void."""

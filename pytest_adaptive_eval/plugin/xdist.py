@@ -16,7 +16,7 @@ import pytest
 from xdist.scheduler import LoadScheduling
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.plugin.run import AdaptiveEval
+    from pytest_adaptive_eval.plugin.state import RunState
 
 __all__ = ["Distribution"]
 
@@ -24,7 +24,7 @@ __all__ = ["Distribution"]
 class Distribution:
     """Hooks of xdist's controller."""
 
-    def __init__(self, state: AdaptiveEval) -> None:
+    def __init__(self, state: RunState) -> None:
         self.state = state
         self._lines: list[str] = []
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, stdtrit
 
-import pytest_adaptive_eval.plugin.run
+import pytest_adaptive_eval.plugin.activation
 import pytest_adaptive_eval.records.history
 import pytest_adaptive_eval.reports.junit
 import pytest_adaptive_eval.reports.terminal

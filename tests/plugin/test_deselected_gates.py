@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items):
 @pytest.mark.parametrize("shard", [True, False])
 def test_family_counts_gates_that_a_selection_leaves_out(project: Any, shard: bool) -> None:
     seen = "def pytest_sessionfinish(session):\n    log('family.txt', session.config.pluginmanager.getplugin("
-    seen += "'adaptive-eval-run').family)\n"
+    seen += "'adaptive-eval-run').state.family)\n"
     project.toy(more=seen + (SHARD if shard else ""))
     project.tests(GATES.format(hard=0.5))
     result = project.run(*(() if shard else ("-k", "test_hard")))
@@ -60,7 +60,7 @@ def test_gates_left_out_are_named_where_nothing_is_promoted(project: Any) -> Non
 @pytest.mark.parametrize("select", ["test_it.py::test_hard", "--lf"])
 def test_gates_dropped_before_the_selection_of_items_are_named_and_counted(project: Any, select: str) -> None:
     seen = "def pytest_sessionfinish(session):\n    log('family.txt', session.config.pluginmanager.getplugin("
-    seen += "'adaptive-eval-run').family)\n"
+    seen += "'adaptive-eval-run').state.family)\n"
     project.toy(more=seen)
     project.tests(GATES.format(hard=0.99).replace("elsewhere", "toy"))
     if select == "--lf":

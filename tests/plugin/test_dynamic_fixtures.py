@@ -184,7 +184,7 @@ def test_gate_that_the_code_does_not_show_is_refused_until_it_is_marked(dynamic:
 
 def test_gate_that_gets_the_fixture_counts_in_the_family(dynamic: Any) -> None:
     seen = "def pytest_sessionfinish(session):\n    log('family.txt', session.config.pluginmanager.getplugin("
-    dynamic.toy(more=seen + "'adaptive-eval-run').family)\n")
+    dynamic.toy(more=seen + "'adaptive-eval-run').state.family)\n")
     gates = "".join(WAYS["in the test"].replace("test_gate", f"test_{n}") for n in range(5))
     dynamic.tests(gates, name="test_a")
     assert dynamic.run().ret == 0

@@ -325,8 +325,8 @@ def test_system_exit_in_a_model_is_an_error(project: Any) -> None:
 def test_an_error_in_the_plugin(project: Any) -> None:
     project.toy(
         more="""
-        from pytest_adaptive_eval.plugin.interview import Interview
-        Interview._take = lambda self, made: 1 / 0
+        from pytest_adaptive_eval.plugin.asking import AskingLoop
+        AskingLoop._take = lambda self, test: 1 / 0
         """
     )
     result = project.spawn("--adaptive-eval-record=record.json")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.plugin.gates import literal_conditions, literal_names
+from pytest_adaptive_eval.plugin.gate_source import literal_conditions, literal_names
 
 NAME = "a"
 

@@ -118,8 +118,8 @@ FAULTS: dict[str, dict[str, Any]] = {
     "a worker that ends with status 0": {"fault": "if n == 3: os._exit(0)"},
     "an error in the plugin": {
         "more": """
-        from pytest_adaptive_eval.plugin.interview import Interview
-        Interview._take = lambda self, made: 1 / 0
+        from pytest_adaptive_eval.plugin.asking import AskingLoop
+        AskingLoop._take = lambda self, test: 1 / 0
         """
     },
     "an error where results are published": {

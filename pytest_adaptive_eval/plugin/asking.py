@@ -1,0 +1,340 @@
+"""Ask the questions of one interview until its session ends."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.cat.stopping import StopReason, repeats
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
+from pytest_adaptive_eval.inference.design import Proposal
+from pytest_adaptive_eval.inference.noise import item_score
+from pytest_adaptive_eval.items.item import Response, Status
+from pytest_adaptive_eval.plugin.decoding import DecodingCheck
+from pytest_adaptive_eval.plugin.fingerprint import source_hash
+from pytest_adaptive_eval.plugin.gate_plan import GatePlan
+from pytest_adaptive_eval.plugin.model_fixture import check_scope, find_model_fixture
+from pytest_adaptive_eval.plugin.question import Question, question
+from pytest_adaptive_eval.plugin.randomness import GeneratorStates
+from pytest_adaptive_eval.plugin.recording import AnswerRecorder
+from pytest_adaptive_eval.records.journal import Journal, interview_key
+from pytest_adaptive_eval.records.run_record import Administration, plain
+from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
+
+__all__ = ["AskingLoop", "Fault", "Respondent"]
+
+#: Names in the record of what a draw tells, and the columns of a `Proposal`.
+_DRAW_COLUMNS = {
+    "propensity": "propensities",
+    "predicted": "predictions",
+    **{name: name for name in ("rest", "variance", "down", "up")},
+}
+#: Seed suffix for drawing repeated items.
+_REPEAT_SEED = 1
+
+
+class Fault(NamedTuple):
+    """Reason why an interview is void.
+
+    Parameters
+    ----------
+    sentence : str
+    usage : bool
+        Whether it is a mistake of the user.
+    stop : StopReason
+    """
+
+    sentence: str
+    usage: bool
+    stop: StopReason
+
+
+@dataclass
+class Respondent:
+    """The subject that answers an interview, as the fixtures of the first question give it.
+
+    Parameters
+    ----------
+    fixture : str
+        Name of the fixture.
+    subject : object
+        Its value.
+    identity : SubjectIdentity
+    decoding : str
+        Hash of the decoding settings.
+    usage : Usage
+        Usage before the interview.
+    noise_check : DecodingCheck or None
+        None where another run gives the same answers.
+    """
+
+    fixture: str = "model"
+    subject: Any = None
+    identity: SubjectIdentity = field(default_factory=lambda: SubjectIdentity(""))
+    decoding: str = ""
+    usage: Usage = field(default_factory=Usage)
+    noise_check: DecodingCheck | None = None
+
+
+class AskingLoop:
+    """Questions of one interview, in the order of its session, until the session or a fault ends it.
+
+    Parameters
+    ----------
+    node : pytest.Function
+        The placeholder, from which the questions are made.
+    gate_plan : GatePlan
+    """
+
+    def __init__(self, node: pytest.Function, gate_plan: GatePlan) -> None:
+        self.node, self.gate_plan, self.nodeid = node, gate_plan, node.nodeid
+        self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
+        self.fault: Fault | None = None
+        self.respondent = Respondent()
+        self.recorder = AnswerRecorder()
+        self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
+        self.skipped, self.reruns = "", 0
+        self._bound = False
+        self._hook = node.ihook
+        self._setup_only: bool = node.config.getoption("setuponly", False)
+        self._batch: list[Question] = []
+        self.session = self._open_session()
+
+    def _open_session(self) -> Session:
+        """Create the session, with the gate conditions that could be read."""
+        evaluation = self.evaluation
+        try:
+            # `bind` sets the number of decodings where it depends on the subject
+            decodings = 0 if evaluation.repeat is None else evaluation.decodings
+            arguments = {**self.gate_plan.session_arguments(), "decodings": decodings}
+            return Session(evaluation.bank, evaluation.policy, seed=evaluation.stream, **arguments)
+        except AdaptiveEvalError as error:
+            self._end_by(error)
+            return Session(evaluation.bank, evaluation.policy, seed=evaluation.stream)
+
+    def run(self) -> None:
+        """Ask questions until the session ends.  An error of this package makes the interview void."""
+        try:
+            self._ask_proposals()
+            self._repeat_items()
+        except AdaptiveEvalError as error:
+            self._end_by(error)
+        finally:
+            self.recorder.close()
+        if not (self.session.finished or self._setup_only):
+            self.session.end(self.fault.stop if self.fault else StopReason.INTERRUPTED)
+            self.give_up("the run was interrupted before the interview ended")
+
+    def give_up(self, sentence: str, *, usage: bool = False, stop: StopReason = StopReason.GIVEN_UP) -> None:
+        """End the interview as void; the first reason stands."""
+        if self.fault is None:
+            self.fault = Fault(sentence, usage, stop if self._bound else StopReason.UNASKED)
+
+    def _end_by(self, error: AdaptiveEvalError) -> None:
+        self.give_up(str(error), usage=isinstance(error, UsageError))
+
+    @property
+    def _over(self) -> bool:
+        """Whether no further question may be asked, whatever the session needs."""
+        run = self.node.session
+        return bool(self.fault or run.shouldstop or run.shouldfail)
+
+    @property
+    def _ability(self) -> list[float] | None:
+        """Current ability estimate, one value per dimension; None on an uncalibrated bank."""
+        return plain(self.session.estimate.theta[0].tolist()) if self.evaluation.bank.calibrated else None
+
+    def _ask_proposals(self) -> None:
+        while not self._over and (proposal := self.session.ask()) is not None:
+            asked_before = len(self.recorder.administrations)
+            scores = self._scores(proposal)
+            if self._setup_only:
+                break  # no question has a score
+            self.session.tell(np.array([[np.nan if s is None else s for s in scores]], dtype=float))
+            ability = self._ability
+            for administration in self.recorder.administrations[asked_before:]:
+                administration.theta_after = ability
+
+    def _repeat_items(self) -> None:
+        """Administer some items once more, drawn uniformly, to measure decoding noise."""
+        if self.respondent.noise_check is not None:
+            self.evaluation = self.respondent.noise_check.again(self.evaluation, self.recorder.administrations)
+        evaluation = self.evaluation
+        items = self.session.log().items
+        count = repeats(evaluation.repeat, len(items)) if self.session.finished else 0
+        rng = np.random.default_rng((evaluation.stream, _REPEAT_SEED))
+        drawn = rng.choice(items, count, replace=False).tolist() if count else []
+        reason = "asked again, to measure the noise of decoding"
+        while drawn and not self._over:
+            details = {"reason": reason, "theta_before": self._ability}
+            batch = enumerate(drawn[: evaluation.policy.batch], 1)
+            questions = [self._question(i, offset, evaluation.samples, details) for offset, i in batch]
+            del drawn[: len(self._run_batch(questions))]
+        if drawn:
+            self.give_up("the run was interrupted before the items were asked again that measure the noise of decoding")
+
+    def _scores(self, proposal: Proposal) -> list[float | None]:
+        """Return item scores of one proposal, up to the end of the batch or of the interview."""
+        bank, samples = self.evaluation.bank, self.evaluation.samples
+        ability, items = self._ability, proposal.items[0]
+        columns = {name: plain(getattr(proposal, column)[0].tolist()) for name, column in _DRAW_COLUMNS.items()}
+        if bank.calibrated and bank.dimensions == 1:
+            columns["difficulty"] = plain(bank.difficulty_of(items).tolist())
+        questions: list[Question] = []
+        for row, i in enumerate(items.tolist()):
+            details = {name: column[row] for name, column in columns.items()}
+            details |= {"theta_before": ability, "reason": self.session.reason(i)}
+            for sample in range(samples):
+                questions.append(self._question(i, len(questions) + 1, sample, details))
+        response_scores = [response.score for response in self._run_batch(questions)]
+        response_scores += [None] * (-len(response_scores) % samples)  # the interview may end between two samples
+        return [item_score(response_scores[n : n + samples]) for n in range(0, len(response_scores), samples)]
+
+    def _question(self, index: int, offset: int, sample: int, details: dict[str, Any]) -> Question:
+        """Create the test of a bank's item.
+
+        Parameters
+        ----------
+        index : int
+            Position of the item in the bank.
+        offset : int
+            Number of questions from the latest administration to this one, from 1.
+        sample : int
+        details : dict
+            Fields of its `Administration` that its draw sets.
+        """
+        item = self.evaluation.bank.items[index]
+        test = question(self.node, item, sample)
+        test.interview, test.ihook = self, self._hook
+        test.administration = Administration(
+            position=len(self.recorder.administrations) + offset,
+            item=item.id,
+            item_hash=item.content_hash,
+            format=item.formats[0],
+            sample=sample,
+            category=list(item.category),
+            **details,
+        )
+        return test
+
+    def _run_batch(self, questions: list[Question]) -> list[Response]:
+        """Run questions that are answered together, up to the last or to the end of the interview."""
+        self._batch = questions
+        responses = []
+        for test in questions:
+            self._run_protocol(test)
+            responses.append(response := self._take(test))
+            test.keywords = {}  # pytest's refer back to the test, which would stay until the collector finds it
+            if response.status.infrastructure:
+                self._check_errors()
+            if self._over:
+                break
+        return responses
+
+    def _check_errors(self) -> None:
+        if sentence := self.recorder.too_many_errors(self.evaluation.questions):
+            self.give_up(sentence, stop=StopReason.ERRORS)
+
+    def _run_protocol(self, test: Question) -> None:
+        """Run a question in pytest's own protocol."""
+        # on a worker it replaces its interview meanwhile: xdist checks reports against that list
+        items: list[Any] = self.node.session.items
+        position = items.index(self.node) if self.state.worker and self.node in items else None
+        if position is not None:
+            items[position] = test
+        try:
+            self._hook.pytest_runtest_protocol(item=test, nextitem=self.node)
+        finally:
+            if position is not None:
+                items[position] = self.node
+
+    def _take(self, test: Question) -> Response:
+        """Record the response of a question that has run."""
+        response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
+        try:
+            self.recorder.keep(test, response)
+        except JournalError as error:  # an answer that could not be kept does not count
+            response = Response(Status.ERROR, None, response.text, str(error))
+            self.give_up(str(error), usage=True)
+        self.recorder.add(test, response)
+        return response
+
+    def recall(self, test: Question) -> Response | None:
+        """Return the answer that an interrupted run of this interview left, if any."""
+        if not self._bound:
+            self._bind(test.funcargs)
+        if (response := self.recorder.stored_response(test)) is not None:
+            return response
+        subject = self.respondent.subject
+        if len(self._batch) > 1 and isinstance(subject, Subject):  # the first question that an answer is missing for
+            self.recorder.prefetch(subject, self._batch[self._batch.index(test) :])
+            self._batch = [test]
+        return None
+
+    def _bind(self, funcargs: dict[str, Any]) -> None:
+        """Identify the subject once the first question's fixtures are set up, and open the journal."""
+        self._bound = True
+        respondent = self.respondent
+        respondent.fixture, respondent.subject, identity = find_model_fixture(funcargs)
+        if isinstance(respondent.subject, Subject):
+            respondent.usage = respondent.subject.usage
+            self._prepare(respondent.subject)
+        respondent.decoding = identity.decoding_hash  # before the identity is set: not every identity has one
+        respondent.identity = identity
+        for file in self.gate_plan.baselines().values():
+            file.check(decoding=respondent.decoding, prompt=self.prompt_hash)
+        if self.evaluation.allows_for_noise and getattr(respondent.subject, "varies", True):
+            respondent.noise_check = DecodingCheck(self.state.folder, self.evaluation, identity, self.prompt_hash)
+        self.evaluation = self.evaluation.for_subject(
+            samples=bool(respondent.noise_check and respondent.noise_check.reason)
+        )
+        self.session.decodings = self.evaluation.decodings
+        if identity.checkpoint:  # else cached answers could belong to another subject
+            self._open_journal(respondent)
+
+    def _prepare(self, subject: Subject) -> None:
+        """Check a subject of this package before its first answer.
+
+        Raises
+        ------
+        ConfigError
+            Its fixture's scope is too narrow, or it has one recorded answer where several are needed.
+        """
+        evaluation, fixture = self.evaluation, self.respondent.fixture
+        check_scope(self.node, fixture, evaluation.name)
+        subject.prepare(evaluation.bank.items)
+        if evaluation.repeat is not None and evaluation.decodings and not subject.varies:
+            raise ConfigError(
+                f"{evaluation.name}: samples and repeat ask an item anew, and {fixture!r} has one recorded "
+                "answer to it: remove samples and repeat, or ask a model"
+            )
+
+    def _open_journal(self, respondent: Respondent) -> None:
+        evaluation, checkpoint = self.evaluation, respondent.identity.checkpoint
+        key = interview_key(
+            name=f"{self.nodeid} {evaluation.name} {self.prompt_hash}",
+            bank=evaluation.bank.content_hash,
+            scale=evaluation.bank.scale,
+            policy={
+                **evaluation.policy.to_json(),
+                "budget": evaluation.budget,
+                "samples": evaluation.samples,
+                "repeat": str(evaluation.repeat),
+            },
+            seed=evaluation.stream,
+            checkpoint=checkpoint,
+            decoding=respondent.decoding,
+        )
+        journal = Journal(self.state.folder / "journal" / f"{key}.jsonl", fresh=self.state.settings.fresh)
+        self.recorder.open(journal, checkpoint=checkpoint, decoding=respondent.decoding)
+
+    @functools.cached_property
+    def prompt_hash(self) -> str:
+        """Hash of the code that determines prompts and scores; see `source_hash`."""
+        graders = self.state.settings.graders
+        return source_hash(self.node, self.node.config.rootpath, graders, self.respondent.fixture)

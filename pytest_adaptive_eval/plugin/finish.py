@@ -1,0 +1,199 @@
+"""Put together the result and the record of an interview that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.gates.findings import findings
+from pytest_adaptive_eval.gates.misfit import with_misfit_note
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.inference.noise import DecodingNoise
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.records.baseline import BaselineFile
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
+from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.text import relative
+
+__all__ = ["finish"]
+
+#: Fewest repeated items for a note that all their answers are equal.
+FEWEST_REPEATED = 5
+#: Keys of a bank's report that a record repeats.
+BANK_REPORT_KEYS = ("task", "category", "twins", "formats", "parts")
+
+
+def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRecord]:
+    """Return the result and the record of an interview.
+
+    Parameters
+    ----------
+    loop : AskingLoop
+    seconds : float
+        Duration of the interview.
+    """
+    evaluation, recorder = loop.evaluation, loop.recorder
+    noise = None
+    if evaluation.decodings:
+        noise = noise_of(recorder.administrations, evaluation.samples, len(evaluation.bank))
+    notes = [*_notes_of_plan(loop), *_notes_of_noise(loop, noise)]
+    if sentence := recorder.too_many_unreadable():
+        loop.give_up(sentence)
+        if recorder.journal is not None:  # a later run should not continue from such answers
+            recorder.journal.path.unlink(missing_ok=True)
+    try:
+        arguments = loop.gate_plan.result_arguments()
+        notes += _notes_of_equal_checkpoints(loop)
+    except AdaptiveEvalError:  # the session's start has reported it
+        arguments = {}
+    identity = loop.respondent.identity
+    result = SessionResult.of(
+        evaluation.name,
+        loop.session,
+        statuses=recorder.statuses,
+        noise=noise.allowed if noise else None,
+        error=loop.fault.sentence if loop.fault else "",
+        chance=recorder.guessing,
+        notes=tuple(notes),
+        subject={
+            "name": identity.name,
+            "checkpoint": identity.checkpoint,
+            "decoding": loop.respondent.decoding,
+            "prompt": loop.prompt_hash,
+        },
+        **arguments,
+    )
+    result = with_misfit_note(result)
+    return result, _record(loop, result, noise, seconds)
+
+
+def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
+    """Yield notes on the bank, the budget, the baselines and questions that ran again."""
+    evaluation, plan, identity = loop.evaluation, loop.gate_plan, loop.respondent.identity
+    yield from evaluation.notes
+    if identity.name in evaluation.bank.subjects:
+        yield f"{identity.name} is one of the subjects that calibrated the bank"
+    if plan.unread_gates and evaluation.policy.stop == "decision":
+        gate = plan.unread_gates[0]
+        yield f"the whole budget was asked, since what {gate} asks for is not written as plain values"
+    if plan.missing and evaluation.policy.stop != "level":
+        yield "the whole budget was asked, so that the run's record can serve as a baseline"
+    for file in plan.sources.values():
+        if isinstance(file, BaselineFile) and (note := file.age(datetime.now(UTC))):
+            yield note
+    if loop.reruns:
+        yield (
+            f"another plugin ran questions again, {loop.reruns} times in all: each was asked once, and its first "
+            "result counts"
+        )
+
+
+def _notes_of_noise(loop: AskingLoop, noise: DecodingNoise | None) -> Iterator[str]:
+    """Yield notes on decoding noise for readers of any verdict."""
+    if noise is not None:
+        yield noise.sentence
+        if loop.respondent.identity.decoding.get("temperature") == 0:
+            yield "decoding is greedy, so that answers to an item can differ by device or batch noise only"
+        elif count := _equal_repeats(loop.recorder.administrations):
+            yield (
+                f"all answers to each of {count} repeated items are the same: a model that samples would differ, "
+                "so check that it does not seed its generator before every answer"
+            )
+    if (noise_check := loop.respondent.noise_check) is not None:
+        yield from noise_check.notes(noise, whole=len(loop.session.log()) == len(loop.evaluation.bank))
+
+
+def _equal_repeats(answers: Sequence[Administration]) -> int:
+    """Return the number of repeated items if each has equal answers; 0 where answers differ or items are too few."""
+    texts: dict[str, list[str]] = {}
+    for answer in answers:
+        if answer.score is not None:
+            texts.setdefault(answer.item, []).append(answer.text)
+    repeated = [item_texts for item_texts in texts.values() if len(item_texts) > 1]
+    equal = all(len(set(item_texts)) == 1 for item_texts in repeated)
+    return len(repeated) if equal and len(repeated) >= FEWEST_REPEATED else 0
+
+
+def _notes_of_equal_checkpoints(loop: AskingLoop) -> list[str]:
+    """Return notes on baselines of this run that are the candidate's own checkpoint."""
+    identity, sources = loop.respondent.identity, loop.gate_plan.sources
+    nodeids = {name: source.nodeid for name, source in sources.items() if not isinstance(source, BaselineFile)}
+    results = {name: loop.state.lookup(nodeid)[1] for name, nodeid in nodeids.items()}
+    return [
+        f"the baseline {name!r} is the same checkpoint, {identity.name}"
+        for name, result in results.items()
+        if isinstance(result, SessionResult)
+        and identity.checkpoint
+        and result.subject.get("checkpoint") == identity.checkpoint
+    ]
+
+
+def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None, seconds: float) -> InterviewRecord:
+    """Create the record of an interview."""
+    evaluation, bank, respondent = loop.evaluation, loop.evaluation.bank, loop.respondent
+    answers = loop.recorder.administrations
+    items = by_item(answers, evaluation.samples)
+    root = loop.node.config.rootpath
+    record = InterviewRecord(
+        name=evaluation.name,
+        nodeid=loop.nodeid,
+        subject=respondent.identity.to_json(),
+        bank={
+            "name": bank.name,
+            "path": relative(evaluation.path, root) if evaluation.path else "",
+            **_bank_facts(bank, respondent.identity),
+        },
+        policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
+        conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
+        seconds=round(seconds, 3),
+        samples=evaluation.samples,
+        decoding_noise=noise.to_json() if noise else None,
+        administrations=answers,
+        interviewer=plain(loop.session.account) or None,
+        **findings(result, [a.theta_before or [] for a in items] if bank.calibrated else None),
+    )
+    record.asked = len(items)  # also those of a batch that was cut off
+    record.extra = _extra(loop)
+    if isinstance(respondent.subject, Subject):
+        record.costs = _costs(respondent.subject.usage - respondent.usage, record)
+    return record
+
+
+def _bank_facts(bank: ItemBank, identity: SubjectIdentity) -> dict[str, Any]:
+    return {
+        "content_hash": bank.content_hash,
+        "scale": bank.scale,
+        "size": len(bank),
+        "calibrated": bank.calibrated,
+        "model": bank.model,
+        "trusted": bank.report.get("trusted") is not False,
+        "calibration_subject": identity.name in bank.subjects,
+        **{name: bank.report[name] for name in BANK_REPORT_KEYS if name in bank.report},
+    }
+
+
+def _extra(loop: AskingLoop) -> dict[str, Any]:
+    """Return further fields of the record; those without a value are left out."""
+    journal = loop.recorder.journal
+    fields = {
+        "baselines": {name: dict(file.source) for name, file in loop.gate_plan.loaded.items() if file.source},
+        "prompt": loop.prompt_hash,
+        "journal": journal.path.name if journal is not None else "",
+        "usage_error": bool(loop.fault and loop.fault.usage),
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _costs(spent: Usage, record: InterviewRecord) -> dict[str, Any]:
+    """Return the costs of questions and of item selection, relative to the FLOPs of the whole bank."""
+    subject = spent.to_json()
+    account = (record.interviewer or {}).get("interviewer") or {}
+    interviewer = {name: account[name] for name in subject if name in account}
+    costs: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
+    if subject["calls"] and subject["flops"]:
+        whole = subject["flops"] / subject["calls"] * record.size
+        costs["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
+    return costs if subject["calls"] else {}

@@ -1,0 +1,114 @@
+"""Conditions that the gates of a run set on one interview, and the baselines that they compare with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.config import Evaluation
+from pytest_adaptive_eval.errors import BaselineError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.planning import outlook_sentence
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
+from pytest_adaptive_eval.records.baseline import BaselineFile
+
+__all__ = ["GatePlan"]
+
+
+@dataclass
+class GatePlan:
+    """Conditions of gates on one interview, as far as their source shows them.
+
+    Parameters
+    ----------
+    state : RunState
+    evaluation : Evaluation
+        The interview's evaluation.
+    conditions : list of Condition
+    unread_gates : list of str
+        Names of the gates whose conditions could not be read.
+    sources : dict of str to EvaluationNode or BaselineFile
+        Baselines by the name that gates use: an interview of this run, or a file.
+    missing : dict of str to str
+        Sentences on baselines that do not exist yet, by name.
+    """
+
+    state: RunState
+    evaluation: Evaluation
+    conditions: list[Condition] = field(default_factory=list)
+    unread_gates: list[str] = field(default_factory=list)
+    sources: dict[str, EvaluationNode | BaselineFile] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    #: Baselines with scores, once `baselines` has read them.
+    loaded: dict[str, BaselineFile] = field(default_factory=dict)
+
+    def baselines(self) -> dict[str, BaselineFile]:
+        """Return the baselines by name, including other interviews of this run."""
+        if not self.loaded:
+            self.loaded = {
+                name: source if isinstance(source, BaselineFile) else self._interview_baseline(name, source)
+                for name, source in self.sources.items()
+            }
+        return self.loaded
+
+    def _interview_baseline(self, name: str, node: EvaluationNode) -> BaselineFile:
+        _, result = self.state.lookup(node.nodeid)
+        assert isinstance(result, SessionResult)
+        if result.fault:
+            raise BaselineError(f"the baseline {name!r} gave no answers to compare with: {result.fault}")
+        scores = np.full(len(result.bank), np.nan)
+        scores[result.log.items] = result.log.scores
+        subject = result.subject
+        twins = result.bank.content_hash != self.evaluation.bank.content_hash
+        baseline = Baseline(
+            subject.get("name") or name, scores, result.log, climbed=result.climb is not None, twins=twins
+        )
+        # no prompt hash: two tests of one run may differ, and the reader sees both
+        return BaselineFile(baseline, f"evaluation {name!r}", subject.get("decoding", ""))
+
+    def result_arguments(self) -> dict[str, Any]:
+        """Return keyword arguments of `SessionResult` that come from the gates."""
+        return {
+            "planned": tuple(self.conditions),
+            "family": self.state.family,
+            "baselines": {name: file.baseline for name, file in self.baselines().items()},
+            "absent": self.missing,
+        }
+
+    def session_arguments(self) -> dict[str, Any]:
+        """Return keyword arguments of `Session`: claims that may end it early, and the baseline that it follows."""
+        bank = self.evaluation.bank
+        baselines = {name: file.baseline for name, file in self.baselines().items()}
+        claims = [claim for c in self.conditions if c.by_draws for claim in c.claims(bank, baselines)]
+        cuts = [cut for c in self.conditions for cut in c.measure.cuts(c, bank)]
+        may_stop = not (self.unread_gates or self.missing or any(c.whole for c in self.conditions))
+        return {
+            "claims": claims if may_stop else (),
+            "cuts": cuts if may_stop else (),
+            "family": self.state.family,
+            "baseline": self._followed_baseline(list(baselines.values())),
+        }
+
+    def _followed_baseline(self, baselines: list[Baseline]) -> Baseline | None:
+        """Return the baseline by whose draws the session selects items."""
+        drawn = [baseline for baseline in baselines if not baseline.climbed]
+        partial = [baseline for baseline in drawn if not baseline.complete]
+        if partial and len(drawn) > 1:
+            raise BaselineError(
+                f"{self.evaluation.name}: several baselines, of which {partial[0].name!r} answered some items only, "
+                "cannot be followed at once: record it on the whole bank, or compare in evaluations of their own"
+            )
+        return drawn[0] if drawn else None
+
+    def outlook(self, condition: Condition) -> str:
+        """Return a sentence on a gate's expected result with the budget."""
+        evaluation = self.evaluation
+        source = self.sources.get(condition.name)
+        baseline = source.baseline if isinstance(source, BaselineFile) else None
+        return outlook_sentence(
+            condition, evaluation.bank, evaluation.policy, evaluation.budget, evaluation.name, baseline
+        )

@@ -1,0 +1,123 @@
+"""Read the gates of a run before it starts: which evaluations, conditions and baselines they need."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
+from pytest_adaptive_eval.plugin.gate_source import literal_conditions
+from pytest_adaptive_eval.plugin.gates import required_evaluations
+from pytest_adaptive_eval.plugin.interview import Interview
+from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
+from pytest_adaptive_eval.plugin.study import Study
+from pytest_adaptive_eval.records.baseline import read_baseline
+
+__all__ = ["count_fail_claims", "plan_gate"]
+
+
+def plan_gate(gate: pytest.Item, state: RunState) -> None:
+    """Add a gate's needs and conditions to the run's state.
+
+    Raises
+    ------
+    UsageError
+        The gate names no evaluation of the run, or sets a condition that its evaluation cannot decide.
+    """
+    state.needs[gate] = required_evaluations(gate, state.evaluations)
+    try:
+        conditions = literal_conditions(gate)
+        for name, condition in conditions or ():
+            node = resolve(name, state.evaluations)
+            if isinstance(node, Interview):
+                _plan_condition(condition, node, state)
+            elif isinstance(node, Study):
+                node.evaluation.check(condition)
+                state.family += _fail_claims(condition, node)
+    except UsageError as error:
+        raise type(error)(f"{gate.nodeid}: {error}") from None
+    if conditions is None:
+        state.family += len(state.needs[gate])  # it probably asks each for one verdict
+        for node in state.needs[gate]:
+            if isinstance(node, Interview):
+                node.gate_plan.unread_gates.append(gate.name)
+
+
+def count_fail_claims(gate: pytest.Item, state: RunState) -> int:
+    """Return how many FAIL verdicts a deselected gate may give elsewhere, such as in another shard."""
+    try:
+        nodes = required_evaluations(gate, state.evaluations)
+        if (conditions := literal_conditions(gate)) is None:
+            return len(nodes)
+        return sum(_fail_claims(condition, resolve(name, state.evaluations)) for name, condition in conditions)
+    except UsageError:  # only a run of this gate needs to report the mistake
+        return 1
+
+
+def _fail_claims(condition: Condition, node: EvaluationNode) -> int:
+    """Return how many FAIL verdicts a condition may give that FAIL corrections count."""
+    if isinstance(node, Interview):
+        return condition.denials(node.evaluation.bank)
+    return int(not condition.by_rank)
+
+
+def _plan_condition(condition: Condition, interview: Interview, state: RunState) -> None:
+    evaluation = interview.evaluation
+    condition.check(evaluation.bank, climbed=evaluation.policy.stop == "level")
+    if isinstance(ladder := evaluation.policy.selector, Climb | AdaptiveClimb):
+        condition.measure.check_ladder(ladder)
+    reason = evaluation.policy.design_based
+    if reason and not condition.by_level and not condition.by_rank:
+        raise ConfigError(f"{evaluation.name}: this interview cannot feed a gate: {reason}")
+    if condition.kind != "not_worse_than" or _find_baseline(condition.name, interview, state):
+        interview.gate_plan.conditions.append(condition)
+        state.family += _fail_claims(condition, interview)
+
+
+def _find_baseline(name: str, interview: Interview, state: RunState) -> bool:
+    """Add the baseline of a paired gate to its interview.  Return whether there is one yet.
+
+    Raises
+    ------
+    BaselineError
+        It cannot be compared with the interview, or is missing where a baseline is required.
+    """
+    others = [node for node in state.evaluations if isinstance(node, Interview) and node is not interview]
+    if any(name in other.aliases for other in others):
+        _follow_interview(name, interview, resolve(name, others), state)
+        return True
+    plan, settings, evaluation = interview.gate_plan, state.settings, interview.evaluation
+    spec = settings.baseline if name == "baseline" else name
+    folders = (state.config.invocation_params.dir, interview.path.parent, state.config.rootpath)
+    try:
+        if spec is None:
+            raise BaselineMissing(
+                "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
+                "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or a file of answers"
+            )
+        plan.sources[name] = read_baseline(spec, folders, evaluation.bank, evaluation.name)
+    except BaselineMissing as error:
+        if name != "baseline" or settings.missing_baseline == "fail":
+            raise
+        plan.missing[name] = str(error)
+    return name not in plan.missing
+
+
+def _follow_interview(name: str, interview: Interview, other: EvaluationNode, state: RunState) -> None:
+    """Make another interview of the run the baseline `name` of an interview."""
+    assert isinstance(other, Interview)
+    if not other.evaluation.bank.comparable(interview.evaluation.bank):
+        raise BaselineError(
+            f"the evaluations {interview.evaluation.name!r} and {name!r} ask different banks: a comparison "
+            "needs the same items"
+        )
+    if interview in _with_needs(other, state):
+        raise BaselineError(f"{interview.evaluation.name!r} and {name!r} are each other's baseline")
+    interview.gate_plan.sources[name] = other
+    state.needs.setdefault(interview, []).append(other)
+
+
+def _with_needs(node: EvaluationNode, state: RunState) -> set[EvaluationNode]:
+    """Return an interview and all interviews that it waits for."""
+    return {node}.union(*(_with_needs(other, state) for other in state.needs.get(node, ())))

@@ -1,0 +1,203 @@
+"""Read from a gate's source which evaluations it names and which conditions it sets on them."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import pytest
+
+from pytest_adaptive_eval.config import GateSpec
+from pytest_adaptive_eval.gates.condition import KINDS, Condition, find_metric
+from pytest_adaptive_eval.gates.metrics import metric_names
+from pytest_adaptive_eval.gates.result import BoundMetric
+from pytest_adaptive_eval.plugin.assertions import parsed
+
+__all__ = ["FIXTURE", "literal_conditions", "literal_names", "seeks_verdict"]
+
+#: Fixture that gates take.
+FIXTURE = "adaptive_eval"
+NamedCondition: TypeAlias = tuple[str, Condition]
+
+
+def literal_names(function: Callable[..., object]) -> list[str] | None:
+    """Return the evaluations that a gate's source names as ``adaptive_eval["name"]``.
+
+    None when the source does not show them: no such expression, or one with a
+    computed name; the gate then waits for every interview.
+    """
+    declared = getattr(function, "adaptive_eval_names", None)
+    if declared is not None:
+        return list(declared)
+    if (tree := parsed(function)) is None:
+        return None
+    uses = sum(isinstance(node, ast.Name) and node.id == FIXTURE for node in ast.walk(tree))
+    names = [_subscript(node) for node in ast.walk(tree) if _is_fixture_subscript(node)]
+    literal = [name for name in names if name is not None]
+    return literal if len(literal) == len(names) == uses > 0 else None
+
+
+def literal_conditions(item: pytest.Item) -> list[NamedCondition] | None:
+    """Return the conditions in a gate's source, such as ``result.accuracy.at_least(0.6)``, with evaluation names.
+
+    Arguments may be numbers and words as written, constants of the module, and
+    parameters of the test.  None when the source does not show all of it: the interview
+    then cannot know when the gate is decided, and asks its whole budget.
+    """
+    if not isinstance(item, pytest.Function):
+        return None
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    names = literal_names(item.obj)
+    if isinstance(gate := params.get("gate"), GateSpec) and names:
+        return [(names[0], gate.condition)]
+    if (tree := parsed(item.obj)) is None:
+        return None
+    constants = getattr(inspect.unwrap(item.obj), "__globals__", {})  # a decorator may be of another module
+    variables = {**constants, **params, **dict.fromkeys(_local(tree, params))}
+    results = _assigned(tree)
+    if _passed_on(tree, {name for name, value in results.items() if _subscript(value)}):
+        return None
+    reader = _ConditionReader(tree, variables, results, names[0] if names and len(names) == 1 else None)
+    try:
+        return [reader.read(node) for node in _kind_attributes(tree)] or None
+    except (LookupError, TypeError):
+        return None
+
+
+def seeks_verdict(item: pytest.Item) -> bool:
+    """Return whether a gate's source asks for a verdict in any branch."""
+    tree = parsed(item.obj) if isinstance(item, pytest.Function) else None
+    return tree is not None and any(_kind_attributes(tree))
+
+
+class _ConditionReader:
+    """Conditions of one gate's syntax tree.
+
+    Parameters
+    ----------
+    tree : ast.AST
+    variables : mapping of str to object
+        Values of names that the source may use as arguments.
+    results : mapping of str to ast.expr
+        Expressions of names that are assigned once.
+    only_name : str or None
+        The evaluation, if the gate names no other.
+    """
+
+    def __init__(
+        self, tree: ast.AST, variables: Mapping[str, Any], results: Mapping[str, ast.expr], only_name: str | None
+    ) -> None:
+        self._calls = {node.func: node for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        self._variables, self._results, self._only_name = variables, results, only_name
+
+    def read(self, node: ast.Attribute) -> NamedCondition:
+        """Return the condition of an attribute such as ``result.accuracy.at_least``, with its evaluation.
+
+        Raises
+        ------
+        LookupError, TypeError
+            The source does not show it.
+        """
+        call = self._calls[node]
+        metric, part = node.value, ""
+        if isinstance(metric, ast.Subscript) and isinstance(index := metric.slice, ast.Constant):
+            metric, part = metric.value, "." + str(index.value)
+        if not (isinstance(metric, ast.Attribute) and _is_bank_metric(metric.attr)):
+            raise LookupError
+        arguments = [self._value(argument) for argument in call.args]
+        keywords = {k.arg: self._value(k.value) for k in call.keywords if k.arg}
+        condition = _recorded(metric.attr + part, node.attr, arguments, keywords)
+        source = metric.value
+        if isinstance(source, ast.Name):
+            source = self._results.get(source.id, source)
+        name = _subscript(source) or self._only_name
+        if name is None or len(keywords) != len(call.keywords):
+            raise LookupError
+        return name, condition
+
+    def _value(self, node: ast.expr) -> Any:
+        """Return the value of an argument.  Raise LookupError if it would have to be computed."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -self._value(node.operand)
+        if isinstance(node, ast.Name) and isinstance(value := self._variables.get(node.id), int | float | str):
+            return value
+        raise LookupError
+
+
+def _kind_attributes(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield attributes that are named like a condition's kind, such as ``at_least``."""
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in KINDS)
+
+
+def _local(tree: ast.AST, params: Mapping[str, Any]) -> Iterator[str]:
+    """Yield names whose value in the test is neither a parameter nor the module's."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg not in params:
+            yield node.arg
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+
+
+def _assigned(tree: ast.AST) -> dict[str, ast.expr]:
+    """Return the values of names that are assigned exactly once."""
+    assignments: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            assignments.setdefault(node.targets[0].id, []).append(node.value)
+    return {name: values[0] for name, values in assignments.items() if len(values) == 1}
+
+
+def _passed_on(tree: ast.AST, results: Collection[str]) -> bool:
+    """Return whether code outside the test gets the fixture, a result or a metric, such as a helper."""
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+    def is_passed(node: ast.Name) -> bool:
+        expression: ast.AST = node
+        if node.id == FIXTURE:
+            expression = parents[node]
+            if not isinstance(expression, ast.Subscript):
+                return True
+        user = parents[expression]
+        if isinstance(user, ast.Attribute) and _is_bank_metric(user.attr):
+            user = parents[user]
+            while isinstance(user, ast.Subscript):
+                user = parents[user]
+        return not (isinstance(user, ast.Attribute | ast.Assign | ast.FormattedValue) or _prints(user))
+
+    uses = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return any(is_passed(n) for n in uses if n.id == FIXTURE or (n.id in results and isinstance(n.ctx, ast.Load)))
+
+
+def _is_bank_metric(name: str) -> bool:
+    return name in metric_names() and find_metric(name).on_banks
+
+
+def _prints(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "repr", "str")
+
+
+def _is_fixture_subscript(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == FIXTURE
+
+
+def _subscript(node: ast.AST) -> str | None:
+    """Return the name in ``adaptive_eval["name"]``, or None."""
+    if not (_is_fixture_subscript(node) and isinstance(index := node.slice, ast.Constant)):  # type: ignore[attr-defined]
+        return None
+    return index.value if isinstance(index.value, str) else None
+
+
+def _recorded(metric: str, kind: str, arguments: list[Any], keywords: dict[str, Any]) -> Condition:
+    """Return the condition that a call creates, by making the call on a result that records it."""
+    conditions: list[Condition] = []
+
+    class Recorder:
+        on_metric = None
+        verdict = staticmethod(conditions.append)
+
+    getattr(BoundMetric(metric, Recorder()), kind)(*arguments, **keywords)  # type: ignore[arg-type]  # a metric uses no more
+    return conditions[0]

@@ -1,0 +1,152 @@
+"""Verdicts that gates ask for: keep them for the record, and fail gates that ignore theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import pytest
+
+from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.plugin.gate_source import seeks_verdict
+from pytest_adaptive_eval.plugin.gates import Results, TrackedVerdict
+from pytest_adaptive_eval.plugin.question import crash_line
+from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
+from pytest_adaptive_eval.records.run_record import GateRecord
+from pytest_adaptive_eval.text import relative
+
+__all__ = ["VERDICTS", "VerdictLog"]
+
+
+class _Entry(NamedTuple):
+    """A verdict of an evaluation, and the object that the gate got."""
+
+    evaluation: str
+    verdict: Verdict
+    tracked: TrackedVerdict
+
+
+class VerdictLog:
+    """Verdicts of the gates that this process runs, and the outcome of each gate.
+
+    Attributes
+    ----------
+    running : str
+        Node id of the test whose body runs now.  Reports that are made meanwhile are those of its subtests.
+    """
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self.running = ""
+        self._entries: dict[str, list[_Entry]] = {}
+        #: Gates that took a metric.
+        self._metric_takers: set[str] = set()
+        self._records: dict[str, list[GateRecord]] = {}
+        #: Exception with which each gate ended, None where it passed: a gate is judged once.
+        self._endings: dict[str, BaseException | None] = {}
+        #: Tests that have run, and are being torn down.
+        self._over: set[str] = set()
+
+    def results(self, gate: pytest.Item) -> Results:
+        """Return the results for a gate, whose verdicts are kept."""
+        return Results(
+            self._state.lookup,
+            lambda node, verdict: self._add(gate, node, verdict),
+            lambda: self._metric_takers.add(gate.nodeid),
+        )
+
+    def set_over(self, item: pytest.Item, *, over: bool) -> None:
+        """Set whether a test is over, so that it may ask for no more verdicts."""
+        (self._over.add if over else self._over.discard)(item.nodeid)
+
+    def _add(self, gate: pytest.Item, node: EvaluationNode, verdict: Verdict) -> Verdict:
+        """Keep a verdict for the record, as other plugins leave it."""
+        if gate.nodeid in self._over:
+            raise ConfigError(f"{gate.nodeid}: a verdict was asked for after the test was over; ask for it in the test")
+        config = self._state.config
+        changed = config.hook.pytest_adaptive_eval_verdict(verdict=verdict, nodeid=gate.nodeid, config=config)
+        if changed is not None and not isinstance(changed, Verdict):
+            raise ConfigError(f"a plugin made {changed!r} of a verdict; pytest_adaptive_eval_verdict gives a Verdict")
+        final = verdict if changed is None else changed
+        if final.allowed and not final.notice and final.on_inconclusive == "warn":
+            gate.warn(AdaptiveEvalWarning(final.sentence))
+        tracked = TrackedVerdict.of(final)
+        self._entries.setdefault(gate.nodeid, []).append(_Entry(self._name(node), final, tracked))
+        return tracked
+
+    def _name(self, node: EvaluationNode) -> str:
+        """Return an evaluation's name, or its node id if several have that name."""
+        name = node.evaluation.name
+        return name if sum(other.evaluation.name == name for other in self._state.evaluations) == 1 else node.nodeid
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
+        """Judge a gate once.  If another plugin runs it again, it ends as it did the first time."""
+        if pyfuncitem.nodeid not in self._endings:
+            return None
+        if (error := self._endings[pyfuncitem.nodeid]) is not None:
+            raise error
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Fail a gate that passed without asking whether its verdicts hold, and remember how it ended."""
+        __tracebackhide__ = True
+        self._metric_takers.discard(item.nodeid)
+        self.running = item.nodeid
+        try:
+            yield
+            __tracebackhide__ = False
+            if item.nodeid not in self._endings:
+                self._check_asked(item)
+        except BaseException as error:
+            self._end(item, error)
+            raise
+        finally:
+            self.running = ""
+        self._end(item, None)
+
+    def _end(self, item: pytest.Item, error: BaseException | None) -> None:
+        if item in self._state.needs or item.nodeid in self._entries:
+            self._endings.setdefault(item.nodeid, error)
+
+    def _check_asked(self, item: pytest.Item) -> None:
+        if item.nodeid not in self._entries:
+            if item.nodeid in self._metric_takers:
+                pytest.fail("the test took a metric and asked for no verdict: call .at_least(...) of it", pytrace=False)
+            if item in self._state.needs and seeks_verdict(item):
+                advice = "a gate that is not to judge is left out by -k or -m"
+                pytest.fail(f"the test asked for none of the verdicts that its source has: {advice}", pytrace=False)
+        for entry in self._entries.get(item.nodeid, ()):
+            if not entry.verdict and not entry.tracked.outcome_read:
+                advice = "write `assert` before it, or read its outcome where it need not hold"
+                sentence = entry.verdict.sentence
+                pytest.fail(f"{sentence}; the test did not ask whether this holds: {advice}", pytrace=False)
+
+    def records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord] | None:
+        """Return a gate's records, or None if the test is no gate or was skipped before it asked."""
+        nodeid = item.nodeid
+        if nodeid not in self._records:
+            if nodeid not in self._entries and (item not in self._state.needs or report.skipped):
+                return None
+            self._records[nodeid] = self._new_records(item, report)
+        return self._records[nodeid]
+
+    def _new_records(self, item: pytest.Item, report: pytest.TestReport) -> list[GateRecord]:
+        """Return one record per verdict, and one more if the gate failed for another reason."""
+        entries = self._entries.pop(item.nodeid, [])
+        verdicts = [(entry.evaluation, entry.verdict.to_json()) for entry in entries]
+        if report.failed and all(entry.verdict for entry in entries):
+            outcome = Outcome.ERROR.value
+            nodes = self._state.needs.get(item, [])
+            name = self._name(nodes[0]) if len(nodes) == 1 else ""
+            sentence = f"{outcome} {crash_line(report)}"
+            verdicts.append((name, {"outcome": outcome, "interval": None, "notes": [], "sentence": sentence}))
+        where = relative(item.reportinfo()[0], self._state.config.rootpath)
+        line = (item.location[1] or 0) + 1
+        return [GateRecord(item.name, item.nodeid, name, verdict, where, line) for name, verdict in verdicts]
+
+
+#: Key of the run's verdicts in ``config.stash``.
+VERDICTS: pytest.StashKey[VerdictLog] = pytest.StashKey()
