@@ -11,7 +11,6 @@ import pytest
 
 from pytest_adaptive_eval.config import Settings
 from pytest_adaptive_eval.errors import ConfigError, UsageError
-from pytest_adaptive_eval.plugin.account import Account
 from pytest_adaptive_eval.plugin.collection import Collection
 from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import model_function
@@ -22,6 +21,7 @@ from pytest_adaptive_eval.plugin.progress import Progress
 from pytest_adaptive_eval.plugin.refusals import check_other_plugins
 from pytest_adaptive_eval.plugin.reports import ReportHooks
 from pytest_adaptive_eval.plugin.run import OwnProtocol, RunHooks
+from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.state import STATE, RunState
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
@@ -130,7 +130,7 @@ def activate(config: pytest.Config) -> None:
     register(sys.modules[model_function.__module__], "adaptive-eval-fixtures")
     if not state.worker:
         register(progress := Progress(config, state.exchange), "adaptive-eval-progress")
-        register(Account(state, progress), "adaptive-eval-account")
+        register(RunRecorder(state, progress), "adaptive-eval-recorder")
     if config.pluginmanager.hasplugin("xdist"):
         from pytest_adaptive_eval.plugin.xdist import Distribution
 

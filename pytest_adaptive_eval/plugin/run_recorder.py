@@ -1,0 +1,277 @@
+"""Record a run as reports come in: what the terminal shows, the files at the end, and the exit status."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
+from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
+from pytest_adaptive_eval.plugin.run_files import RunFiles
+from pytest_adaptive_eval.records.run_record import ONLY_REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.text import relative
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.plugin.exchange import Selection
+    from pytest_adaptive_eval.plugin.progress import Progress
+    from pytest_adaptive_eval.plugin.state import RunState
+
+__all__ = ["RunRecorder"]
+
+#: Category, letter and word of the scores that questions have most often; pytest shows others as a share.
+_SCORE_WORDS: dict[object, tuple[str, str, tuple[str, dict[str, bool]]]] = {
+    "1": ("", "+", ("RIGHT", {"green": True})),
+    "0": ("", "-", ("WRONG", {"blue": True})),
+    "unscored": ("", "?", ("UNSCORED", {"yellow": True})),
+}
+_OK, _FAILED = int(pytest.ExitCode.OK), int(pytest.ExitCode.TESTS_FAILED)
+
+
+class RunRecorder:
+    """Hooks of the process that writes the record: the controller of xdist, or the one process there is.
+
+    Parameters
+    ----------
+    state : RunState
+    progress : Progress
+        Gets the number of questions that an interview asked.
+    """
+
+    def __init__(self, state: RunState, progress: Progress) -> None:
+        self.state, self.config = state, state.config
+        self._progress = progress
+        started = datetime.now(UTC)
+        self.run = RunRecord("", started.isoformat(timespec="milliseconds"))  # named when it is written
+        self._clock = time.monotonic()
+        self._session: pytest.Session | None = None
+        self._reported: set[str] = set()
+        self._skipped: set[str] = set()
+        self._failed = self._replayed = False
+        #: Interviews of failed questions, by the question's node id.
+        self._failed_questions: dict[str, str] = {}
+        self._complaints: list[str] = []
+        self._files = RunFiles(state, self.run, started, self._complaints)
+        self._has_answers = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Remove reports of an earlier run, before anything can go wrong."""
+        self._session = session
+        if not self.config.option.collectonly:
+            clear_outputs(outputs(self.state.settings))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep records as reports come in."""
+        if report.skipped:
+            self._skipped.add(report.nodeid)
+        self._failed |= report.failed
+        attached: dict[str, Any] | None = getattr(report, ATTACHED, None)
+        if not attached:
+            return
+        self._failed |= attached["failed"]
+        if "question_of" in attached:
+            self._replayed |= not attached["question_of"]
+            if report.failed and attached["question_of"]:
+                self._failed_questions[report.nodeid] = attached["question_of"]
+        elif report.nodeid not in self._reported:  # another plugin may run it again, which changes nothing
+            self._reported.add(report.nodeid)
+            self._add_records(attached, report.nodeid)
+
+    def _add_records(self, attached: dict[str, Any], nodeid: str) -> None:
+        """Add the records of an interview, a study or a gate to the run's."""
+        if record := attached.get("interview"):
+            interview = record if isinstance(record, InterviewRecord) else InterviewRecord.from_json(record)
+            self.run.interviews.append(interview)
+            self._progress.end(nodeid, len(interview.administrations))
+        if record := attached.get("study"):
+            self.run.studies.append(record if isinstance(record, StudyRecord) else StudyRecord.from_json(record))
+        self.run.gates += [GateRecord.from_json(gate) for gate in attached.get("gates", ())]
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
+        """Show answers as + and -, unlike tests that pass and fail."""
+        if report.when != "call" or not report.passed:
+            return None
+        for name, score in getattr(report, "user_properties", ()):
+            if name == PROPERTY:
+                return _SCORE_WORDS.get(score) or ("", "~", (f"SCORE {score}", {"green": True}))
+        return None
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> Generator[None, None, None]:
+        """Write the record and the reports; a run that cannot account for itself does not pass."""
+        self.state.exchange.break_off()
+        yield
+        self._close(session, exitstatus)
+        self._has_answers = self._files.has_journals()
+
+    def _close(self, session: pytest.Session, exitstatus: int) -> None:
+        """Record the run if it evaluated something, and fail it if it should have."""
+        exchange = self.state.exchange
+        planned, selection = [entry.nodeid for entry in exchange.planned()], exchange.selection()
+        status = int(getattr(session, "exitstatus", exitstatus))
+        if selection.required:
+            self.run.extra["required"] = dict(selection.required)
+        evaluates = bool(planned or self.run.absent_required)
+        administered = not (self.config.option.collectonly or self.config.getoption("setuponly", False))
+        if administered and not evaluates and status == _OK:
+            self._fail_without_evaluation(session, exitstatus)
+        # any other status without a report: a mistake of the user, or an error of the collection
+        finished = (0, 1, 5) if selection.required else (0,)
+        if administered and evaluates and (self._reported or status in finished):
+            self._finish(session, status, planned, selection)
+        exchange.close()
+
+    def _finish(self, session: pytest.Session, status: int, planned: Sequence[str], selection: Selection) -> None:
+        """Settle the exit status, write the files, and report failures to the cache."""
+        run = self.run
+        missing = [nodeid for nodeid in planned if nodeid not in self._reported]
+        facts = {"missing": missing, "deselected": list(selection.deselected), "shard": selection.shard}
+        run.extra.update({name: fact for name, fact in facts.items() if fact})
+        status = self._status_of_tests(session, status, missing)
+        passed = status == _OK and not run.absent_required
+        run.exit_status = self._status_of_gates(status)
+        run.seconds = round(time.monotonic() - self._clock, 3)
+        self._fail_without_required(selection)
+        positions = {nodeid: n for n, nodeid in enumerate(planned)}
+        for records in (run.interviews, run.studies, run.gates):
+            records.sort(key=lambda record: positions.get(record.nodeid, -1))
+        self._write(session, passed=passed, complete=not missing)
+        self._remember_failures()
+
+    def _status_of_tests(self, session: pytest.Session, status: int, missing: Sequence[str]) -> int:
+        """Return the exit status, which is not 0 where a test failed or gave no result."""
+        if missing:
+            if not (session.shouldfail or session.shouldstop or status == pytest.ExitCode.INTERRUPTED):
+                skipped = " (skipped: leave out by -k or -m what is not to count)" if self._skipped & {*missing} else ""
+                self._complaints.append(f"no result from {', '.join(missing)}{skipped}")
+            status = status or _FAILED
+        if status == _OK and (self._failed or session.testsfailed):  # such as by pytest.exit
+            self._complaints.append("tests failed, so that the run does not end with the exit status 0 that was set")
+            status = _FAILED
+        if status == pytest.ExitCode.NO_TESTS_COLLECTED and self.run.absent_required:
+            status = _OK  # `_fail_without_required` names the cause
+        return status
+
+    def _status_of_gates(self, status: int) -> int:
+        """Return the exit status, which is not 0 where no gate passed, and 4 where a mistake voided an evaluation."""
+        verdicts = [gate.verdict for gate in self.run.gates]
+        promoted = any(verdict.get("outcome") == Outcome.PASS for verdict in verdicts)
+        if any(verdict.get("notice") for verdict in verdicts) and not promoted:
+            self._complaints.append("no gate gave PASS, and a gate without a baseline promotes nothing")
+            status = status or _FAILED
+        records = (*self.run.interviews, *self.run.studies)
+        if status == _FAILED and any(record.extra.get("usage_error") for record in records):
+            return int(pytest.ExitCode.USAGE_ERROR)
+        return status
+
+    def _write(self, session: pytest.Session, *, passed: bool, complete: bool) -> None:
+        """Write the files, and set the exit status of the session."""
+        run, complaints_before = self.run, len(self._complaints)
+        status = run.exit_status or 0
+        self._files.write(passed=passed)
+        self._call_reporters()
+        if complete and "record" in self._files.paths:
+            self._files.remove_journals()
+        if self._complaints:
+            status = status or _FAILED
+        if len(self._complaints) > complaints_before and run.extra.pop(ONLY_REQUIRED, None):
+            run.exit_status = None  # the records have to be written again without this field
+        session.exitstatus = status
+        self._agree_on_exit()
+
+    def _fail_without_required(self, selection: Selection) -> None:
+        """Fail a run in which required gates gave no result, and name them."""
+        if not (absent := self.run.absent_required):
+            return
+        self.run.fail_without_required()
+        descriptions = []
+        for name in absent:
+            near = selection.near.get(name)
+            suffix = "" if selection.required[name] else " (no gate of this name was collected)"
+            descriptions.append(f"{name}{suffix}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        self._complaints.append(
+            f"required gates gave no result, so that nothing is promoted: {', '.join(descriptions)}"
+        )
+
+    def _fail_without_evaluation(self, session: pytest.Session, exitstatus: int) -> None:
+        """Fail a run with the flag that had no evaluation, or no test at all.  A selection of other tests may pass."""
+        options = self.config.option
+        chosen = options.keyword or options.markexpr or self.state.exchange.selection().chosen or self._replayed
+        if "--adaptive-eval" not in self.config.invocation_params.args:
+            return
+        if not chosen:
+            self._complaints.append(
+                "no evaluation was found, so nothing was judged: a marker adaptive_eval, or the file "
+                "adaptive-eval.toml in a folder that is collected, makes one; leave --adaptive-eval out where there is "
+                "none"
+            )
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        elif exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:  # such as with pytest-custom-exit-code
+            self._complaints.append("no test was selected, so that the run does not end with the exit status 0")
+            session.exitstatus = exitstatus
+
+    def _agree_on_exit(self) -> None:
+        """Make the written files and the session state the same exit status: a record that says 0 promotes."""
+        status = int(getattr(self._session, "exitstatus", 0))
+        if status == self.run.exit_status:
+            return
+        if status == _OK and self.run.exit_status is not None and self._session is not None:
+            self._session.exitstatus = self.run.exit_status  # a run that failed is not made one that passed
+            return
+        self.run.exit_status = status
+        self._files.rewrite()
+
+    def pytest_unconfigure(self) -> None:
+        """Make the record agree with the exit status once more: other plugins may change it at the very end."""
+        self._agree_on_exit()
+
+    def _call_reporters(self) -> None:
+        hook = self.config.hook.pytest_adaptive_eval_report
+        if not hook.get_hookimpls():
+            return  # the record as JSON is a copy of every answer
+        try:
+            hook(record=self.run.to_json(), config=self.config)
+        except Exception as error:  # a plugin's fault must not hide the run's results
+            self._complaints.append(f"a plugin's report failed: {type(error).__name__}: {error}")
+
+    def _remember_failures(self) -> None:
+        """Add the interviews of failed questions to the cache of ``--lf``, since questions are not collected."""
+        cache = getattr(self.config, "cache", None)
+        if cache is None or not (failed := cache.get("cache/lastfailed", {})):
+            return
+        for question, interview in self._failed_questions.items():
+            if failed.pop(question, None):
+                failed[interview] = True
+        for planned in self.state.exchange.planned():
+            if planned.nodeid in failed:
+                failed.update(dict.fromkeys(planned.needs, True))
+        cache.set("cache/lastfailed", failed)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table of interviews and verdicts."""
+        run = self.run
+        if not (run.interviews or run.studies or run.gates or self._complaints or self._has_answers):
+            return
+        from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
+        from pytest_adaptive_eval.text import guard
+
+        writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth
+        if self.config.get_verbosity() < 0:
+            write_lines(verdict_lines(run, width), writer.write)
+        else:
+            writer.write_sep("=", "adaptive evaluation")
+            base = self.config.invocation_params.dir
+            written_paths = {name: relative(path, base) for name, path in self._files.paths.items()}
+            write_lines(summary_lines(run, width, written=written_paths), writer.write)
+        for complaint in self._complaints:
+            writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
+        if self._has_answers:
+            writer.write_line(
+                "adaptive-eval: answers are kept: the same command goes on from them (--adaptive-eval-fresh asks anew)"
+            )
