@@ -1,4 +1,4 @@
-"""Sources of tests, and what that of a test of questions tells of how it judges an answer."""
+"""Read from the source of a test of questions whether and how it judges an answer."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["grades", "parsed", "scores", "tells"]
+__all__ = ["can_fail", "grades", "parsed", "scores"]
 
 Function = Callable[..., object]
 
 #: Methods of an item that judge an answer.
 _JUDGING = ("grade", "score")
 #: Parameters whose methods judge nothing, but for `_JUDGING`.
-_GIVEN = ("item", "model")
+_UNCHECKED = ("item", "model")
 
 
 def parsed(function: Function) -> ast.Module | None:
@@ -51,8 +51,8 @@ def _grades(function: Function, item: str, visited: set[Function]) -> bool:
         node = pending.pop()
         if isinstance(node, ast.Attribute) and node.attr in _JUDGING and ast.unparse(node).startswith(f"{item}."):
             return True
-        if isinstance(node, ast.Call) and isinstance(callee := _meant(node.func, function), types.FunctionType):
-            for name in _handed(node, callee, item):
+        if isinstance(node, ast.Call) and isinstance(callee := _resolve(node.func, function), types.FunctionType):
+            for name in _item_parameters(node, callee, item):
                 if callee not in visited and _grades(callee, name, visited):
                     return True
         if not isinstance(node, ast.BoolOp | ast.IfExp):
@@ -60,7 +60,7 @@ def _grades(function: Function, item: str, visited: set[Function]) -> bool:
     return False
 
 
-def _handed(call: ast.Call, callee: Function, item: str) -> Iterator[str]:
+def _item_parameters(call: ast.Call, callee: Function, item: str) -> Iterator[str]:
     """Yield the callee's parameters that receive the item in a call."""
     names = list(inspect.signature(callee).parameters)
     for index, argument in enumerate(call.args[: len(names)]):
@@ -72,34 +72,37 @@ def _handed(call: ast.Call, callee: Function, item: str) -> Iterator[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def tells(function: Function) -> bool:
+def can_fail(function: Function) -> bool:
     """Return whether anything in a test, or in functions of its module that it calls, can fail it."""
-    return _tells(function, set())
+    return _can_fail(function, set())
 
 
-def _tells(function: Function, visited: set[Function]) -> bool:
+def _can_fail(function: Function, visited: set[Function]) -> bool:
     visited.add(function)
     tree = _tree(function)
     if not tree.body:  # no source
         return True
-    parameters = inspect.signature(function).parameters
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert | ast.Raise) or (isinstance(node, ast.Attribute) and node.attr in _JUDGING):
             return True
-        if not isinstance(node, ast.Call):
-            continue
-        callee = _meant(node.func, function)
-        if isinstance(callee, types.FunctionType):
-            if callee not in visited and _tells(callee, visited):
-                return True
-        elif callee is None:  # something local, such as a fixture that checks
-            *attributes, base = _bases(node.func)
-            is_parameter = isinstance(base, ast.Name) and base.id in _GIVEN and base.id in parameters
-            if not is_parameter and not (attributes and hasattr(str, attributes[0].attr)):  # type: ignore[attr-defined]
-                return True
-        elif getattr(callee, "__module__", None) != "builtins":
-            return True  # nobody knows
+        if isinstance(node, ast.Call) and _call_can_fail(node, function, visited):
+            return True
     return False
+
+
+def _call_can_fail(call: ast.Call, function: Function, visited: set[Function]) -> bool:
+    """Return whether a call in a function may check something."""
+    callee = _resolve(call.func, function)
+    if isinstance(callee, types.FunctionType):
+        return callee not in visited and _can_fail(callee, visited)
+    if callee is not None:
+        return getattr(callee, "__module__", None) != "builtins"
+    # something local, such as a fixture that checks; a method of str does not
+    *attributes, base = _bases(call.func)
+    is_parameter = (
+        isinstance(base, ast.Name) and base.id in _UNCHECKED and base.id in inspect.signature(function).parameters
+    )
+    return not is_parameter and not (attributes and hasattr(str, attributes[0].attr))  # type: ignore[attr-defined]
 
 
 def _bases(node: ast.expr) -> Iterator[ast.expr]:
@@ -110,7 +113,7 @@ def _bases(node: ast.expr) -> Iterator[ast.expr]:
     yield node
 
 
-def _meant(node: ast.expr, function: Function) -> Any:
+def _resolve(node: ast.expr, function: Function) -> Any:
     """Resolve a name in a function by its module and the builtins.  Return None if the name is local."""
     *attributes, base = _bases(node)
     if not isinstance(base, ast.Name):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,35 +66,52 @@ def check_models(config: pytest.Config, interviews: Iterable[Interview], studies
     ConfigError, CheckpointError
         A model cannot be used.
     """
-    settings, checked = config.stash[STATE].settings, config.stash.setdefault(_CHECKED, {})
-    named: dict[tuple[str, Path, str], Mapping[str, Any]] = {}
-    others: list[tuple[str, Mapping[str, Any], bool]] = []
+    checked = config.stash.setdefault(_CHECKED, {})
+    cache = config.stash[STATE].folder / "cache"
+    for spec, base, options in _named_subjects(config, interviews):
+        loaded = config.hook.pytest_adaptive_eval_subject(spec=spec, config=config)
+        if loaded is None:
+            loaded = assembly.check_model(spec, (config.invocation_params.dir, base), cache, options)
+        if loaded is not None:
+            checked[_key(spec, base, options)] = loaded
+            config.add_cleanup(getattr(loaded, "close", lambda: None))
+    checked_keys = {(spec, options, False) for spec, _, options in checked}
+    for spec, options, agent in _other_models(interviews, studies):
+        if (key := (spec, repr(sorted(options.items())), agent)) not in checked_keys:
+            checked_keys.add(key)
+            other = assembly.check_model(spec, (), cache, options, agent=agent)
+            if other is not None:
+                other.close()
+
+
+def _named_subjects(
+    config: pytest.Config, interviews: Iterable[Interview]
+) -> Collection[tuple[str, Path, Mapping[str, Any]]]:
+    """Return spec, base folder and options of each subject that a setting or a TOML file names."""
+    settings = config.stash[STATE].settings
+    subjects: dict[tuple[str, Path, str], tuple[str, Path, Mapping[str, Any]]] = {}
+    infos = [interview._fixtureinfo for interview in interviews]
+    definitions = (info.name2fixturedefs.get(name, ())[-1:] for info in infos for name in info.names_closure)
+    for definition in itertools.chain.from_iterable(definitions):
+        function: Any = definition.func
+        spec, base, options = getattr(function, "adaptive_eval_model", (None, config.rootpath, {}))
+        if function is model_function:
+            spec, options = settings.model, settings.model_options
+        if spec is not None:
+            subjects[_key(spec, base, options)] = spec, base, options
+    return subjects.values()
+
+
+def _other_models(
+    interviews: Iterable[Interview], studies: Iterable[Study]
+) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
+    """Yield spec and options of interviewers and of the members of studies, and whether each is an agent."""
     for interview in interviews:
         if interview.evaluation.interviewer is not None:
-            others.append((*interview.evaluation.interviewer, True))
-        for name in interview._fixtureinfo.names_closure:
-            function: Any = next((one.func for one in interview._fixtureinfo.name2fixturedefs.get(name, ())[-1:]), None)
-            spec, base, options = getattr(function, "adaptive_eval_model", (None, config.rootpath, {}))
-            if function is model_function:
-                spec, options = settings.model, settings.model_options
-            if spec is not None:
-                named[_key(spec, base, options)] = options
-    cache = config.stash[STATE].folder / "cache"
-    for key, options in named.items():
-        loaded = config.hook.pytest_adaptive_eval_subject(spec=key[0], config=config)
-        if loaded is None:
-            loaded = assembly.check_model(key[0], (config.invocation_params.dir, key[1]), cache, options)
-        if loaded is not None:
-            checked[key] = loaded
-            config.add_cleanup(getattr(loaded, "close", lambda: None))
-    others += [(one.spec, one.options, not asked) for study in studies for one, asked in study.evaluation.roles]
-    checked_keys = {(key[0], key[2], False) for key in checked}
-    for spec, options, agent in others:
-        if (one := (spec, repr(sorted(options.items())), agent)) not in checked_keys:
-            checked_keys.add(one)
-            model = assembly.check_model(spec, (), cache, options, agent=agent)
-            if model is not None:
-                model.close()
+            yield *interview.evaluation.interviewer, True
+    for study in studies:
+        for member, is_subject in study.evaluation.roles:
+            yield member.spec, member.options, not is_subject
 
 
 def model_function(pytestconfig: pytest.Config) -> Iterator[Any]:

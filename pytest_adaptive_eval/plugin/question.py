@@ -17,7 +17,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, Unscored, UsageError
 from pytest_adaptive_eval.items.item import Item, Response, Status, cut_text
-from pytest_adaptive_eval.plugin.assertions import grades, scores, tells
+from pytest_adaptive_eval.plugin.assertions import can_fail, grades, scores
 from pytest_adaptive_eval.plugin.names import DETAILS, PARAMETER, PROPERTY
 from pytest_adaptive_eval.plugin.state import Once
 from pytest_adaptive_eval.records.run_record import plain
@@ -265,7 +265,7 @@ class Question(Once):
             raise Unscored(
                 Status.ERROR.value, "the test ended without item.grade(...) or item.score(...), which stand in it"
             )
-        if graded is None and not (hasattr(self.function, "adaptive_eval_where") or tells(self.function)):
+        if graded is None and not (hasattr(self.function, "adaptive_eval_where") or can_fail(self.function)):
             raise ConfigError(
                 f"{self.nodeid}: the test asserts nothing, so that every answer would count as right: write `assert "
                 "item.grade(...)`, an assertion of your own, or item.score(...)"
