@@ -115,7 +115,7 @@ def activate(config: pytest.Config) -> None:
         check_outputs(config, settings)
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None
-    gc.freeze()  # all that is imported by now stays: looking through it for garbage would only take time
+    gc.freeze()  # no imported object becomes garbage, so searching them only costs time
     config.add_cleanup(gc.unfreeze)
     exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
     state = config.stash[STATE] = RunState(config, settings, exchange)

@@ -1,4 +1,4 @@
-"""Collection: marked tests and TOML files become interviews, gates find their place, mistakes end the run."""
+"""Collect marked tests and TOML files as interviews and studies, put gates after them, and report mistakes."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class Collection:
     def __init__(self, state: RunState) -> None:
         self.state, self.config = state, state.config
         self._mistakes: list[str] = []
-        #: Functions of evaluations with a mistake: that these are no interviews is no second one.
+        #: Functions of evaluations with a mistake, which need no second message.
         self._mistaken: set[object] = set()
         self._banks: dict[Path, ItemBank] = {}
-        #: Gates and studies, which got the marker here.
+        #: Gates and studies that got the marker here.
         self._marked: set[pytest.Item] = set()
         #: Every gate that collection met, by node id, selected or not.
         self._gates: dict[str, pytest.Item] = {}
@@ -99,7 +99,7 @@ class Collection:
         return list(FAMILIES.values())
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Give a marked function its one placeholder."""
+        """Parametrize a marked function with one placeholder."""
         mark = metafunc.definition.get_closest_marker(MARKER)
         if mark is None:
             return
@@ -138,7 +138,7 @@ class Collection:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_pycollect_makeitem(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
-        """Make an interview of each placeholder, and questions of those named on the command line; notice gates."""
+        """Collect an interview for each placeholder, and the questions named on the command line."""
         collected = yield
         if not isinstance(collected, list):
             return collected
@@ -157,11 +157,11 @@ class Collection:
             except UsageError as error:
                 self.mistake(error)
                 self._mistaken.add(node.function)
-                out.append(node)  # or pytest would only say that a test named on the command line is not there
+                out.append(node)  # else pytest would only report that a test named on the command line does not exist
         return out
 
     def _notice(self, nodes: Iterable[object]) -> None:
-        """Keep the gates among collected nodes, some of which a selection drops later."""
+        """Keep the gates among collected nodes, before a selection deselects some."""
         gates = (node for node in nodes if isinstance(node, pytest.Item) and is_gate(node))
         self._gates |= {gate.nodeid: gate for gate in gates}
 
@@ -205,7 +205,7 @@ class Collection:
 
     @functools.cached_property
     def _tasks(self) -> Mapping[str, TaskFamily]:
-        """Task families by name, with those of plugins; loaded when the first evaluation wants one."""
+        """Task families by name, with those of plugins; loaded when the first evaluation needs one."""
         from pytest_adaptive_eval.tasks import families
 
         provided = self.config.hook.pytest_adaptive_eval_task_families(config=self.config)
@@ -255,7 +255,7 @@ class Collection:
         return bank.items[bank.index(name)], 0
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Refuse files that skip themselves and speak of evaluations: their gates would not be missed."""
+        """Refuse files that skip themselves and contain evaluations: nothing else would report their missing gates."""
         path = self.config.rootpath / report.nodeid
         if report.skipped and path.is_file() and MARKER.encode() in path.read_bytes():
             self.mistake(
@@ -267,9 +267,9 @@ class Collection:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
-        """Put each gate after its interviews, and those back that a selection dropped; report mistakes."""
+        """Put each gate after its interviews, restore interviews that a selection dropped, and report mistakes."""
         self._register_metrics()
-        for item in items:  # -m takes or leaves interviews and gates alike
+        for item in items:  # so that -m selects interviews and gates alike
             if (is_gate(item) or isinstance(item, Study)) and item.get_closest_marker(MARKER) is None:
                 item.add_marker(MARKER)
                 self._marked.add(item)
@@ -316,8 +316,8 @@ class Collection:
         state.family += sum(count_fail_claims(gate, state) for gate in left_out)
         items[:] = order(items, state.needs)
         self._uncount_deselected(set(items) - selected)
-        if state.worker:  # whose output nobody sees
-            state.exchange.tell(self.pytest_report_collectionfinish(items))
+        if state.worker:  # a worker prints nothing
+            state.exchange.publish_lines(self.pytest_report_collectionfinish(items))
         planned = [self._planned(item) for item in items if isinstance(item, EvaluationNode) or item in state.needs]
         state.exchange.plan(planned, self._selection(left_out, collected))
 
@@ -354,7 +354,7 @@ class Collection:
         return [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
 
     def _check(self, item: pytest.Item) -> None:
-        """Refuse what would quietly be no interview, or one whose outcome means something else."""
+        """Refuse a marker that would have no effect, and an interview whose outcome another marker changes."""
         if item.get_closest_marker(MARKER) is None:
             return
         if fault := marker_fault(item):
@@ -390,7 +390,7 @@ class Collection:
         return Planned(item.nodeid, budget, [node.nodeid for node in self.state.needs.get(item, ())])
 
     def _uncount_deselected(self, restored: set[pytest.Item]) -> None:
-        """Take interviews that a gate brought back out of the count of deselected tests."""
+        """Remove interviews that a gate restored from the count of deselected tests."""
         reporter = self.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and restored:
             deselected = reporter.stats.get("deselected", [])

@@ -1,4 +1,4 @@
-"""Find out whether a subject may answer otherwise in another run, so that the noise of its decoding is measured."""
+"""Check whether another run of a subject may give other answers, so that its decoding noise must be measured."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ __all__ = ["DecodingCheck"]
 
 
 class DecodingCheck:
-    """What is known of whether another run would bring other answers.
+    """Evidence that another run would give other answers.
 
     Parameters
     ----------
     folder : Path
-        Of the runs.
+        The run folder.
     evaluation : Evaluation
     identity : SubjectIdentity
-        Of the subject that answers.
     prompt : str
-        Hash of the test that makes the prompts.
+        Hash of the code that determines the prompts.
 
     Attributes
     ----------
     reason : str
-        Why another run may bring other answers; empty where nothing says so.
+        Reason why another run may give other answers; empty without evidence.
     """
 
     def __init__(self, folder: Path, evaluation: Evaluation, identity: SubjectIdentity, prompt: str) -> None:
@@ -62,19 +61,19 @@ class DecodingCheck:
         return evaluation
 
     def notes(self, noise: DecodingNoise | None, *, whole: bool) -> list[str]:
-        """Return what a reader of any verdict must know.
+        """Return notes for readers of any verdict.
 
         Parameters
         ----------
         noise : DecodingNoise or None
-            As measured.
+            None if it was not measured.
         whole : bool
             Whether the whole bank was asked, so that nothing but the noise is uncertain.
         """
         if noise is not None:
             if not self.reason or self._samples:
                 return []
-            # what varies between runs, such as a server, need not vary within one
+            # a cause that varies between runs, such as a server, need not vary within one
             return [self.reason + (": another run may decide otherwise" if noise.variance == 0 else "")]
         if self.reason:
             return [
@@ -106,7 +105,7 @@ def _latest(folder: Path, evaluation: Evaluation, identity: SubjectIdentity, pro
         ):
             try:
                 whole = history.whole(run.run)
-            except JournalError:  # gone or damaged meanwhile: nothing is known of it
+            except JournalError:  # removed or damaged meanwhile
                 return None
             return next((other for other in whole.interviews if other.nodeid == record.nodeid), None)
     return None

@@ -1,6 +1,6 @@
 """Find tests that get a fixture by its name while they run, which their arguments do not show.
 
-Three ways are known: ``request.getfixturevalue``, parameters of pytest-lazy-fixtures (or pytest-lazy-fixture), and
+Three ways are recognized: ``request.getfixturevalue``, parameters of pytest-lazy-fixtures (or pytest-lazy-fixture), and
 steps of pytest-bdd.
 """
 
@@ -23,7 +23,7 @@ _SCENARIO, _STEP = "templated_scenario", "context"
 
 
 def gets_fixture(item: pytest.Function, fixture: str) -> bool:
-    """Tell whether a test may get a fixture by its name while it runs, as far as its code shows.
+    """Return whether a test may get a fixture by its name while it runs, as far as its code shows.
 
     Parameters
     ----------

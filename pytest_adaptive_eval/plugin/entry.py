@@ -1,4 +1,4 @@
-"""The entry point: options, markers and hooks; everything else only when asked for.
+"""Entry point of the plugin: options, markers and hooks; ``--adaptive-eval`` loads everything else.
 
 This module and what it imports stay free of numpy and of every heavy package,
 since plain ``pytest`` loads it.
@@ -18,7 +18,7 @@ from pytest_adaptive_eval.plugin import hooks
 from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, is_eval_file, refuse
 from pytest_adaptive_eval.subjects import built_in_kinds
 
-#: Reports that are written where a flag says.
+#: Reports whose path a flag sets.
 REPORTS = ("record", "html", "junit")
 
 
@@ -105,7 +105,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Take reports of an earlier run out of the way, before a conftest or a setting can end this one."""
+    """Remove reports of an earlier run, before a conftest or a setting can end this one."""
     options = early_config.known_args_namespace
     if options.adaptive_eval and not (options.collectonly or options.help):
         from pytest_adaptive_eval.plugin.outputs import clear_outputs
@@ -115,7 +115,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and the plugin proper if it is wanted."""
+    """Register the marker, and the rest of the plugin under ``--adaptive-eval``."""
     config.addinivalue_line(
         "markers",
         f'{MARKER}(bank, *, category, values, formats, name, policy="decide", selector, interview, floor, '
@@ -165,13 +165,13 @@ def _idle_threads_asleep() -> Iterator[None]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """End the run for a mistake that a worker found."""
+    """End the run for a mistake that a worker reports."""
     if message := (getattr(node, "workeroutput", None) or {}).get(REFUSAL):
         raise pytest.UsageError(message)
 
 
 class _Inactive:
-    """Skips adaptive tests, tells what was left out, and does nothing else."""
+    """Hooks of a run without ``--adaptive-eval``, which skip adaptive tests and report what was not run."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -195,7 +195,7 @@ class _Inactive:
             self.files.append(str(file_path))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Tell of the files that hold evaluations, which leave no trace among the tests."""
+        """Report the files with evaluations, of which no test is collected."""
         if self.files:
             from pytest_adaptive_eval.text import guard
 
@@ -204,7 +204,7 @@ class _Inactive:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Skip interviews and gates, or fail the run if the user said that it must not go without."""
+        """Skip interviews and gates, or refuse the run if the settings require them."""
         adaptive = [i for i in items if i.get_closest_marker(MARKER) or MARKER in getattr(i, "fixturenames", ())]
         if self.required and (adaptive_tests := [*self.files, *(item.nodeid for item in adaptive)]):
             message = "needs --adaptive-eval, and adaptive_eval_required is set: add the flag to this command"

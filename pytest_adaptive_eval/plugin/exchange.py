@@ -1,8 +1,8 @@
-"""How results travel between processes of one run.
+"""Exchange of results between the processes of one run.
 
-Without xdist nothing needs to travel.  With it, an interview is held by one
-worker and a gate may be judged by another; results pass through a temporary
-folder that the controller makes and removes.
+Without xdist there is one process.  With it, one worker runs an interview and
+another may judge a gate on it; results pass through a temporary folder that the
+controller makes and removes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pytest_adaptive_eval.outputs import replacing
 
 __all__ = ["Exchange", "Planned", "Selection"]
 
-#: Seconds between two looks for a result.
-PAUSE = 0.05
+#: Seconds between two checks for a result.
+_PAUSE = 0.05
 
 
 class Planned(NamedTuple):
@@ -42,19 +42,18 @@ class Planned(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What a run leaves out of all that was collected.
+    """Gates that a run leaves out, and gates that the settings require.
 
     Parameters
     ----------
     deselected : sequence of str
-        Node ids of gates that were found and are not run.
+        Node ids of collected gates that are not run.
     chosen : bool
-        Whether they are among the collected items, so that such as ``-k`` left them out.  Not so where a node id on the
-        command line did.
+        Whether options such as ``-k`` deselected them, rather than a node id on the command line.
     required : mapping of str to list of str
         Node ids of the gates that the settings require, by their names there; see `selection.required_gates`.
     near : mapping of str to list of str
-        Similar names, for required gates that were not found.
+        Similar names of collected gates, for required gates that were not collected.
     shard : str
         Options by which this run is one shard of several; else empty.
     """
@@ -67,7 +66,7 @@ class Selection(NamedTuple):
 
 
 class Exchange:
-    """A folder of results by node id, or nothing at all when everything is in one process.
+    """A folder of results by node id; there is none if the run has one process.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ class Exchange:
         self._selection: Selection | None = None
 
     def make(self) -> str:
-        """Make the folder, on the controller."""
+        """Make the folder, on the controller, and return its path."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="adaptive-eval-"))
             self._owns_folder = True
@@ -107,7 +106,7 @@ class Exchange:
         return json.loads(path.read_text()) if path is not None and path.exists() else None
 
     def plan(self, planned: list[Planned], selection: Selection) -> None:
-        """Say which interviews and gates this run must account for, in their order, and what it leaves out."""
+        """Publish the interviews and gates that this run must account for, in their order, and its selection."""
         self._plan, self._selection = planned, selection
         self._put("plan", planned)
         self._put("selection", selection)
@@ -120,17 +119,17 @@ class Exchange:
         """Return the selection, as `plan` published it."""
         return self._selection or Selection(*self._get("selection") or ())
 
-    def tell(self, lines: list[str]) -> None:
-        """Say what the controller should print."""
-        self._put("told", lines)
+    def publish_lines(self, lines: list[str]) -> None:
+        """Publish lines for the controller to print."""
+        self._put("lines", lines)
 
-    def told(self) -> list[str]:
-        """Return the lines that a worker published by `tell`."""
-        lines: list[str] = self._get("told") or []
+    def lines(self) -> list[str]:
+        """Return the lines that a worker published by `publish_lines`."""
+        lines: list[str] = self._get("lines") or []
         return lines
 
     def publish(self, nodeid: str, result: dict[str, Any]) -> None:
-        """Make a result known."""
+        """Publish a result."""
         self._put(nodeid, result)
 
     def result(self, nodeid: str) -> dict[str, Any] | None:
@@ -139,13 +138,13 @@ class Exchange:
         return data
 
     def break_off(self) -> None:
-        """Say that a worker died, so that nobody waits for what may never come."""
+        """Publish that a worker died, so that no process waits for its results."""
         self._put("broken", True)
 
     def wait(self, nodeids: Iterable[str]) -> None:
-        """Wait until every result is there, a worker has died, or the controller is gone."""
+        """Wait until every result is published, a worker has died, or the controller has ended."""
         missing = set(nodeids)
         while missing and self._folder is not None and self._folder.exists() and not self._get("broken"):
             missing = {nodeid for nodeid in missing if self.result(nodeid) is None}
             if missing:
-                time.sleep(PAUSE)
+                time.sleep(_PAUSE)

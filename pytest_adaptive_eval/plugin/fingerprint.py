@@ -1,4 +1,4 @@
-"""A hash of the code by which a test asks and grades: answers are kept for, and compared between, tests of one hash."""
+"""Hash of the code with which a test asks and grades; only answers of equal hashes are reused and compared."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from pytest_adaptive_eval.plugin.installed import is_installed
 
 __all__ = ["source_hash"]
 
-#: Values that their representation tells.
+#: Types whose `repr` is the same in every process.
 _PLAIN = (str, int, float, complex, bool, bytes, Decimal, Fraction, PurePath, Enum)
 
 
 def source_hash(node: pytest.Function, root: Path, graders: Sequence[str], answers: str) -> str:
-    """Hash the code that determines prompts and scores, as far as no other hash covers it.
+    """Return a hash of the code that determines prompts and scores, as far as no other hash covers it.
 
-    The source of the test without its decorators; of the fixtures that it takes, but for the one that `answers`, whose
-    identity tells; of the functions, classes and modules of the user's that these name, and those of theirs; the
-    values that they name; and the modules that grade.
+    It covers the source of the test without its decorators; of its fixtures, except the model fixture `answers`, whose
+    identity has a hash of its own; of the user's functions, classes and modules that these use, directly or not; the
+    values that they use; and the grader modules.
     """
     starts: list[object] = [importlib.import_module(name) for name in graders]
     if not hasattr(node.obj, "adaptive_eval_where"):  # else from TOML: the package's own
@@ -59,17 +59,17 @@ def _fixtures(node: pytest.Function, answers: str) -> list[object]:
 
 
 class _Reader:
-    """Follows code to what it names.
+    """Reader of code and of the code and values that it uses.
 
     Parameters
     ----------
     root : Path
-        Left out of texts, since it is another on another machine.
+        Removed from texts, since it differs between machines.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
-        self._visited: dict[int, object] = {}  # kept, lest an id be given anew
+        self._visited: dict[int, object] = {}  # referenced, so that no id is reused
         self._pending: list[Any] = []
 
     def read(self, starts: Iterable[object]) -> list[str]:
@@ -79,7 +79,7 @@ class _Reader:
         while self._pending:
             code = self._pending.pop()
             texts.add(_source(code))
-            if inspect.ismodule(code) or inspect.isclass(code):  # whose functions name what they use
+            if inspect.ismodule(code) or inspect.isclass(code):  # the functions in it use names
                 # a copy: looking at a value may load a module, which adds names to the one that is read
                 members = [getattr(value, "__func__", value) for value in list(vars(code).values())]
                 self._follow(value for value in members if self._is_user_code(value))
@@ -92,7 +92,7 @@ class _Reader:
         return sorted(texts)
 
     def _follow(self, values: Iterable[object]) -> None:
-        """Leave what is met for the first time to be looked at."""
+        """Add values that were not visited to the pending ones."""
         for value in values:
             if id(value) not in self._visited:
                 self._visited[id(value)] = value

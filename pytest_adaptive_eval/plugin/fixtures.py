@@ -1,4 +1,4 @@
-"""The fixtures that an active run offers; a conftest may override `model`."""
+"""Fixtures of an active run; a conftest may override `model`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "subject",
 ]
 
-#: Subjects that were loaded to look at them, until an interview takes them.
+#: Subjects that `check_models` loaded, until an interview takes them.
 _CHECKED: pytest.StashKey[dict[tuple[str, Path, str], Any]] = pytest.StashKey()
 
 NO_MODEL = (
@@ -55,11 +55,10 @@ def _key(spec: str, base: Path, options: Mapping[str, Any]) -> tuple[str, Path, 
 
 
 def check_models(config: pytest.Config, interviews: Iterable[Interview], studies: Iterable[Study]) -> None:
-    """Look once at each model that a setting or a TOML file names, before anything is asked.
+    """Check each model that a setting or a TOML file names, before the first question.
 
-    Those are the subjects of the interviews, the models that lead them, and all that take part in the studies.  A
-    subject that was loaded for it is what `subject` gives first.  A fixture `model` of the user's own cannot be looked
-    at before it runs.
+    Those are the subjects of the interviews, their interviewers, and the members of the studies.  `subject` yields a
+    subject that was loaded here.  The user's own fixture `model` cannot be checked before it runs.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Parameters of tests of TOML files: hidden from editors during collection, restored for the run."""
+"""Hide parameters of tests of TOML files from editors during collection, and restore them for the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARAMETERS: pytest.StashKey[Any] = pytest.StashKey()
 
 
 def hide_parameters(item: pytest.Item) -> None:
-    """Take the attribute `callspec` from a test of a TOML file.
+    """Remove the attribute `callspec` of a test of a TOML file.
 
     Editors and other plugins take a test that has it for a parametrized function of a Python file.  VS Code's runner
     then looks for ".py" in the node id, and finds no test of the whole workspace where one has none.
@@ -24,6 +24,6 @@ def hide_parameters(item: pytest.Item) -> None:
 
 
 def restore_parameters(item: pytest.Item) -> None:
-    """Give a test back what `hide_parameters` took: pytest sets up fixtures by it."""
+    """Restore the attribute `callspec`, which pytest needs to set up fixtures."""
     if _PARAMETERS in item.stash:
         item.callspec = item.stash[_PARAMETERS]  # type: ignore[attr-defined]  # of functions, as these are

@@ -1,4 +1,4 @@
-"""Which files are installed, as opposed to the user's own code."""
+"""Distinguish installed files from the user's own code."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _METADATA = re.compile(r".+\.dist-info|.+-.+\.egg-info")
 def is_installed(file: str, root: str) -> bool:
     """Return whether a file belongs to Python, to this package, or to an installed distribution.
 
-    A link is judged by its own place and by its target's.  An editable install is the user's own code, and so is what a
-    link in a package folder names in the user's project.
+    Both the path of a link and its target count.  An editable install is the user's own code, and so is a file of the
+    user's project that a link in a package folder points to.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def is_installed(file: str, root: str) -> bool:
 
 
 def _in_package_folder(file: Path, root: str) -> bool:
-    inner = file.relative_to(root) if file.is_relative_to(root) else file  # the project's own place says nothing
+    # the project itself may lie in a package folder
+    inner = file.relative_to(root) if file.is_relative_to(root) else file
     return not _PACKAGE_FOLDERS.isdisjoint(inner.parts) or any(
         file.is_relative_to(folder) for folder in _package_folders()
     )

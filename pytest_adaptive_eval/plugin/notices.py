@@ -1,4 +1,4 @@
-"""Warnings of this package's loggers on the terminal at once, where a run waits for something."""
+"""Show warnings of this package's loggers on the terminal at once, such as while a run waits for a server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pytest_adaptive_eval.records.run_record import plain
 
 __all__ = ["show_log_warnings"]
 
-#: The worker of xdist that writes to the terminal: all of them look at the models before the first question.
+#: The worker of xdist that writes to the terminal: each checks the models before the first question.
 _SPEAKER = "gw0"
 
 
 class _Terminal(logging.Handler):
-    """Writes each record as a line of its own, past pytest's capturing."""
+    """Handler that writes each record as a line, past pytest's capturing."""
 
     def __init__(self, config: pytest.Config) -> None:
         super().__init__(logging.WARNING)
@@ -45,7 +45,7 @@ class _Terminal(logging.Handler):
 
 
 def show_log_warnings(config: pytest.Config) -> None:
-    """Show them until the run ends."""
+    """Show warnings of this package's loggers until the run ends."""
     logger, handler = logging.getLogger("pytest_adaptive_eval"), _Terminal(config)
     logger.addHandler(handler)
     config.add_cleanup(lambda: logger.removeHandler(handler))

@@ -1,4 +1,4 @@
-"""Where a run writes its reports: no two to one file, none over what is no report, none left from an earlier run."""
+"""Check the paths of a run's reports, and remove the reports of an earlier run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["check_outputs", "clear_outputs", "outputs"]
 
-#: How each report begins, white space apart and in lower case.
+#: Regular expressions for the beginning of each report, in lower case without white space.
 _HEADS = {"record": rb'{"run":', "junit": rb"<\?xml", "html": rb"<!doctypehtml>"}
-#: Bytes that tell.
+#: Number of bytes that identify a report.
 _HEAD = 200
 
 
@@ -31,7 +31,7 @@ def outputs(settings: Settings) -> dict[str, Path]:
 
 
 def check_outputs(config: pytest.Config, settings: Settings) -> None:
-    """Refuse a file that is named twice.
+    """Refuse two reports with one path.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
         named["--adaptive-eval-baseline"] = folder / settings.baseline
     flags: dict[Path, str] = {}
     for flag, path in named.items():
-        with suppress(OSError, ValueError):  # no path can be that: who uses it says so
+        with suppress(OSError, ValueError):  # not a valid path; its user reports that
             path = Path(os.path.realpath(path))  # unlike Path.resolve, it takes a circle of links
         other = flags.setdefault(path, flag)
         if other != flag:
@@ -54,7 +54,7 @@ def check_outputs(config: pytest.Config, settings: Settings) -> None:
 
 
 def clear_outputs(paths: Mapping[str, Path]) -> None:
-    """Take reports of an earlier run out of the way: a run that dies must not seem to have passed.
+    """Remove reports of an earlier run: a run that dies must not seem to have passed.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ def clear_outputs(paths: Mapping[str, Path]) -> None:
     Raises
     ------
     pytest.UsageError
-        Something else lies there, or nothing can be written there.
+        The path holds another file, or cannot be written.
     """
     for name, path in paths.items():
         try:
-            path = Path(os.path.realpath(path))  # a link stays, what it points to goes
+            path = Path(os.path.realpath(path))  # the target of a link is removed, not the link
             if path.exists() and not path.is_file():
                 raise OSError("it is not a regular file")
             if path.exists() and not _is_report(path, name):

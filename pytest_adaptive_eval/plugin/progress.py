@@ -1,4 +1,4 @@
-"""Number of tests that progress is measured against, in pytest and in other plugins' reporters."""
+"""Count questions in the number of tests that pytest and other reporters show progress against."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Hooks of the process that shows progress: they add the questions, which are not collected.
+    """Hooks of the process that shows progress, which add the questions to the collected tests.
 
     An interview counts with its budget until it is over, and then with the questions that were asked.
 
@@ -21,7 +21,7 @@ class Progress:
     ----------
     config : pytest.Config
     exchange : Exchange
-        Has the budgets.
+        Holds the budgets.
     """
 
     def __init__(self, config: pytest.Config, exchange: Exchange) -> None:
@@ -41,7 +41,7 @@ class Progress:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Take up xdist's count of the collected tests, which it sets anew after this hook, for each worker."""
+        """Read the count of collected tests again, since xdist sets it after this hook for each worker."""
         self._collected = None
 
     @pytest.hookimpl(tryfirst=True)
@@ -50,7 +50,7 @@ class Progress:
         self._update()
         if self._counted_by_teamcity is not None and nodeid not in self._counted_by_teamcity:
             self._counted_by_teamcity.add(nodeid)
-            self._teamcity.testCount(1)  # it adds up what it is told
+            self._teamcity.testCount(1)  # its count is a sum
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self) -> None:
@@ -79,5 +79,5 @@ class Progress:
 
     @property
     def _teamcity(self) -> Any:
-        """What writes messages to TeamCity and PyCharm (teamcity-messages); None where it is not in use."""
+        """The writer of messages to TeamCity and PyCharm (teamcity-messages); None where it is not in use."""
         return getattr(getattr(self._config, "_teamcityReporting", None), "teamcity", None)

@@ -50,7 +50,7 @@ def is_placeholder(node: object) -> bool:
 
 
 class AskedItem:
-    """What a test gets as ``item``: the bank's item, and a way to score it.
+    """Value of the argument ``item`` of a test: the bank's item, and a way to score it.
 
     Attributes of `pytest_adaptive_eval.items.item.Item` are read through; `sample`
     counts the answers asked for to this item, from 0, such as for a seed.
@@ -61,9 +61,9 @@ class AskedItem:
         self.given: float | None = None
         self.graded: float | None = None
         self.text = ""
-        #: Whether there was a text to grade, be it empty.
+        #: Whether there was a text to grade, even an empty one.
         self.read = False
-        #: Why the latest answer could not be graded.
+        #: Reason why the latest answer could not be graded.
         self.fault: Unscored | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -78,7 +78,7 @@ class AskedItem:
         Raises
         ------
         Unscored
-            It is no text, nor a number where the grader reads one: such an answer is no wrong one.
+            The answer is neither a text nor a number for a numeric grader; it is not counted as wrong.
         """
         if not isinstance(text, str) and not (self.item.grader == "numeric" and _is_number(text)):
             self.text = ""
@@ -116,18 +116,18 @@ def question(template: pytest.Function, item: Item, sample: int = 0) -> Question
     test = Question.from_parent(
         template.parent,
         name=f"{template.originalname}[{'-'.join(ids)}]",
-        # no public name makes a callspec or tells a function's fixtures; both have held since pytest 8.0
+        # pytest has no public names for these; both are the same since pytest 8.0
         callspec=dataclasses.replace(spec, params={**spec.params, "item": asked}, _idlist=ids),
         fixtureinfo=template._fixtureinfo,
         originalname=template.originalname,
     )
-    path, line, domain = template.location  # pytest would look for the same lines anew each time
+    path, line, domain = template.location  # pytest would search the source for the same lines each time
     test.location = (path, line, domain.removesuffix(template.name) + test.name)
     for mark in template.own_markers:  # marks added late, by hooks
         if mark not in test.own_markers and mark is not getattr(template, "no_timeout", None):
             test.own_markers.append(mark)
             test.keywords[mark.name] = mark
-    test.asked = test.funcargs["item"] = asked  # known already: pytest need not set up a fixture that gives it
+    test.asked = test.funcargs["item"] = asked  # so that pytest sets up no fixture for it
     return test
 
 
@@ -142,20 +142,20 @@ class Question(Once):
     response: Response | None = None
     #: Key of the answer in the journal.
     key = ""
-    #: What a report said that did not pass.
+    #: First line of the first report that did not pass.
     fault = ""
-    #: Whether a fault of its grading is kept for later runs, since it would not heal.
+    #: Whether a fault of its grading is kept for later runs, since it would recur.
     lasting = False
-    #: Which of its phases have begun: each is run once.
+    #: Phases that have begun: each is run once.
     _begun: frozenset[str] = frozenset()
-    #: With what the set-up or the test ended, unless it passed.
+    #: Exception of the set-up or the test.
     _raised: BaseException | None = None
     #: The first fault of its subtests.
     _subtest: BaseException | None = None
 
     @functools.cached_property
     def ihook(self) -> Any:
-        """The hooks of its file, which pytest would look up anew seven times a test."""
+        """Hooks of its file, which pytest would look up seven times a test."""
         return super().ihook
 
     def setup(self) -> None:
@@ -168,7 +168,7 @@ class Question(Once):
                 super().setup()
 
     def runtest(self) -> None:
-        """Run the test, or take the answer that the journal already has.  The first run counts."""
+        """Run the test, or take the answer from the journal.  The first run counts."""
         if self.interview is None:
             with self._sampled():
                 self._replay()
@@ -180,7 +180,7 @@ class Question(Once):
 
     @contextlib.contextmanager
     def _once(self, phase: str, interview: QuestionOwner) -> Iterator[bool]:
-        """Run a phase with the interview's random state; where a plugin runs it again, end as the first time did."""
+        """Run a phase with the interview's random state.  If a plugin runs it again, end as the first time did."""
         if phase in self._begun:
             interview.reruns += 1
             if self._raised is not None:
@@ -197,7 +197,7 @@ class Question(Once):
 
     @contextlib.contextmanager
     def _sampled(self) -> Iterator[None]:
-        """Tell the subjects which of an item's samples is asked for."""
+        """Set the number of the item's sample on the subjects."""
         sample = self.asked.sample
         subjects = [value for value in self.funcargs.values() if isinstance(value, Subject)] if sample else []
         try:
@@ -213,7 +213,7 @@ class Question(Once):
         try:
             stored = interview.recall(self)
             self.response = stored or self._answer()
-            if stored is not None and stored.status.infrastructure:  # kept, since it would not heal
+            if stored is not None and stored.status.infrastructure:  # the journal keeps a fault that would recur
                 raise Unscored(stored.status.value, stored.detail, stored.text)
         finally:
             self.administration.seconds = time.perf_counter() - start
@@ -257,10 +257,10 @@ class Question(Once):
                     Status.ERROR.value, f"an assertion of the model or the grader failed: {message}"
                 ) from error
         graded = asked.graded
-        if asked.given is not None or self._subtest is not None:  # a failed subtest tells that the answer is wrong
+        if asked.given is not None or self._subtest is not None:  # a failed subtest makes the answer wrong
             return
         if asked.fault is not None:
-            raise asked.fault  # which the test caught
+            raise asked.fault  # the test caught it
         if graded is None and grades(self.function):
             raise Unscored(
                 Status.ERROR.value, "the test ended without item.grade(...) or item.score(...), which stand in it"
@@ -284,12 +284,12 @@ class Question(Once):
         )
 
     def regraded(self, stored: Mapping[str, Any], path: Path) -> Response:
-        """Return the answer that a journal keeps, after grading its text again where the item's own grader decides.
+        """Return an answer from a journal, after grading its text again where the item's own grader decides.
 
         Raises
         ------
         JournalError
-            It is no answer, or its text gets another score than is kept with it.
+            The entry is not an answer, or its text now gets another score.
         """
         item = self.asked.item
         anew = "begin anew with --adaptive-eval-fresh, which forgets the answers of this interview"
@@ -304,7 +304,7 @@ class Question(Once):
         right = response.score == 1 and grades(self.function) and not scores(self.function)
         by_item = right or (toml and bool(response.text))
         if stored_score is None and not by_item:
-            return response  # the test judges in its own way
+            return response  # the test scores with other code
         graded = item.grade(response.text)
         if stored_score not in (None, graded) or (by_item and response.score != graded):
             raise JournalError(
@@ -340,7 +340,7 @@ class Question(Once):
     def _of_the_test(self, error: BaseException) -> bool:
         """Return whether an assertion is the test's own.  One within the model or the grading is a fault."""
         if hasattr(self.function, "adaptive_eval_where"):
-            return False  # of TOML, which asserts nothing
+            return False  # a TOML test asserts nothing
         models = [v for n, v in self.funcargs.items() if n == "model" or hasattr(v, "identity")]
         codes = [getattr(model, "__code__", None) for model in models]
         for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -372,9 +372,9 @@ class Question(Once):
             self._contradict(report, error)
 
     def _note(self, report: pytest.TestReport, error: BaseException | None) -> None:
-        """Take up a report that did not pass; some faults end the interview, since they will not heal."""
+        """Keep the reason of a report that did not pass; faults that would recur end the interview."""
         if isinstance(error, AdaptiveEvalError):
-            report.longrepr = str(error)  # a sentence that says what to do; where in a program it arose does not help
+            report.longrepr = str(error)  # the sentence suffices: a traceback does not help the user
         line = crash_line(report)
         self.fault = self.fault or line
         if self.interview is None:
@@ -388,15 +388,15 @@ class Question(Once):
             self.interview.give_up(f"the fixtures of the first question could not be set up: {line}")
 
     def _note_subtest(self, report: pytest.TestReport, error: BaseException | None) -> None:
-        """Take up the report of a subtest, whose failure the test does not hear of."""
+        """Keep the first failure of a subtest, which does not reach the test."""
         if report.failed and error is not None:
             self._subtest = self._subtest or error
 
     def _contradict(self, report: pytest.TestReport, error: BaseException | None) -> None:
-        """Mark an answer wrong where a report failed that the test itself did not hear of, such as a subtest's.
+        """Mark an answer wrong if a check failed outside the test itself, such as in a subtest.
 
-        Plugins for soft assertions fail the report and not the test.  A fault that is no assertion leaves open whether
-        the answer is right: it is an error.
+        Plugins for soft assertions fail the report and not the test.  A fault other than an assertion is an error,
+        since the answer may be right.
         """
         fault = self._subtest or (error if report.failed else None)
         if fault is None or self.response is None or self.response.status is not Status.OK:

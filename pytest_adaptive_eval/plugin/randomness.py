@@ -1,4 +1,4 @@
-"""Global random generators: an interview has a state of its own, whatever other plugins seed between its questions."""
+"""Give each interview its own state of the global random generators, which other plugins seed between questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Usage errors for other plugins' options that lose, repeat or deselect interviews and gates."""
+"""Refuse options of other plugins that lose, repeat or deselect interviews and gates."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class _Refused(NamedTuple):
     option : str
         The attribute of ``config.option``.
     flag : str
-        As users write it.
+        The option on the command line.
     active : callable
         Whether the option's value switches it on.
     effect : str
-        What it would do to interviews or gates.
+        Its effect on interviews or gates.
     """
 
     module: str

@@ -1,4 +1,4 @@
-"""What a run leaves out: which required gates there are, and whether it is one shard of several."""
+"""Find the required gates of a run, and whether it is one shard of several."""
 
 from __future__ import annotations
 

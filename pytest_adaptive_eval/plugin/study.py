@@ -1,4 +1,4 @@
-"""A study as one pytest item, held when its turn comes; it fails only when it is void."""
+"""A study as one pytest item, which fails only when it is void."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Study(EvaluationNode):
     fault: Exception | None = None
 
     def administer(self) -> None:
-        """Hold the study, with the replies that an earlier run left."""
+        """Run the study, with the stored replies of an earlier run."""
         if self.config.getoption("setuponly", False):
             return
         plan, state = self.evaluation, self.state
@@ -46,8 +46,8 @@ class Study(EvaluationNode):
             bank=self.kind,
             scale="",
             policy=plan.to_json(),
-            seed=0,  # in the plan
-            checkpoint="",  # each reply is kept under a hash of who gave it
+            seed=0,  # the plan has the seed
+            checkpoint="",  # the key of each reply has a hash of its model
             decoding="",
         )
         replies = ReplyCache(state.folder / "journal" / f"{key}.jsonl", state.settings.fresh, "reply")
@@ -57,7 +57,7 @@ class Study(EvaluationNode):
             result = plan.hold(replies, progress)
         except AdaptiveEvalError as error:
             result, usage = replace(plan.void(str(error)), broken=True), isinstance(error, UsageError)
-        except Exception as error:  # it voids this study, and must not end the run of all other tests
+        except Exception as error:  # it voids this study only
             self.fault, result = error, replace(plan.void(f"{type(error).__name__}: {error}"), broken=True)
         finally:
             progress.end()
@@ -118,7 +118,7 @@ def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
 
 
 class _Progress:
-    """Tells the terminal how far a study is: a line that is rewritten, or a few lines where that cannot be."""
+    """Progress of a study on the terminal: one line that is rewritten, or a few lines where that is not possible."""
 
     def __init__(self, study: Study) -> None:
         self._name = clean_terminal(study.evaluation.name, 60)
@@ -143,6 +143,6 @@ class _Progress:
         self._last = line
 
     def end(self) -> None:
-        """Leave the line."""
+        """End the line."""
         if self._open:
             self._reporter.write_line("")

@@ -1,7 +1,7 @@
-"""``adaptive-eval.toml`` and ``*.eval.toml``: evaluations and gates with no Python.
+"""Collect ``adaptive-eval.toml`` and ``*.eval.toml``: evaluations and gates without Python.
 
-A file becomes a module with one function an evaluation and one a gate, written
-against the same marker and fixtures that users write against.
+A file becomes a module with one function per evaluation and one per gate, with
+the marker and the fixtures that users have.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["EvalFile"]
 
 
 def _ask(item: AskedItem, model: Any) -> None:
-    """Put one question to a subject, or to anything that has ``generate(prompt)``."""
+    """Ask one question of a subject, or of an object with ``generate(prompt)``."""
     if not isinstance(model, Subject):
         item.score(item.grade(model.generate(item.prompt)))
         return
@@ -96,10 +96,10 @@ class EvalFile(pytest.Module):
     require: Callable[[Sequence[str]], None]
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        """Collect evaluations and gates; each gate stands where the file has it."""
+        """Collect evaluations and gates, each gate with its line in the file."""
         for node in super().collect():
             gate = node.callspec.params.get("gate") if hasattr(node, "callspec") else None
-            if isinstance(node, pytest.Item) and isinstance(gate, GateSpec):  # those of one metric share a function
+            if isinstance(node, pytest.Item) and isinstance(gate, GateSpec):  # gates of one metric share a function
                 path, _, name = node.location
                 node.location = path, gate.line - 1, name
             yield node
@@ -112,7 +112,7 @@ class EvalFile(pytest.Module):
         try:
             evaluations, required = read_toml(self.path, merge_kinds(self.kinds))
             self.require(required)
-            #: Whom gates compare with: their models stay what the file says.
+            #: Evaluations that gates compare with; --adaptive-eval-model does not replace their models.
             gates = [gate.condition for evaluation in evaluations for gate in evaluation.gates]
             self.compared = {
                 gate.name for gate in gates if isinstance(gate, Condition) and gate.kind == "not_worse_than"
@@ -153,10 +153,10 @@ class EvalFile(pytest.Module):
             raise ConfigError(f"{self.path}:{line}: another evaluation or gate of this file is called {name!r} already")
         function.__name__ = name
         function.__qualname__ = name
-        # pytest reads from the code where a test stands
+        # pytest reads a test's location from the code
         function.__code__ = function.__code__.replace(co_filename=str(self.path), co_firstlineno=line)
         function.__module__ = module.__name__
-        # they mean nothing outside this module, where plugins that check types would look for them
+        # plugins that check types could not resolve them
         function.__annotations__ = {}
         setattr(module, name, function)
         self.lines[name] = line

@@ -1,4 +1,4 @@
-"""Running under pytest-xdist.
+"""Distribution of a run to workers of pytest-xdist.
 
 An interview is one item to xdist and stays on one worker.  Gates come after
 their interviews in the order of collection, and the ``load`` scheduler sends
@@ -30,31 +30,31 @@ class Distribution:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a new worker where results are exchanged."""
+        """Give a new worker the folder in which results are exchanged."""
         node.workerinput["adaptive_eval_exchange"] = self.state.exchange.make()
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """Use the scheduler `load`, whatever the user chose."""
+        """Return the scheduler `load`, regardless of ``--dist``."""
         return LoadScheduling(config, log)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self) -> None:
-        """Say what to expect of gates."""
+        """Print the expected results of gates."""
         reporter = self.state.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and not self._lines:
-            self._lines = self.state.exchange.told()
+            self._lines = self.state.exchange.lines()
             for line in self._lines:
                 reporter.ensure_newline()
                 reporter.write_line(line)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self) -> None:
-        """Stop all waiting for results of a worker that died."""
+        """Stop workers that wait for results of a worker that died."""
         self.state.exchange.break_off()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, error: object) -> None:
-        """Stop all waiting if a worker died between two items."""
+        """Stop workers that wait if a worker died between two items."""
         if error:
             self.state.exchange.break_off()
