@@ -88,9 +88,7 @@ def parse_item(
     if grader in BUILT_IN and not (textless or data.get("answer")):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     custom = tasks.get(item_id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
-    max_tokens = meta.get("max_tokens", 1)
-    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-        raise BankError(f"{where}: meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1")
+    _check_max_tokens(meta, where)
     if EXPRESSION in meta and MARKED not in meta:
         meta, prompt = {**meta, MARKED: prompt}, unmarked(prompt)
     item = Item(
@@ -149,6 +147,13 @@ def _check_question(data: Mapping[str, Any], where: str, textless: bool) -> None
             raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
     _check_messages(data.get("messages", []), where)
     _check_images(data.get("images", []), where)
+
+
+def _check_max_tokens(meta: Mapping[str, Any], where: str) -> None:
+    """Refuse a limit of tokens that is no count."""
+    max_tokens = meta.get("max_tokens", 1)
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise BankError(f"{where}: meta.max_tokens is {max_tokens!r:.80}, expected a whole number of at least 1")
 
 
 def _check_messages(messages: Sequence[Any], where: str) -> None:

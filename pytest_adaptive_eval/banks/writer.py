@@ -105,18 +105,7 @@ def write_bank(
     staged = work / path.name
     staged.mkdir()
     try:
-        offsets, at = [], 0
-        with (staged / "items.jsonl").open("wb") as file:
-            for item in items:
-                offsets.append(at)
-                at += file.write(json.dumps(item.to_json(), ensure_ascii=True).encode() + b"\n")
-                for name, source in zip(item.images, item.image_paths, strict=True):
-                    target = staged / name
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    try:
-                        shutil.copyfile(source, target)
-                    except OSError as error:
-                        raise BankError(f"item {item.id!r}: its image {name!r} cannot be copied: {error}") from None
+        offsets = _write_items(staged, items)
         np.savez(
             staged / "params.npz",
             ids=np.array([item.id.encode("ascii") for item in items], dtype="S"),
@@ -151,6 +140,23 @@ def write_bank(
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return read_bank(path)
+
+
+def _write_items(folder: Path, items: Sequence[Item]) -> list[int]:
+    """Write ``items.jsonl`` and the images; return the position of each item in the file."""
+    offsets, position = [], 0
+    with (folder / "items.jsonl").open("wb") as file:
+        for item in items:
+            offsets.append(position)
+            position += file.write(json.dumps(item.to_json(), ensure_ascii=True).encode() + b"\n")
+            for name, source in zip(item.images, item.image_paths, strict=True):
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    shutil.copyfile(source, target)
+                except OSError as error:
+                    raise BankError(f"item {item.id!r}: its image {name!r} cannot be copied: {error}") from None
+    return offsets
 
 
 def _in_formats(path: Path, scale: FormatScale) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""From responses to a bank on disk: fit, check, replay, write."""
+"""Calibration of a bank: select the responses, fit, check, replay, write."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,7 +30,7 @@ __all__ = ["Built", "calibrate", "matched"]
 
 Array = NDArray[np.float64]
 
-#: Families of subjects for two-sided conformal intervals at 80 % and at 90 %, which is what gates at 95 % show.
+#: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
 
 
@@ -40,17 +41,17 @@ class Built:
     Parameters
     ----------
     responses : Responses
-        What it was calibrated from, near-duplicates in one family.
+        Responses of the calibration, near-duplicate subjects in one family.
     items : sequence of Item
-        In the order of the responses' items.
+        Items in the order of the responses.
     fit : Calibration
     quality : Quality
     conformal : list of Conformal
     accuracies : tuple of float, length S
-        Of the subjects over the whole bank: their scores, and predictions at
-        their abilities where there is none.
+        Accuracies of the subjects over the whole bank; predictions at their
+        abilities replace missing scores.
     in_formats : FormatScale, optional
-        Of responses in formats.
+        Scale of responses in formats.
     """
 
     responses: Responses
@@ -62,7 +63,7 @@ class Built:
     in_formats: FormatScale | None = None
 
     def write(self, write_bank: Callable[..., ItemBank], path: Path, *, replace: bool = False) -> ItemBank:
-        """Write the folder by the writer of `banks`."""
+        """Write the folder with the writer of `banks`."""
         report: dict[str, Any] = self.quality.to_json()
         report["textless"] = any(item.meta.get("textless") for item in self.items)
         return write_bank(
@@ -82,7 +83,7 @@ class Built:
 
 
 def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[str], None]) -> Responses:
-    """Responses to items whose texts there are.
+    """Return the responses to items with texts, of subjects with responses.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
     items : sequence of Item, optional
         All texts; None takes every item of the responses.
     note : callable
-        Takes a sentence about what was left out.
+        Called with a sentence about each omission.
 
     Raises
     ------
@@ -102,36 +103,38 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
             f"{responses.source}: one subject, {responses.subjects[0]!r}: a bank is calibrated from the differences "
             "between subjects; give the responses of at least two, better of twenty or more"
         )
-    keep = np.asarray(~np.isnan(responses.scores).all(axis=0))
-    if not keep.all():
-        note(f"left out: {counted(int((~keep).sum()), 'item')} without a response")
-    if items is not None:
-        known = {item.id for item in items}
-        have = np.array([name in known for name in responses.items])
-        if not have.any():
-            raise ResponsesError(
-                f"{responses.source}: none of its items, such as {responses.items[0]!r}, has a text; the texts have "
-                f"ids such as {items[0].id!r}: the ids of both files must agree"
-            )
-        if not have.all():
-            note(f"left out: {counted(int((~have).sum()), 'item')} with responses and without a text")
-        if lacking := len(known) - int((have & keep).sum()):
-            note(f"left out: {counted(lacking, 'item')} with a text and without responses")
-        keep &= have
-    if not keep.any():
+    answered = np.asarray(~np.isnan(responses.scores).all(axis=0))
+    if not answered.all():
+        note(f"left out: {counted(int((~answered).sum()), 'item')} without a response")
+    columns = answered if items is None else answered & _with_texts(responses, answered, items, note)
+    if not columns.any():
         raise ResponsesError(f"{responses.source}: no item has a response: there is nothing to calibrate")
-    rows = np.asarray(~np.isnan(responses.scores[:, keep]).all(axis=1))
+    rows = np.asarray(~np.isnan(responses.scores[:, columns]).all(axis=1))
     if not rows.all():
         note(f"left out: {counted(int((~rows).sum()), 'subject')} without a response")
     if rows.sum() < 2:
         raise ResponsesError(f"{responses.source}: fewer than two subjects with a response to these items")
-    return Responses(
-        tuple(s for s, k in zip(responses.subjects, rows.tolist(), strict=True) if k),
-        tuple(i for i, k in zip(responses.items, keep.tolist(), strict=True) if k),
-        responses.scores[np.ix_(rows, keep)],
-        tuple(f for f, k in zip(responses.families, rows.tolist(), strict=True) if k),
-        responses.source,
-    )
+    selected = responses.of(np.flatnonzero(rows))
+    ids = tuple(compress(responses.items, columns))
+    return Responses(selected.subjects, ids, selected.scores[:, columns], selected.families, responses.source)
+
+
+def _with_texts(
+    responses: Responses, answered: NDArray[np.bool_], items: Sequence[Item], note: Callable[[str], None]
+) -> NDArray[np.bool_]:
+    """Return whether each item of the responses has a text, shape (n,)."""
+    ids = {item.id for item in items}
+    with_text = np.array([name in ids for name in responses.items])
+    if not with_text.any():
+        raise ResponsesError(
+            f"{responses.source}: none of its items, such as {responses.items[0]!r}, has a text; the texts have "
+            f"ids such as {items[0].id!r}: the ids of both files must agree"
+        )
+    if not with_text.all():
+        note(f"left out: {counted(int((~with_text).sum()), 'item')} with responses and without a text")
+    if unanswered := len(ids) - int((with_text & answered).sum()):
+        note(f"left out: {counted(unanswered, 'item')} with a text and without responses")
+    return with_text
 
 
 def calibrate(
@@ -155,101 +158,108 @@ def calibrate(
         See `matched`.
     recipe : Recipe
     items : sequence of Item, optional
-        Texts, in any order; without them the bank can be backtested, not asked.
+        Texts, in any order; without them the bank can be backtested, not administered.
     given : Calibration, optional
-        Published parameters of these items, to be checked in place of a fit;
-        nothing is replayed for them, since nobody knows whose responses they are from.
+        Published parameters of these items, to be checked in place of a fit.
+        Nothing is replayed for them, since their calibration subjects are unknown.
     policies : sequence of Policy
-        What conformal tables are made for.
+        Policies of the conformal tables.
     formats : FormatResponses and {"m2", "m3"}, optional
         The responses in all formats, whose fullest one is `responses`, and the
         model to fit to them.
     seed : int
-        Of folds and replayed draws.
+        Seed of folds and replayed draws.
     force : bool
         Whether a refused bank is to be written, and therefore replayed.
     note, progress : callable
-        Take sentences: what was decided, what is being done.
+        Called with sentences about decisions and about the work in progress.
 
     Raises
     ------
     EstimationError
-        No fit follows from the responses.
+        The responses allow no fit.
     KeyboardInterrupt
-        Ctrl-C came after the fit: what is unchecked is not for keeping.  During
-        the fit it gives a bank that is marked as interrupted.
+        Ctrl-C came after the fit, when nothing checked exists yet.  During the
+        fit it gives a bank that is marked as interrupted.
     """
     firsts = copies(responses)
     together = grouped(responses, firsts)
-    merged = len(set(responses.families)) - len(set(together.families))
-    if merged:
+    if merged := len(set(responses.families)) - len(set(together.families)):
         note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
 
-    def tick(iteration: int, change: float) -> None:
+    def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
-    fit = given or recipe(together.scores, tick)
+    fit = given or recipe(together.scores, report_iteration)
     quality = assess(together.scores, fit, None if given else recipe, together.items, progress, firsts)
-    if items is None:
-        textless = MappingProxyType({"textless": True})
-        texts = [Item(id=name, meta=textless) for name in together.items]
-    else:
-        by_id = {item.id: item for item in items}
-        texts = [by_id[name] for name in together.items]
+    texts = _texts(together, items)
     scale = None
     if formats is not None and not fit.interrupted:
         low = np.array([LOW_QUALITY in item.meta for item in texts])
         scale = _scale(*formats, together, low, seed, progress)
         if not scale.report["converged"]:
-            found = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
-            quality = replace(quality, problems=(*quality.problems, found))
+            problem = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
+            quality = replace(quality, problems=(*quality.problems, problem))
     tables: list[Conformal] = []
     if policies and given is not None:
         note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
-    elif policies and not fit.interrupted and (quality.trusted or force):
-        families = len(set(together.families))
-        if families < FEWEST:
-            note(
-                f"no conformal intervals: {FEWEST} families of subjects are needed for 80 %, {ENOUGH} for 90 %, and "
-                f"these are of {families}; gates use design-based intervals, which need none"
-            )
-        elif families < ENOUGH:
-            note(
-                f"conformal intervals up to {100 * families / (families + 1):.0f} % only: {ENOUGH} families of "
-                f"subjects are needed for 90 %, and these are of {families}"
-            )
-        if families >= FEWEST:
-            tables = conformal_tables(
-                together,
-                lambda scores: recipe.fit_completely(scores).bank("bank", together.items),
-                policies,
-                bank=fit.bank("bank", together.items),
-                seed=seed,
-                progress=progress,
-            )
-    known = _completed(together.scores, fit, given is not None).mean(axis=1)
-    return Built(together, texts, fit, quality, tables, tuple(known.tolist()), scale)
+    elif policies and not fit.interrupted and (quality.trusted or force) and _families_suffice(together, note):
+        tables = conformal_tables(
+            together,
+            lambda scores: recipe.fit_completely(scores).bank("bank", together.items),
+            policies,
+            bank=fit.bank("bank", together.items),
+            seed=seed,
+            progress=progress,
+        )
+    accuracies = _completed(together.scores, fit, given is not None).mean(axis=1)
+    return Built(together, texts, fit, quality, tables, tuple(accuracies.tolist()), scale)
+
+
+def _texts(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
+    """Return the items in the order of the responses; items without a text if there are none."""
+    if items is None:
+        textless = MappingProxyType({"textless": True})
+        return [Item(id=name, meta=textless) for name in responses.items]
+    by_id = {item.id: item for item in items}
+    return [by_id[name] for name in responses.items]
+
+
+def _families_suffice(responses: Responses, note: Callable[[str], None]) -> bool:
+    """Return whether there are enough families of subjects for conformal intervals."""
+    families = len(set(responses.families))
+    if families < FEWEST:
+        note(
+            f"no conformal intervals: {FEWEST} families of subjects are needed for 80 %, {ENOUGH} for 90 %, and "
+            f"these are of {families}; gates use design-based intervals, which need none"
+        )
+    elif families < ENOUGH:
+        note(
+            f"conformal intervals up to {100 * families / (families + 1):.0f} % only: {ENOUGH} families of "
+            f"subjects are needed for 90 %, and these are of {families}"
+        )
+    return families >= FEWEST
 
 
 def _scale(
     formats: FormatResponses,
     form: Form,
-    kept: Responses,
+    responses: Responses,
     low: NDArray[np.bool_],
     seed: int,
     progress: Callable[[str], None],
 ) -> FormatScale:
-    """The scale in formats of the subjects and items that were kept."""
+    """Return the scale in formats of the subjects and items of `responses`."""
     from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
 
-    rows = [formats.subjects.index(name) for name in kept.subjects]
-    place = {name: n for n, name in enumerate(formats.items)}
-    scores = formats.scores[np.ix_(rows, [place[name] for name in kept.items])]
+    rows = [formats.subjects.index(name) for name in responses.subjects]
+    columns = {name: n for n, name in enumerate(formats.items)}
+    scores = formats.scores[np.ix_(rows, [columns[name] for name in responses.items])]
     return format_scale(scores, formats.modalities, form, low=low, seed=seed, progress=progress)
 
 
 def _completed(scores: Array, fit: Calibration, given: bool) -> Array:
-    """The scores (S, n) with predictions where there is none."""
+    """Return the scores (S, n) with predictions in place of missing ones."""
     missing = np.isnan(scores)
     if not missing.any():
         return scores

@@ -87,30 +87,20 @@ class Modalities:
 
     def __post_init__(self) -> None:
         names = tuple(self.names)
-        if (
-            not names
-            or len(set(names)) < len(names)
-            or any(n in ("none", "base", "cross", "") or "+" in n for n in names)
-        ):
-            raise EstimationError(
-                f"modalities are {names!r}, expected different names, none of them 'none', 'base' or 'cross', without "
-                "a plus sign"
-            )
-        sets = [part for size in range(len(names) + 1) for part in combinations(names, size)]
-        label = {part: "+".join(part) or "none" for part in sets}
-        by_label = {text: frozenset(part) for part, text in label.items()}
-        formats = tuple(self.formats) or tuple(label[part] for part in sorted(sets, key=len, reverse=True))
-        if unknown := [f for f in formats if f not in by_label]:
-            raise EstimationError(f"the format {unknown[0]!r} is not one of {', '.join(by_label)}")
+        _check_names(names)
+        subsets = [subset for size in range(len(names) + 1) for subset in combinations(names, size)]
+        by_format = {"+".join(subset) or "none": subset for subset in subsets}
+        formats = tuple(self.formats) or tuple(sorted(by_format, key=lambda form: len(by_format[form]), reverse=True))
+        if unknown := [form for form in formats if form not in by_format]:
+            raise EstimationError(f"the format {unknown[0]!r} is not one of {', '.join(by_format)}")
         if len(set(formats)) < len(formats):
-            raise EstimationError(f"formats are {formats!r}; each can stand once")
-        given = [by_label[f] for f in formats]
-        design = np.array([[1.0 if set(part) <= have else 0.0 for part in sets] for have in given])
-        parts = tuple("cross" if len(part) == len(names) == 2 else label[part] for part in sets)
+            raise EstimationError(f"formats are {formats!r}, expected each once")
+        design = np.array([[float(set(part) <= set(by_format[form])) for part in subsets] for form in formats])
         design.setflags(write=False)
+        combined = ["cross"] if len(names) == 2 else list(by_format)[1 + len(names) :]
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "formats", formats)
-        object.__setattr__(self, "parts", ("base", *parts[1:]))
+        object.__setattr__(self, "parts", ("base", *names, *combined))
         object.__setattr__(self, "design", design)
 
     @property
@@ -122,6 +112,16 @@ class Modalities:
     def signs(self) -> Array:
         """How difficulty sums its parts, shape (K,): 1 for the base, -1 for all others."""
         return np.where(np.arange(len(self.parts)) == 0, 1.0, -1.0)
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    """Refuse names that formats and parts cannot be made of."""
+    reserved = any(name in ("none", "base", "cross", "") or "+" in name for name in names)
+    if not names or len(set(names)) < len(names) or reserved:
+        raise EstimationError(
+            f"modalities are {names!r}, expected different names, none of them 'none', 'base' or 'cross', without a "
+            "plus sign"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

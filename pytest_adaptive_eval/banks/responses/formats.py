@@ -108,23 +108,27 @@ def read_format_responses(
 
 def _merge(parts: Sequence[Responses], source: str, note: Callable[[str], object]) -> FormatResponses:
     """Merge the responses of all sources, with items and formats as separate axes."""
-    families = {name: family for part in parts for name, family in zip(part.subjects, part.families, strict=True)}
-    subjects = tuple(families)
-    for part in parts:
-        if absent := len(subjects) - len(part.subjects):
-            note(f"{part.source}: no answers of {absent} of the {len(subjects)} subjects")
+    families = dict(chain(*(zip(part.subjects, part.families, strict=True) for part in parts)))
+    _note_absent_subjects(parts, len(families), note)
     pairs = [[name.split(_SEPARATOR, 1) for name in part.items] for part in parts]
-    modalities = _modalities({form for form, _ in chain(*pairs)}, source)
-    items = list(dict.fromkeys(item for _, item in chain(*pairs)))
+    forms = {form for form, _ in chain(*pairs)}
+    modalities = _modalities(forms, source)
     _check_distinct_items(parts, [{item for _, item in part_pairs} for part_pairs in pairs])
-    columns = {item: column for column, item in enumerate(items)}
-    rows = {name: row for row, name in enumerate(subjects)}
-    scores = np.full((len(subjects), len(items), len(modalities.formats)), np.nan)
+    rows = {name: row for row, name in enumerate(families)}
+    columns = {item: column for column, item in enumerate(dict.fromkeys(item for _, item in chain(*pairs)))}
+    depths = {form: modalities.formats.index("+".join(_ordered(form, modalities.names))) for form in forms}
+    scores = np.full((len(rows), len(columns), len(modalities.formats)), np.nan)
     for part, part_pairs in zip(parts, pairs, strict=True):
-        forms = [modalities.formats.index("+".join(_ordered(form, modalities.names))) for form, _ in part_pairs]
+        positions = np.array([(columns[item], depths[form]) for form, item in part_pairs])
         part_rows = np.array([rows[name] for name in part.subjects])
-        scores[part_rows[:, None], [columns[item] for _, item in part_pairs], forms] = part.scores
-    return FormatResponses(subjects, tuple(items), modalities, scores, tuple(families.values()), source)
+        scores[part_rows[:, None], positions[:, 0], positions[:, 1]] = part.scores
+    return FormatResponses(tuple(rows), tuple(columns), modalities, scores, tuple(families.values()), source)
+
+
+def _note_absent_subjects(parts: Sequence[Responses], count: int, note: Callable[[str], object]) -> None:
+    for part in parts:
+        if absent := count - len(part.subjects):
+            note(f"{part.source}: no answers of {absent} of the {count} subjects")
 
 
 def _check_distinct_items(parts: Sequence[Responses], item_sets: Sequence[set[str]]) -> None:

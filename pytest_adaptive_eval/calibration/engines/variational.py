@@ -153,6 +153,32 @@ def fit_map(
         or a start of other items or dimensions.
     """
     scores = checked(responses)
+    D = _checked_dimensions(scores, model, dimensions, start)
+    state = _State(scores, model, D, device, start)
+    complete = vars(state).copy()
+    interrupted, far = False, True
+    change = gradient = np.inf
+    iteration = 0
+
+    def converged() -> bool:
+        return change < tolerance and gradient < tolerance / 2
+
+    try:
+        while iteration < limit and not converged():
+            far = far and change > 3 * max(tolerance, FAR)
+            change, gradient = state.step(learn=start is not None or iteration >= WARM_UP, standardise=far)
+            complete = vars(state).copy()
+            iteration += 1
+            if progress is not None:
+                progress(iteration, change)
+    except KeyboardInterrupt:
+        interrupted = True
+        vars(state).update(complete)  # half a step may have turned abilities and not yet items
+    return state.result(converged(), interrupted, iteration, change, gradient)
+
+
+def _checked_dimensions(scores: Array, model: str, dimensions: int | None, start: Fit | None) -> int:
+    """Return the number of dimensions of a fit that is possible."""
     if model not in MODELS:
         raise EstimationError(f"model is {model!r}, expected one of {', '.join(MODELS)}")
     D = (DIMENSIONS if model == "mirt" else 1) if dimensions is None else dimensions
@@ -164,25 +190,7 @@ def fit_map(
     shape = (scores.shape[1], D)
     if start is not None and start.discrimination.shape != shape:
         raise EstimationError(f"the start has slopes of shape {start.discrimination.shape}, this fit {shape}")
-    state = _State(scores, model, D, device, start)
-    complete = vars(state).copy()
-    interrupted, far = False, True
-    change = gradient = np.inf
-    iteration = 0
-    try:
-        while iteration < limit:
-            far = far and change > 3 * max(tolerance, FAR)
-            change, gradient = state.step(learn=start is not None or iteration >= WARM_UP, standardise=far)
-            complete = vars(state).copy()
-            iteration += 1
-            if progress is not None:
-                progress(iteration, change)
-            if change < tolerance and gradient < tolerance / 2:
-                break
-    except KeyboardInterrupt:
-        interrupted = True
-        vars(state).update(complete)  # half a step may have turned abilities and not yet items
-    return state.result(change < tolerance and gradient < tolerance / 2, interrupted, iteration, change, gradient)
+    return D
 
 
 def _starting_abilities(scores: Array, D: int) -> Array:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,14 @@ def _line(where: str, data: dict[str, Any]) -> _Line:
     )
 
 
+def _read_lines(file: Path) -> list[_Line]:
+    """Return the fields of all lines of a file."""
+    lines = [_line(*line) for line in json_lines(file)]
+    if not lines:
+        raise ResponsesError(f"{file}: empty; remove it or run the task again")
+    return lines
+
+
 def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Path]]:
     """Return the newest file by task and subject, both sorted."""
     root, paths = (path, files_of(path)) if path.is_dir() else (path.parent, [path])
@@ -100,19 +108,13 @@ def _collect_task(
     collected: Collected, path: Path, task: str, files: Mapping[str, Path], settings: ReadSettings
 ) -> None:
     """Collect the scores of all subjects on one task, by one filter and one metric."""
-    logged = {subject: [_line(*line) for line in json_lines(file)] for subject, file in files.items()}
-    if empty := [files[subject] for subject, lines in logged.items() if not lines]:
-        raise ResponsesError(f"{empty[0]}: empty; remove it or run the task again")
     where = f"{path}: task {task!r}"
-    filters = Counter(line.filter for lines in logged.values() for line in lines)
+    logged = {subject: _read_lines(file) for subject, file in files.items()}
+    filters = {line.filter for line in chain(*logged.values())}
     filter_name = choose("filter", filters, settings.filter, f"{where}, filters")
     logged = {subject: [line for line in lines if line.filter == filter_name] for subject, lines in logged.items()}
-    used_lines = [line for lines in logged.values() for line in lines]
-    numeric = {name for line in used_lines for name, value in line.values.items() if value is not None}
-    if not numeric:
-        raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
-    metric = choose("metric", numeric, settings.metric, f"{where}, metrics")
-    hashed = all(line.hash for line in used_lines)
+    metric = _choose_metric(logged, settings, where)
+    hashed = all(line.hash for line in chain(*logged.values()))
     if not hashed:
         settings.note(f"{path.name}: task {task!r} has lines without doc_hash; items are identified by doc_id")
     for subject, lines in logged.items():
@@ -121,14 +123,21 @@ def _collect_task(
                 f"{files[subject]}: no line with filter {filter_name!r} and metric {metric!r}, which the other files "
                 f"of task {task!r} have; run the task again or remove the file"
             )
-        _check_documents(lines)
-        for line in lines:
+        for line in _distinct(lines):
             value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
             collected.add(subject, f"{task}:{line.hash if hashed else line.document}", value)
 
 
-def _check_documents(lines: Sequence[_Line]) -> None:
-    """Refuse a file with two lines for one document."""
+def _choose_metric(logged: Mapping[str, Sequence[_Line]], settings: ReadSettings, where: str) -> str:
+    """Choose one of the metrics that are numbers in any line."""
+    numeric = {name for line in chain(*logged.values()) for name, value in line.values.items() if value is not None}
+    if not numeric:
+        raise ResponsesError(f"{where}: no metric that is a number; expected one such as acc or exact_match")
+    return choose("metric", numeric, settings.metric, f"{where}, metrics")
+
+
+def _distinct(lines: Sequence[_Line]) -> Iterator[_Line]:
+    """Yield the lines; refuse two lines for one document."""
     first_lines: dict[str, _Line] = {}
     for line in lines:
         if (first := first_lines.setdefault(line.document, line)) is not line:
@@ -136,6 +145,7 @@ def _check_documents(lines: Sequence[_Line]) -> None:
                 f"{line.where}: document {line.document} with filter {line.filter!r} stands in "
                 f"{first.where.rpartition(', ')[2]} already; the file holds two runs: keep one"
             )
+        yield line
 
 
 REGISTERED = (
