@@ -1,4 +1,4 @@
-"""From responses to a bank."""
+"""Calibration of banks from responses."""
 
 from pytest_adaptive_eval.calibration.engines.variational import Fit, fit_map
 

@@ -1,6 +1,6 @@
-"""Item response models and their mean-field guide in Pyro; what drives them is `svi`.
+"""Item response models and their mean-field guide in Pyro, for the engine ``svi``.
 
-Pyro and torch are imported by the functions that use them, as both are extras.
+Pyro and torch are imported by the functions that use them, because both are extras.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AT_ONCE = 1 << 19
 
 @contextmanager
 def random_numbers(device: str, seed: int) -> Iterator[None]:
-    """Random numbers from a seed, and the generators given back as they were."""
+    """Seed the random numbers, and restore the generators afterwards."""
     import torch
 
     cuda = torch.device(device).type == "cuda"
@@ -38,20 +38,20 @@ def random_numbers(device: str, seed: int) -> Iterator[None]:
 
 
 class MeanField:
-    """An item response model and a guide of independent Gaussians, as a Pyro program.
+    """Item response model and guide of independent Gaussians, as a Pyro program.
 
     Parameters
     ----------
     scores : array, shape (S, n)
         NaN where missing.
     latents : sequence of str
-        Of ``theta`` (S,), and ``b``, ``log_a`` and ``logit_c`` (n,).
+        Names among ``theta`` (S,), ``b``, ``log_a`` and ``logit_c`` (n,).
     priors, start : mapping of str to tuple of float
-        Mean and standard deviation of each latent variable's prior, and of its Gaussian at first.
+        Mean and standard deviation of each latent variable's prior, and of its Gaussian at the start.
     adam : mapping
         Arguments of torch's Adam.
     particles : int
-        Draws a step.
+        Draws per step.
     evaluations : int
         Responses times draws from which the ELBO is estimated.
     device : str
@@ -75,8 +75,8 @@ class MeanField:
 
         self.device = torch.device(device)
         self.latents, self.priors, self.start = latents, priors, start
-        #: Latent variables that stay as they are for the time being; a held ``logit_c`` stands for no guessing.
-        self.held: frozenset[str] = frozenset()
+        #: Latent variables that are fixed for now; a fixed ``logit_c`` means no guessing.
+        self.fixed: frozenset[str] = frozenset()
         self.subjects, self.items = scores.shape
         rows, columns = np.nonzero(~np.isnan(scores))
         self.subject, self.item, self.score = (
@@ -90,7 +90,7 @@ class MeanField:
         self.evaluation = TraceMeanField_ELBO(num_particles=together, vectorize_particles=True, max_plate_nesting=1)
 
     def plates(self) -> dict[str, Any]:
-        """Independence of the subjects, and of the items."""
+        """Return the plates: subjects are independent, and so are items."""
         import pyro
 
         items = pyro.plate("items", self.items, device=self.device)
@@ -98,7 +98,7 @@ class MeanField:
         return {name: subjects if name == "theta" else items for name in self.latents}
 
     def model(self, batch: Any) -> None:
-        """The priors, and the likelihood of a batch as if it were all responses."""
+        """Sample the priors and the likelihood of a batch, scaled to all responses."""
         import pyro
         import torch
         from pyro import distributions as dist
@@ -114,14 +114,14 @@ class MeanField:
             z = drawn["theta"].index_select(-1, subject) - drawn["b"].index_select(-1, item)
             if "log_a" in drawn:
                 z = drawn["log_a"].exp().index_select(-1, item) * z
-            if "logit_c" in drawn and "logit_c" not in self.held:
+            if "logit_c" in drawn and "logit_c" not in self.fixed:
                 # the logit of c + (1 - c) expit(z) is log((c + e^z) / (1 - c))
                 logit_c = drawn["logit_c"].index_select(-1, item)
                 z = torch.logaddexp(logsigmoid(logit_c), z) - logsigmoid(-logit_c)
-            pyro.sample("score", dist.Bernoulli(logits=z, validate_args=False), obs=score)  # fractions are welcome
+            pyro.sample("score", dist.Bernoulli(logits=z, validate_args=False), obs=score)  # fractions are allowed
 
     def guide(self, batch: Any) -> None:  # noqa: ARG002 - Pyro gives model and guide the same arguments
-        """A Gaussian of its own for every latent variable."""
+        """Sample each latent variable from its own Gaussian."""
         import pyro
         from pyro import distributions as dist
 
@@ -131,41 +131,40 @@ class MeanField:
                 pyro.sample(name, dist.Normal(mean, log_sd.exp()))
 
     def gaussian(self, name: str) -> tuple[Any, Any]:
-        """Mean and log sd of a latent variable, from Pyro's store."""
+        """Return mean and log sd of a latent variable, from Pyro's store."""
         import pyro
         import torch
 
         size = (self.subjects if name == "theta" else self.items,)
         start = {"mean": self.start[name][0], "log_sd": math.log(self.start[name][1])}
-        found = (
-            pyro.param(f"{name}_{what}", torch.full(size, x, dtype=torch.float64, device=self.device))
-            for what, x in start.items()
+        mean, log_sd = (
+            pyro.param(f"{name}_{moment}", torch.full(size, x, dtype=torch.float64, device=self.device))
+            for moment, x in start.items()
         )
-        mean, log_sd = found
-        return (mean.detach(), log_sd.detach()) if name in self.held else (mean, log_sd)
+        return (mean.detach(), log_sd.detach()) if name in self.fixed else (mean, log_sd)
 
     def parameters(self) -> Parameters:
-        """A copy of the present parameters, but of what is held."""
-        free = [name for name in self.latents if name not in self.held]
+        """Return a copy of the present parameters that are not fixed."""
+        free = [name for name in self.latents if name not in self.fixed]
         return {name: tuple(x.detach().cpu().numpy().copy() for x in self.gaussian(name)) for name in free}
 
     def step(self, batch: NDArray[np.int64] | None) -> None:
-        """One step of Adam."""
+        """Take one step of Adam."""
         import torch
 
         self.svi.step(None if batch is None else torch.as_tensor(batch, device=self.device))
 
     def elbo(self, parameters: Parameters, seed: int) -> float:
-        """The ELBO of some parameters over all responses, always with the same draws."""
+        """Return the ELBO of given parameters over all responses, always with the same draws."""
         import pyro
         import torch
 
-        fixed = {
-            f"{name}_{what}": torch.as_tensor(x, device=self.device)
+        substituted = {
+            f"{name}_{moment}": torch.as_tensor(x, device=self.device)
             for name, both in parameters.items()
-            for what, x in zip(("mean", "log_sd"), both, strict=True)
+            for moment, x in zip(("mean", "log_sd"), both, strict=True)
         }
         with torch.no_grad(), random_numbers(self.device.type, seed):
-            guide = pyro.poutine.substitute(self.guide, data=fixed)
+            guide = pyro.poutine.substitute(self.guide, data=substituted)
             losses = [self.evaluation.loss(self.model, guide, None) for _ in range(self.rounds)]
         return -float(np.mean(losses))

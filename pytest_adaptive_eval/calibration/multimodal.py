@@ -3,10 +3,10 @@
 The model and its one convention of signs stand in `irt.multimodal`.  Every part
 of ability, discrimination and difficulty is ``q expit(x)`` of a free number x, so
 that it lies in (0, q) without clamping.  The free numbers have normal priors, of
-learned mean and fixed spread: with some two dozen subjects the likelihood alone
-drives half the parts to a bound, and abilities in several parts are told apart
-by little else.  A share of the responses is held out: their loss says when to
-stop and which state to restore, and their ROC-AUC chooses q.
+learned mean and fixed spread: with about two dozen subjects the likelihood alone
+drives half the parts to a bound, and little else separates abilities in several
+parts.  A share of the responses is held out: their loss decides when to stop and
+which state to restore, and their ROC-AUC chooses q.
 """
 
 from __future__ import annotations
@@ -44,30 +44,30 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-#: Upper bounds q that are tried.
+#: Upper bounds q to try.
 BOUNDS = (2.0, 4.0, 8.0, 16.0)
 #: Starting values of a discrimination and of an ability part, as far as a small q allows.
 START = 0.6
-#: Correlation of two estimated abilities, given a whole bank, above which the bank does not tell them apart.
-TOLD_APART = 0.9
+#: Correlation of two estimated abilities, given a whole bank, above which the bank does not separate them.
+LARGEST_CORRELATION = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a fit is made.
+    """Settings of a fit.
 
     Parameters
     ----------
     rate : float
-        Of Adam.
+        Learning rate of Adam.
     steps : int
-        At most, for one q.
+        Largest number of steps for one q.
     block : int
         Items in a mini-batch, in all their formats; each epoch draws the blocks anew.
     every, patience : int
-        The held-out loss is looked at every so many steps, and the fit ends when so many looks found no better one.
+        Steps between evaluations of the held-out loss, and evaluations without improvement that end the fit.
     held_out : float
-        Share of the responses.
+        Share of the responses that are held out.
     item_spread, ability_spread : float
         Standard deviation of the priors of ``logit(x / q)``.
     """
@@ -82,27 +82,27 @@ class Training:
     ability_spread: float = 1.0
 
 
-#: Of a single fit that something rests on.  The thousand steps at most that a backtest gives to each of its many fits
-#: end before the held-out loss has settled, which takes two to five thousand.
+#: Settings of a single fit that decisions depend on.  The thousand steps of the many fits of a backtest end before the
+#: held-out loss has settled, which takes two to five thousand.
 UNTIL_SETTLED = Training(steps=10_000)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Identifiability:
-    """What the responses can tell of the parts.
+    """Identifiability of the parts by the responses.
 
     Parameters
     ----------
     at_bound : mapping of str to array, shape (K,)
         Share of the ``ability``, ``discrimination`` and ``difficulty`` parts within a hundredth of 0 or q.
     condition : float
-        Of the information about one subject's abilities, at the middle of the population, from the whole bank in all
-        formats, without prior: largest over smallest eigenvalue.  Infinite where a direction is not seen at all.
+        Largest over smallest eigenvalue of the information about one subject's abilities, at the middle of the
+        population, from the whole bank in all formats, without prior.  Infinite if a direction has no information.
     reliability : array, shape (K,)
         Share of the abilities' variance over subjects that is not error of estimation, given the items.
     confused : tuple of (str, str)
-        Parts whose estimates correlate by more than TOLD_APART in absolute value, given the whole bank: only their sum
-        is known.
+        Parts whose estimates correlate by more than LARGEST_CORRELATION in absolute value, given the whole bank:
+        only their sum is identified.
     """
 
     at_bound: Mapping[str, Array]
@@ -113,25 +113,25 @@ class Identifiability:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MultimodalFit:
-    """A fit, and how it came about.
+    """Fitted items and abilities, with the course of the fit.
 
     Parameters
     ----------
     items : MultimodalItems
     abilities : Abilities
-        Of the calibration subjects, most probable given the items, with covariances that allow for the items' errors.
+        Abilities of the calibration subjects, most probable given the items; covariances allow for the items' errors.
     population : Population
-        The prior of a new subject.
+        Prior of a new subject.
     covariance : array, shape (n, 2 K, 2 K)
-        Of the items' free numbers, see `multimodal_errors.item_covariance`.
+        Covariance of the items' free numbers, see `multimodal_errors.item_covariance`.
     auc, loss : float
-        Of the held-out responses, at the chosen q; `loss` in nats a response.
+        ROC-AUC and loss of the held-out responses, at the chosen q; `loss` in nats per response.
     tried : mapping of float to float
         ROC-AUC of the held-out responses by q.
     steps : int
-        At which the restored state was reached.
+        Steps to the restored state.
     history : tuple of float
-        Held-out losses, every so many steps, at the chosen q.
+        Held-out losses at the chosen q, see `Training.every`.
     converged : bool
         Whether the held-out loss stopped falling within the permitted steps.
     """
@@ -148,11 +148,11 @@ class MultimodalFit:
     converged: bool = True
 
     def probability(self) -> Array:
-        """Of right answers of the calibration subjects, shape (S, n, F)."""
+        """Return the probabilities of right answers of the calibration subjects, shape (S, n, F)."""
         return self.items.probability(self.abilities.theta)
 
     def estimate(self, scores: ArrayLike) -> Abilities:
-        """Abilities of new subjects, with errors that allow for those of the items.
+        """Return abilities of new subjects, with errors that allow for those of the items.
 
         Parameters
         ----------
@@ -162,11 +162,11 @@ class MultimodalFit:
         array = np.asarray(scores, dtype=np.float64)
         parts = self.items.slopes.shape[-1]
         flat = self.items.slopes.reshape(-1, parts), self.items.intercepts.ravel()
-        found = estimate_abilities(array.reshape(len(array), -1), *flat, self.population)
-        return with_item_errors(found, self.items, self.covariance, ~np.isnan(array))
+        abilities = estimate_abilities(array.reshape(len(array), -1), *flat, self.population)
+        return with_item_errors(abilities, self.items, self.covariance, ~np.isnan(array))
 
     def standing(self, scores: ArrayLike) -> Standing:
-        """Abilities of the calibration subjects against each other, from the responses that were fitted.
+        """Return relative abilities of the calibration subjects, from the fitted responses.
 
         By marginal likelihood, see `multimodal_marginal`: with a hundred subjects and a thousand items some 20 seconds.
 
@@ -177,7 +177,7 @@ class MultimodalFit:
         return standing(np.asarray(scores, dtype=np.float64), self.items, self.abilities.theta)
 
     def identifiability(self) -> Identifiability:
-        """Which parts the responses could tell, and which they could not."""
+        """Return the identifiability of the parts by the responses."""
         items, population = self.items, self.population
         parts = items.modalities.parts
         share = {
@@ -204,15 +204,15 @@ class MultimodalFit:
             (parts[i], parts[j])
             for i in range(len(parts))
             for j in range(i + 1, len(parts))
-            if abs(correlation[i, j]) > TOLD_APART
+            if abs(correlation[i, j]) > LARGEST_CORRELATION
         )
         return Identifiability(near, condition, reliability, confused)
 
 
 def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
-    """Area under the ROC curve: chance that a right answer has a higher score than a wrong one, ties half.
+    """Return the area under the ROC curve: P(a right answer has a higher score than a wrong one), ties half.
 
-    NaN where all answers are alike; a fractional answer counts as right from one half.
+    NaN if all answers are alike; a fractional answer counts as right from one half.
     """
     from scipy.stats import rankdata
 
@@ -225,7 +225,7 @@ def roc_auc(right: ArrayLike, score: ArrayLike) -> float:
 
 
 def checked_formats(scores: ArrayLike, modalities: Modalities) -> Array:
-    """Responses (S, n, F) as numbers, NaN where missing.
+    """Return responses (S, n, F) as numbers, NaN where missing.
 
     Raises
     ------
@@ -238,12 +238,12 @@ def checked_formats(scores: ArrayLike, modalities: Modalities) -> Array:
         raise EstimationError(
             f"responses have shape {array.shape}; expected two or more subjects x items x {formats} formats"
         )
-    seen = ~np.isnan(array)
-    if not ((array[seen] >= 0) & (array[seen] <= 1)).all():
+    observed = ~np.isnan(array)
+    if not ((array[observed] >= 0) & (array[observed] <= 1)).all():
         raise EstimationError("responses lie in [0, 1], with NaN where missing")
-    for axes, what in (((1, 2), "subject"), ((0, 2), "item"), ((0, 1), "format")):
-        if not (some := seen.any(axis=axes)).all():
-            raise EstimationError(f"{what} number {int(some.argmin())} has no response at all; leave it out")
+    for axes, name in (((1, 2), "subject"), ((0, 2), "item"), ((0, 1), "format")):
+        if not (answered := observed.any(axis=axes)).all():
+            raise EstimationError(f"{name} number {int(answered.argmin())} has no response at all; leave it out")
     return array
 
 
@@ -258,7 +258,7 @@ def fit_multimodal(
     device: str = "cpu",
     progress: Callable[[float, int, float], None] | None = None,
 ) -> MultimodalFit:
-    """Fit items and subjects, q chosen by the ROC-AUC of held-out responses.
+    """Fit items and subjects, with q chosen by the ROC-AUC of held-out responses.
 
     Parameters
     ----------
@@ -271,12 +271,12 @@ def fit_multimodal(
         Values of q to try; the first of equal AUC wins.
     training : Training, optional
     seed : int
-        Of what is held out, the starting values and the mini-batches.  The same
-        seed gives the same fit on one machine.
+        Seed of the held-out responses, the starting values and the mini-batches.  The
+        same seed gives the same fit on one machine.
     device : str
         A torch device.
     progress : callable, optional
-        Takes q, the step and the held-out loss.
+        Called with q, the step and the held-out loss.
 
     Raises
     ------
@@ -288,16 +288,15 @@ def fit_multimodal(
     if form not in ("m2", "m3") or not bounds or min(bounds) <= 0:
         raise EstimationError(f"form {form!r} with bounds {tuple(bounds)!r}: expected m2 or m3, and positive bounds")
     rng = np.random.default_rng(seed)
-    held = ~np.isnan(array) & (rng.random(array.shape) < training.held_out)
-    if not held.any():
-        held = ~np.isnan(array)  # too few to hold any out: the loss on all of them says when to stop
-        trained = held
-    else:
-        trained = ~np.isnan(array) & ~held
+    observed = ~np.isnan(array)
+    held_out = observed & (rng.random(array.shape) < training.held_out)
+    trained = observed & ~held_out
+    if not held_out.any():  # too few to hold any out: the loss on all of them decides when to stop
+        held_out = trained = observed
     best: tuple[float, _Result, float] | None = None
     tried: dict[float, float] = {}
     for bound in bounds:
-        descent = _Descent(array, trained, held, modalities, form, float(bound), training, seed, device)
+        descent = _Descent(array, trained, held_out, modalities, form, float(bound), training, seed, device)
         result = descent.run(progress)
         tried[float(bound)] = result.auc
         if best is None or result.auc > best[0] + 1e-6:
@@ -310,9 +309,8 @@ def fit_multimodal(
     flat = items.slopes.reshape(-1, parts), items.intercepts.ravel()
     abilities = estimate_abilities(array.reshape(len(array), -1), *flat, prior, start=result.theta)
     population = Population.of(abilities.theta, bound)
-    seen = ~np.isnan(array)
-    covariance = item_covariance(items, abilities.theta, seen, training.item_spread)
-    abilities = with_item_errors(abilities, items, covariance, seen)
+    covariance = item_covariance(items, abilities.theta, observed, training.item_spread)
+    abilities = with_item_errors(abilities, items, covariance, observed)
     return MultimodalFit(
         items,
         abilities,
@@ -341,13 +339,13 @@ class _Result:
 
 
 class _Descent:
-    """Adam on the free numbers of one q, with the gradient written out: three passes where autograd takes ten."""
+    """Adam on the free numbers of one q, with an explicit gradient: three passes where autograd takes ten."""
 
     def __init__(
         self,
         scores: Array,
         trained: NDArray[np.bool_],
-        held: NDArray[np.bool_],
+        held_out: NDArray[np.bool_],
         modalities: Modalities,
         form: Form,
         bound: float,
@@ -365,11 +363,11 @@ class _Descent:
 
         # items first, so that a block of items is contiguous
         self.score = make(np.nan_to_num(scores).transpose(1, 2, 0))
-        self.seen = make(trained.transpose(1, 2, 0))
+        self.trained = make(trained.transpose(1, 2, 0))
         self.count = float(trained.sum())
-        where = np.flatnonzero(held.transpose(1, 2, 0).ravel())
-        self.held = torch.as_tensor(where, device=device)
-        self.truth = self.score.reshape(-1)[self.held]
+        positions = np.flatnonzero(held_out.transpose(1, 2, 0).ravel())
+        self.held_out = torch.as_tensor(positions, device=device)
+        self.truth = self.score.reshape(-1)[self.held_out]
         self.design, self.signed = make(modalities.design), make(modalities.design * modalities.signs)
         a, b, theta = self._start(scores, trained, modalities)
         noise = 0.05 * torch.randn(a.shape, generator=self.generator).to(device)
@@ -380,14 +378,14 @@ class _Descent:
         self.optimiser = torch.optim.Adam(self.free, lr=training.rate)
 
     def _start(self, scores: Array, trained: NDArray[np.bool_], modalities: Modalities) -> tuple[Array, Array, Array]:
-        """Free numbers from the log-odds of the mean scores of each item and subject in each format."""
+        """Return free numbers from the log-odds of the mean scores of each item and subject in each format."""
         q = self.q
         first = min(START, 0.3 * q)
         parts = np.linalg.pinv(modalities.design)
-        known = np.where(trained, scores, np.nan)
+        training_scores = np.where(trained, scores, np.nan)
 
         def level(axis: int) -> Array:
-            right, all_ = np.nansum(known, axis=axis), trained.sum(axis=axis)
+            right, all_ = np.nansum(training_scores, axis=axis), trained.sum(axis=axis)
             mean = right.sum(axis=0) / np.maximum(all_.sum(axis=0), 1)
             p = (right + 2.0 * mean) / (all_ + 2.0)
             return np.asarray(np.log((p + 0.01) / (1.01 - p)))
@@ -406,7 +404,7 @@ class _Descent:
         return free(np.full((n, len(modalities.parts)), first)), free(difficulty), free(ability)
 
     def _pairs(self, a: Any, b: Any) -> tuple[Any, Any, Any, Any]:
-        """Slopes (m F, K), intercepts (m, F), and discrimination and difficulty (m, F) of each format."""
+        """Return slopes (m F, K), intercepts (m, F), and discrimination and difficulty (m, F) of each format."""
         whole, lowered = a @ self.design.T, b @ self.signed.T
         if self.form == "m2":
             slopes, intercepts = whole[:, :, None] * self.design, -whole * lowered
@@ -415,14 +413,14 @@ class _Descent:
         return slopes.reshape(-1, a.shape[1]), intercepts, whole, lowered
 
     def _descend(self, block: Any) -> None:
-        """One step on the responses to a block of items."""
+        """Take one step on the responses to a block of items."""
         torch, q, training = self.torch, self.q, self.training
         shares = [torch.sigmoid(x) for x in (self.a[block], self.b[block], self.theta)]
         a, b, theta = (q * share for share in shares)
         slopes, intercepts, whole, lowered = self._pairs(a, b)
         m, formats = intercepts.shape
         p = torch.addmm(intercepts.reshape(-1, 1), slopes, theta.T).sigmoid_()
-        residual = p.sub_(self.score[block].reshape(p.shape)).mul_(self.seen[block].reshape(p.shape))
+        residual = p.sub_(self.score[block].reshape(p.shape)).mul_(self.trained[block].reshape(p.shape))
         scale = len(self.a) / m / self.count
         by_slope = (residual @ theta).reshape(m, formats, -1)
         by_intercept = residual.sum(1).reshape(m, formats)
@@ -436,24 +434,24 @@ class _Descent:
         for k, (gradient, share) in enumerate(zip((by_a, by_b, by_theta), shares, strict=True)):
             spread = training.ability_spread if k == 2 else training.item_spread
             here = self.free[k] if k == 2 else self.free[k][block]
-            away = (here - self.mean[k]) / spread**2
-            # abilities are seen by every block, items by one in an epoch
+            prior_gradient = (here - self.mean[k]) / spread**2
+            # every block updates abilities, and one block per epoch updates an item
             weight = 1.0 / self.count if k == 2 else scale
-            total = gradient * (q * share * (1.0 - share)) * scale + away * weight
+            total = gradient * (q * share * (1.0 - share)) * scale + prior_gradient * weight
             if k == 2:
                 gradients[k] = total
             else:
                 gradients[k][block] = total
-            gradients[3][k] = -away.sum(0) * weight
+            gradients[3][k] = -prior_gradient.sum(0) * weight
         for x, gradient in zip(self.free, gradients, strict=True):
             x.grad = gradient
         self.optimiser.step()
 
     def _held_out(self) -> tuple[float, Any]:
-        """Loss of the held-out responses in nats, and their logits."""
+        """Return the loss of the held-out responses in nats, and their logits."""
         torch, q = self.torch, self.q
         slopes, intercepts, _, _ = self._pairs(q * torch.sigmoid(self.a), q * torch.sigmoid(self.b))
-        z = torch.addmm(intercepts.reshape(-1, 1), slopes, (q * torch.sigmoid(self.theta)).T).reshape(-1)[self.held]
+        z = torch.addmm(intercepts.reshape(-1, 1), slopes, (q * torch.sigmoid(self.theta)).T).reshape(-1)[self.held_out]
         return float((torch.nn.functional.softplus(z) - self.truth * z).mean()), z
 
     def run(self, progress: Callable[[float, int, float], None] | None) -> _Result:
@@ -477,8 +475,8 @@ class _Descent:
                         worse += 1
                 if step >= training.steps or worse >= training.patience:
                     break
-        for x, kept in zip(self.free, state, strict=True):
-            x.copy_(kept)
+        for x, best in zip(self.free, state, strict=True):
+            x.copy_(best)
         loss, z = self._held_out()
         out = [(self.q * torch.sigmoid(x.double())).cpu().numpy() for x in self.free[:3]]
         centre = self.mean[2].double().cpu().numpy()

@@ -1,18 +1,18 @@
-"""How far the items of a multimodal fit may be off, and what that adds to the errors of abilities.
+"""Errors of the items of a multimodal fit, and their part in the errors of abilities.
 
-Intervals that take the items as known are too short: with a hundred subjects the
-errors of the items' parts, which hit all subjects alike, are as large as those of
+Intervals that treat the items as exact are too short: with a hundred subjects the
+errors of the items' parts, which affect all subjects alike, are as large as those of
 the answers.  An item's parts have the posterior covariance C_i of their free
-numbers, ``logit(x / q)``, to the first order, and abilities that were estimated
-with the items in error have in place of V the covariance ::
+numbers, ``logit(x / q)``, to the first order.  Abilities estimated with these items have,
+in place of V, the covariance ::
 
     V + V (sum_i B_i C_i B_i') V
 
 where B_i is the expected cross-derivative of the log-likelihood of the answers to
 item i by the abilities and by the item's free numbers.
 
-That is for new subjects.  How those stand to each other that the items were
-fitted to, `multimodal_marginal` tells.
+This holds for new subjects.  For relative abilities of the calibration subjects see
+`multimodal_marginal`.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ __all__ = ["gain_error", "item_covariance", "with_item_errors"]
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Numbers that the derivatives of a block of items may take.
+#: Largest number of derivatives computed for a block of items.
 BLOCK = 4_000_000
 
 
 def _blocks(items: MultimodalItems, subjects: int) -> list[slice]:
-    """Items, so many at a time that their derivatives fit into BLOCK numbers."""
+    """Return slices of the items whose derivatives fit into BLOCK numbers."""
     n, formats, parts = items.slopes.shape
     size = max(1, BLOCK // (subjects * formats * 2 * parts))
     return [slice(i, min(i + size, n)) for i in range(0, n, size)]
 
 
 def _by_item(items: MultimodalItems, theta: Array, block: slice) -> tuple[Array, Array]:
-    """Derivatives of the logits by an item's free numbers, (S, m, F, 2 K), and weights p (1 - p), (S, m, F)."""
+    """Return derivatives of the logits by free numbers, (S, m, F, 2 K), and weights p (1 - p), (S, m, F)."""
     design, q = items.modalities.design, items.bound
     a, b = items.discrimination[block], items.difficulty[block]
     slopes, intercepts = items.slopes[block], items.intercepts[block]
@@ -60,16 +60,16 @@ def _by_item(items: MultimodalItems, theta: Array, block: slice) -> tuple[Array,
     return np.concatenate([by_a, np.broadcast_to(by_b, by_a.shape)], axis=-1), irt.weight(p)
 
 
-def item_covariance(items: MultimodalItems, theta: Array, seen: Bools, spread: float) -> Array:
-    """Covariance of each item's free numbers, ``logit`` of (a / q, b / q), shape (n, 2 K, 2 K).
+def item_covariance(items: MultimodalItems, theta: Array, observed: Bools, spread: float) -> Array:
+    """Return the covariance of each item's free numbers, ``logit`` of (a / q, b / q), shape (n, 2 K, 2 K).
 
     Parameters
     ----------
     items : MultimodalItems
     theta : array, shape (S, K)
-        Of the calibration subjects.
-    seen : array of bool, shape (S, n, F)
-        Which responses there were.
+        Abilities of the calibration subjects.
+    observed : array of bool, shape (S, n, F)
+        Whether each response is present.
     spread : float
         Standard deviation of the free numbers' prior.
     """
@@ -78,30 +78,29 @@ def item_covariance(items: MultimodalItems, theta: Array, seen: Bools, spread: f
     for block in _blocks(items, len(theta)):
         by, weight = _by_item(items, theta, block)
         flat = by.transpose(1, 0, 2, 3).reshape(by.shape[1], -1, size)
-        weighted = flat * np.where(seen[:, block], weight, 0.0).transpose(1, 0, 2).reshape(len(flat), -1, 1)
+        weighted = flat * np.where(observed[:, block], weight, 0.0).transpose(1, 0, 2).reshape(len(flat), -1, 1)
         out[block] = np.linalg.inv(weighted.swapaxes(1, 2) @ flat + np.eye(size) / spread**2)
     return out
 
 
-def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: Array, seen: Bools) -> Abilities:
-    """The same abilities, with errors that allow for those of the items.
+def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: Array, observed: Bools) -> Abilities:
+    """Return the same abilities, with errors that allow for those of the items.
 
     Parameters
     ----------
     abilities : Abilities
-        Of S subjects.
     items : MultimodalItems
     covariance : array, shape (n, 2 K, 2 K)
         See `item_covariance`.
-    seen : array of bool, shape (S, n, F)
-        Which answers the abilities were estimated from.
+    observed : array of bool, shape (S, n, F)
+        Whether the abilities were estimated from each answer.
     """
     theta, bound = abilities.theta, items.bound
     turn = theta * (1.0 - theta / bound)
     middle = np.zeros_like(abilities.spread)
     for block in _blocks(items, len(theta)):
         by, weight = _by_item(items, theta, block)
-        weight = np.where(seen[:, block], weight, 0.0)
+        weight = np.where(observed[:, block], weight, 0.0)
         cross = np.einsum("smf,mfk,smfx->smkx", weight, items.slopes[block], by, optimize=True) * turn[:, None, :, None]
         middle += ((cross @ covariance[block]) @ cross.swapaxes(2, 3)).sum(axis=1)
     spread = abilities.spread + abilities.spread @ middle @ abilities.spread
@@ -109,7 +108,7 @@ def with_item_errors(abilities: Abilities, items: MultimodalItems, covariance: A
 
 
 def gain_error(items: MultimodalItems, theta: Array, covariance: Array) -> Array:
-    """Standard error of `MultimodalItems.cross_gain`, the abilities taken as known, shape (n,).
+    """Return the standard error of `MultimodalItems.cross_gain` at exact abilities, shape (n,).
 
     Parameters
     ----------

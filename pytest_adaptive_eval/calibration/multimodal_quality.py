@@ -1,13 +1,13 @@
-"""Which items of an image-and-text bank are no good, from responses alone.
+"""Low-quality items of a bank in formats, by responses alone.
 
-An item whose image or question went astray is answered as often with less; but
-with two dozen subjects the share right of one item in one format is off by a
-tenth, and among thousands of items many shortcuts look genuine by luck.  So items
-borrow from their like: latent classes of items, each with a share right of its
-own for every subject in every format (Lazarsfeld & Henry 1968; by EM), tell the
-patterns apart in which subjects answer genuine items, shortcuts and nonsense,
-and the gain from all modalities together is that of an item's classes.  Several
-numbers of classes and starts are averaged: no single solution is the right one.
+An item with a wrong image or question is answered as often with fewer modalities.
+With two dozen subjects, however, the share right of one item in one format has an
+error of a tenth, and among thousands of items many shortcuts look genuine by chance.
+Therefore items are pooled: latent classes of items, each with a share right for every
+subject in every format (Lazarsfeld & Henry 1968; by EM), separate the response
+patterns of genuine items, shortcuts and broken items.  The gain of an item from all
+modalities together is that of its classes.  Several numbers of classes and starts are
+averaged, because no single solution is the right one.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Array = NDArray[np.float64]
 
 #: Numbers of latent classes, over which quality is averaged.
 CLASSES = (8, 12, 16, 20)
-#: Items to a class, at least: with fewer, every item is its own like.
+#: Least number of items per class: with fewer, an item would determine its own class.
 MEMBERS = 8
-#: Relative change of the log-likelihood at which EM ends, and its most iterations.
+#: Relative change of the log-likelihood at which EM ends, and its largest number of iterations.
 TOLERANCE, LIMIT = 3e-5, 200
-#: Share of the wrong answers with everything given that a genuine item's gain is at least.  An item that nearly all get
-#: right may gain little; one that many get wrong with everything given may have lost its key, unless it gains much.
+#: Least gain of a genuine item, as a share of the wrong answers in the fullest format.  An item that nearly all get
+#: right may gain little; one that many get wrong in the fullest format may have a wrong key, unless it gains much.
 LEAST = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemQuality:
-    """What every item gains from all modalities together.
+    """Gain of every item from all modalities together.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ class ItemQuality:
         Share right in the fullest format less that in the best other one, averaged over the item's latent classes;
         not above 0 for a shortcut or a broken item.
     raw : array, shape (n,)
-        The same of the item's own responses.
+        The same by the item's own responses.
     right : array, shape (n,)
         Share right in the fullest format.
     member : array, shape (n, C)
-        Membership in the classes of all solutions together; a solution's sum to 1.
+        Membership in the classes of all solutions; those of one solution sum to 1.
     """
 
     gain: Array
@@ -59,22 +59,22 @@ class ItemQuality:
 
     @property
     def value(self) -> Array:
-        """``gain - LEAST (1 - right)``, shape (n,): the best first when sorted downwards."""
+        """Rating ``gain - LEAST (1 - right)``, shape (n,), higher for better items."""
         return np.asarray(self.gain - LEAST * (1.0 - self.right))
 
     @property
     def genuine(self) -> NDArray[np.bool_]:
-        """Which items have a `value` of at least 0, shape (n,)."""
+        """Whether each item has a `value` of at least 0, shape (n,)."""
         return np.asarray(self.value >= 0)
 
     def pooled(self, values: Array) -> Array:
-        """Any quantity of items (n,), averaged over each item's classes as `gain` is."""
+        """Return a quantity of items (n,), averaged over each item's classes as `gain` is."""
         size = self.member.sum(axis=0)
         means = (self.member.T @ values) / np.maximum(size, 1e-12)
         return np.asarray(self.member @ means / self.member.sum(axis=1))
 
     def worth(self, needed: int = 0) -> Array:
-        """1 for every genuine item, and for the best where fewer than `needed` are genuine; else 0; shape (n,)."""
+        """Return 1 for genuine items, or for the `needed` best if fewer are genuine, and 0 for others; shape (n,)."""
         least = np.sort(self.value)[::-1][min(max(needed, 1), len(self.value)) - 1]
         return np.asarray(self.value >= min(0.0, float(least)), dtype=np.float64)
 
@@ -109,19 +109,19 @@ def item_quality(scores: Array, modalities: Modalities | None = None, *, starts:
             by_format = share.reshape(-1, subjects, formats).mean(axis=1)
             gain += member @ _gain(by_format, full)
             members.append(member)
-    seen = ~np.isnan(array)
-    overall = np.nansum(array, axis=(0, 1)) / seen.sum(axis=(0, 1))
-    own = (np.nansum(array, axis=0) + overall) / (seen.sum(axis=0) + 1.0)
-    return ItemQuality(gain / len(members), _gain(own, full), own[:, full], np.concatenate(members, axis=1))
+    observed = ~np.isnan(array)
+    overall = np.nansum(array, axis=(0, 1)) / observed.sum(axis=(0, 1))
+    raw = (np.nansum(array, axis=0) + overall) / (observed.sum(axis=0) + 1.0)
+    return ItemQuality(gain / len(members), _gain(raw, full), raw[:, full], np.concatenate(members, axis=1))
 
 
 def _gain(shares: Array, full: int) -> Array:
-    """Of shares right by format (m, F): the fullest format's less the best other one's."""
+    """Return the fullest format's share right less the best other one's, from shares by format (m, F)."""
     return np.asarray(shares[:, full] - np.delete(shares, full, axis=1).max(axis=1))
 
 
 def _classes(right: Array, wrong: Array, classes: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """EM: membership (n, C) and share right of each class in every column (C, S F)."""
+    """Return membership (n, C) and share right of each class in every column (C, S F), by EM."""
     mean = (right.sum(axis=0) + 0.5) / (right.sum(axis=0) + wrong.sum(axis=0) + 1.0)
     member = rng.dirichlet(np.full(classes, 0.5), len(right))
     last = -np.inf

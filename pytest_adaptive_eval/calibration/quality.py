@@ -1,4 +1,4 @@
-"""Whether a calibrated bank can be trusted: what was checked, what was found, and the sentence that refuses."""
+"""Checks of a calibrated bank against its responses, and the sentences that refuse it."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ __all__ = ["Quality", "alike", "assess", "choose_dimensions", "predicted", "prio
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Share of the responses held out at a time, and the seed that deals them; another chooses dimensions.
+#: Share of the responses held out at a time, its seed, and the seed of the choice of dimensions.
 HELD_OUT, HELD_OUT_SEED, CHOOSING_SEED = 0.1, 20240601, 20240602
-#: So many responses are held out in all, a tenth after the other, as long as there are so many.
-ENOUGH_HELD = 5000
-#: Standard errors by which a bank has to predict better than what takes its items for all alike.
+#: Number of responses held out in all, one tenth after the other, if there are so many.
+ENOUGH_HELD_OUT = 5000
+#: Standard errors by which a bank has to predict better than equal items would.
 CLEARLY = 1.3
 #: A bank may predict held-out responses this much worse than a converged Rasch fit, in nats a response.
 RASCH_MARGIN = 0.05
-#: The typical posterior standard deviation of a difficulty may be so many times their spread.
+#: Largest typical posterior standard deviation of a difficulty, in units of their spread.
 SPREAD_FACTOR = 3.0
-#: A slope of less, in logits per standard deviation of ability, tells nothing.
+#: Smaller slopes, in logits per standard deviation of ability, do not separate subjects.
 TINY_SLOPE = 0.1
-#: Fewer responses an item are too few for any fit, and few enough for a warning.
+#: Numbers of subjects per item below which a fit is refused, and below which a warning is given.
 FEWEST_SUBJECTS, FEW_SUBJECTS = 5, 20
-#: Mean squares of the weighted residuals outside of these bounds are called misfit (Wright & Linacre 1994).
+#: Mean squares of the weighted residuals outside of these bounds are misfit (Wright & Linacre 1994).
 INFIT = (0.7, 1.3)
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What the checks of a bank found.
+    """Result of the checks of a bank.
 
     Parameters
     ----------
     problems : tuple of str
-        Sentences that refuse the bank; it is trusted when there is none.
+        Sentences that refuse the bank; a bank without any is trusted.
     warnings : tuple of str
-        Sentences for its reader.
+        Sentences for the report.
     subjects, items : int
     observed : float
-        Share of the responses that is there.
+        Share of the responses that are not missing.
     log_loss : mapping of str to float
-        Held-out negative log-likelihood a response, in nats: of the ``bank``, of
+        Held-out negative log-likelihood per response, in nats: of the ``bank``, of
         each subject's own ``mean accuracy``, see `alike`, and of a converged ``rasch`` fit.
-        Empty when nothing was held out, or the fit was interrupted.
+        Empty if nothing was held out, or the fit was interrupted.
     slopes : mapping of str to float
         Share of items with ``negative`` and ``tiny`` slopes.
     extreme : int
-        Items that everybody got right, or everybody wrong.
+        Number of items that all subjects got right, or all wrong.
     misfit : tuple of str
         Items whose infit lies outside `INFIT`, worst first, at most twenty.
     misfits : int
-        How many there are.
+        Number of such items.
     details : mapping
-        Of the fit: engine, iterations, convergence.
+        Engine, iterations and convergence of the fit.
     """
 
     problems: tuple[str, ...]
@@ -86,23 +86,23 @@ class Quality:
         return not self.problems
 
     def to_json(self) -> dict[str, Any]:
-        """The calibration report, as the bank keeps it."""
+        """Return the calibration report of the bank."""
         return {"trusted": self.trusted, **asdict(self)}
 
 
 def _losses(scores: Array, p: Array) -> Array:
-    """Negative log-likelihood of each response, in nats."""
+    """Return the negative log-likelihood of each response, in nats."""
     q = np.clip(p, 1e-6, 1.0 - 1e-6)
     return np.asarray(-(scores * np.log(q) + (1.0 - scores) * np.log1p(-q)))
 
 
 def prior_sd(given: bool) -> float:
-    """Of the abilities, in logits: the scale of given parameters is not known, so that theirs get a wide prior."""
+    """Return the ability prior's standard deviation, in logits; wide for given parameters of unknown scale."""
     return 10.0 if given else 1.0
 
 
 def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
-    """Predicted scores (S, n) at the posterior modes that `scores` give, with `sd` of the abilities' normal prior."""
+    """Return predicted scores (S, n) at the posterior modes, with standard deviation `sd` of the ability prior."""
     S, n = scores.shape
     A, d = bank.discrimination, bank.intercept
     c = bank.guess if bank.guess.any() else None
@@ -112,64 +112,63 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
     for s in range(0, S, rows):
         part = scores[s : s + rows]
         k = len(part)
-        found = prior.estimate(
+        estimate = prior.estimate(
             part,
             np.broadcast_to(A, (k, *A.shape)),
             np.broadcast_to(d, (k, n)),
             None if c is None else np.broadcast_to(c, (k, n)),
             prior.prior(k, A.shape[1]),
         )
-        out[s : s + rows] = irt.probability(found.theta, A, d, c)
+        out[s : s + rows] = irt.probability(estimate.theta, A, d, c)
     return out
 
 
 def alike(scores: Array) -> Array:
-    """Predicted scores (S, 1) that take all items for alike: subjects' mean scores, shrunk towards that of all.
+    """Return predicted scores (S, 1) with equal items: subjects' mean scores, shrunk towards the overall mean.
 
-    By as much as responses of chance differ (beta-binomial, by moments), so that it has no more to learn than a bank
-    has of abilities.
+    The shrinkage follows from the variance of random responses (beta-binomial, by moments), so that these predictions
+    are as well regularised as a bank's.
     """
     count = (~np.isnan(scores)).sum(axis=1)
     right = np.nansum(scores, axis=1)
     mean = right.sum() / count.sum()
-    chance = mean * (1.0 - mean)
-    own = right / count
-    real = max(float(((own - mean) ** 2).mean()) - chance * float((1.0 / count).mean()), 1e-9)
-    worth = max(chance / real - 1.0, 0.0)  # of the mean, in responses
-    return np.asarray((right + worth * mean) / (count + worth))[:, None]
+    chance = mean * (1.0 - mean)  # variance of a random response
+    between = max(float(((right / count - mean) ** 2).mean()) - chance * float((1.0 / count).mean()), 1e-9)
+    prior_responses = max(chance / between - 1.0, 0.0)
+    return np.asarray((right + prior_responses * mean) / (count + prior_responses))[:, None]
 
 
 def _held_out(scores: Array, copies: Sequence[Hashable] | None = None, seed: int = HELD_OUT_SEED) -> Iterator[Bools]:
-    """Tenths of the responses to hold out, one after the other; nobody and nothing loses all.
+    """Yield tenths of the responses to hold out; every subject and item keeps some.
 
-    Near-copies lose the same items, lest one tells what another is to be predicted by.
+    Near-copies lose the same items, because one would predict the other.
     """
-    seen = ~np.isnan(scores)
+    observed = ~np.isnan(scores)
     dealt = np.random.default_rng(seed).random(scores.shape)
     if copies is not None:
         first = {name: s for s, name in reversed(list(enumerate(copies)))}
         dealt = dealt[[first[name] for name in copies]]
     total, tenths = 0, round(1.0 / HELD_OUT)
     for tenth in range(tenths):
-        held = seen & (np.floor(dealt * tenths) == tenth)
+        held_out = observed & (np.floor(dealt * tenths) == tenth)
         for axis in (0, 1):
-            bare = seen.any(axis=axis) & ~(seen & ~held).any(axis=axis)
-            held &= ~np.expand_dims(bare, axis)
-        if held.any():
-            yield held
-        total += int(held.sum())
-        if total >= ENOUGH_HELD:
+            bare = observed.any(axis=axis) & ~(observed & ~held_out).any(axis=axis)
+            held_out &= ~np.expand_dims(bare, axis)
+        if held_out.any():
+            yield held_out
+        total += int(held_out.sum())
+        if total >= ENOUGH_HELD_OUT:
             return
 
 
-def _gain(better: Array, worse: Array, held: Bools) -> tuple[float, float]:
-    """By how much losses (S, n) are smaller than others, a response held out, and the standard error over items."""
-    each = np.where(held, worse - better, 0.0).sum(axis=0)
-    count = held.sum(axis=0)
+def _gain(better: Array, worse: Array, held_out: Bools) -> tuple[float, float]:
+    """Return the mean difference of two losses (S, n) per held_out-out response, and its standard error over items."""
+    each = np.where(held_out, worse - better, 0.0).sum(axis=0)
+    count = held_out.sum(axis=0)
     mean = float(each.sum() / count.sum())
     n = int((count > 0).sum())
-    off = each - mean * count
-    return mean, float(np.sqrt((off**2).sum() * n / max(n - 1, 1)) / count.sum())
+    residual = each - mean * count
+    return mean, float(np.sqrt((residual**2).sum() * n / max(n - 1, 1)) / count.sum())
 
 
 def assess(
@@ -188,18 +187,17 @@ def assess(
         NaN where missing.
     bank : Calibration
     recipe : Recipe or None
-        Makes the bank anew without the held-out responses; None for given
-        parameters, which are checked as they are.  An interrupted bank is
-        refused for that, and nothing is fitted for it.
+        Recipe of the fits without the held-out responses; None for given parameters, which
+        are checked as they are.  An interrupted bank is refused, and nothing is fitted for it.
     items : sequence of str
         Ids, for sentences.
     progress : callable, optional
-        Takes what is being done.
+        Called with the work in progress.
     copies : sequence of hashable, length S, optional
         Names that near-copies of one subject share: they count once, and are held out together.
     """
     say = progress or (lambda _: None)
-    seen = ~np.isnan(scores)
+    observed = ~np.isnan(scores)
     S, n = scores.shape
     names = range(S) if copies is None else copies
     loss: dict[str, float] = {}
@@ -211,29 +209,29 @@ def assess(
     strength = main if bank.discrimination.shape[1] == 1 else np.sqrt((bank.discrimination**2).sum(axis=1))
     slopes = {"negative": float((main < -TINY_SLOPE).mean()), "tiny": float((np.abs(strength) <= TINY_SLOPE).mean())}
     p = predicted(scores, bank, sd)
-    w = np.where(seen, p * (1.0 - p), 0.0)
-    infit = np.where(seen, (np.nan_to_num(scores) - p) ** 2, 0.0).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-9)
-    infit = np.where(w.sum(axis=0) > 0.5, infit, 1.0)  # too little expected to vary: nothing can be said
-    off = np.flatnonzero((infit < INFIT[0]) | (infit > INFIT[1]))
-    off = off[np.argsort(-np.abs(np.log(np.maximum(infit[off], 1e-9))))]
-    right, count = np.nansum(scores, axis=0), seen.sum(axis=0)
-    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    apart = np.zeros((len(place), n), dtype=bool)
-    for name, answered in zip(names, seen, strict=True):
-        apart[place[name]] |= answered
-    subjects = apart.sum(axis=0)
+    w = np.where(observed, p * (1.0 - p), 0.0)
+    infit = np.where(observed, (np.nan_to_num(scores) - p) ** 2, 0.0).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-9)
+    infit = np.where(w.sum(axis=0) > 0.5, infit, 1.0)  # too little expected variance for a statement
+    misfits = np.flatnonzero((infit < INFIT[0]) | (infit > INFIT[1]))
+    misfits = misfits[np.argsort(-np.abs(np.log(np.maximum(infit[misfits], 1e-9))))]
+    right, count = np.nansum(scores, axis=0), observed.sum(axis=0)
+    row = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    answered_by_any = np.zeros((len(row), n), dtype=bool)
+    for name, answered in zip(names, observed, strict=True):
+        answered_by_any[row[name]] |= answered
+    subjects = answered_by_any.sum(axis=0)
     extreme = int(((right == 0) | (right == count)).sum())
     return Quality(
-        (*_problems(bank, loss, gain, slopes, subjects), *_unlinked(seen, items)),
-        _warnings(slopes, subjects, extreme, len(off), n),
+        (*_problems(bank, loss, gain, slopes, subjects), *_unlinked(observed, items)),
+        _warnings(slopes, subjects, extreme, len(misfits), n),
         S,
         n,
-        float(seen.mean()),
+        float(observed.mean()),
         {name: round(value, 4) for name, value in loss.items()},
         {name: round(value, 4) for name, value in slopes.items()},
         extreme,
-        tuple(items[i] for i in off[:20]),
-        len(off),
+        tuple(items[i] for i in misfits[:20]),
+        len(misfits),
         {**bank.about, "model": bank.model, "converged": bank.converged, "interrupted": bank.interrupted},
     )
 
@@ -241,53 +239,53 @@ def assess(
 def _held_out_losses(
     scores: Array, bank: Calibration, recipe: Recipe | None, copies: Sequence[Hashable], say: Callable[[str], None]
 ) -> tuple[dict[str, float], tuple[float, float]]:
-    """Losses of responses held out by what predicts them, and the bank's gain over items all alike, see `_gain`."""
+    """Return held_out-out losses by predictor, and the bank's gain over equal items, see `_gain`."""
     tenths = list(_held_out(scores, copies))
     if not tenths:
         return {}, (0.0, 0.0)
     if recipe is not None and ENGINES[recipe.engine].slow:
         tenths = tenths[:1]
-    found = {name: np.zeros(scores.shape) for name in ("bank", "mean accuracy", "rasch")}
-    held = np.zeros(scores.shape, dtype=bool)
+    losses_by_predictor = {name: np.zeros(scores.shape) for name in ("bank", "mean accuracy", "rasch")}
+    held_out = np.zeros(scores.shape, dtype=bool)
     for at, tenth in enumerate(tenths):
-        say(f"checking against held-out responses, {at + 1} of {len(tenths)}")
-        kept = np.where(tenth, np.nan, scores)
-        shown = recipe.fit_completely(kept) if recipe is not None else bank
+        say(f"checking against held_out-out responses, {at + 1} of {len(tenths)}")
+        remaining = np.where(tenth, np.nan, scores)
+        fit = recipe.fit_completely(remaining) if recipe is not None else bank
         by = {
-            "bank": predicted(kept, shown, prior_sd(given=recipe is None)),
-            "mean accuracy": np.broadcast_to(alike(kept), scores.shape),
-            "rasch": predicted(kept, Recipe("1pl").fit_completely(kept)),
+            "bank": predicted(remaining, fit, prior_sd(given=recipe is None)),
+            "mean accuracy": np.broadcast_to(alike(remaining), scores.shape),
+            "rasch": predicted(remaining, Recipe("1pl").fit_completely(remaining)),
         }
         for name, p in by.items():
-            found[name][tenth] = _losses(scores[tenth], p[tenth])
-        held |= tenth
-    losses = {name: float(loss[held].mean()) for name, loss in found.items()}
-    return losses, _gain(found["bank"], found["mean accuracy"], held)
+            losses_by_predictor[name][tenth] = _losses(scores[tenth], p[tenth])
+        held_out |= tenth
+    losses = {name: float(loss[held_out].mean()) for name, loss in losses_by_predictor.items()}
+    return losses, _gain(losses_by_predictor["bank"], losses_by_predictor["mean accuracy"], held_out)
 
 
-def _unlinked(seen: Bools, items: Sequence[str]) -> list[str]:
-    """A sentence where the responses fall apart into parts without a subject in common: nothing links their scales."""
+def _unlinked(observed: Bools, items: Sequence[str]) -> list[str]:
+    """Return a sentence if the items fall into parts without a common subject, whose scales nothing links."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    S, n = seen.shape
-    subject, item = np.nonzero(seen)
+    S, n = observed.shape
+    subject, item = np.nonzero(observed)
     links = csr_array((np.ones(len(item)), (subject, S + item)), shape=(S + n, S + n))
     of_item = connected_components(links, directed=False)[1][S:]
-    parts = [np.flatnonzero(of_item == one) for one in np.unique(of_item)]
+    parts = [np.flatnonzero(of_item == label) for label in np.unique(of_item)]
     if len(parts) == 1:
         return []
-    told = ", ".join(f"{counted(len(own), 'item')} such as {items[own[0]]!r}" for own in parts[:3])
+    examples = ", ".join(f"{counted(len(part), 'item')} such as {items[part[0]]!r}" for part in parts[:3])
     more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
     return [
-        f"its items fall into {len(parts)} parts that no subject has answered both of ({told}{more}), so that nothing "
-        "tells how their difficulties compare: collect responses of some subjects to items of all parts, or calibrate "
-        "each part by itself"
+        f"its items fall into {len(parts)} parts that no subject has answered both of ({examples}{more}), so that "
+        "nothing tells how their difficulties compare: collect responses of some subjects to items of all parts, or "
+        "calibrate each part by itself"
     ]
 
 
 def _spread(values: Array) -> float:
-    """Standard deviation from the quartiles, which outliers do not move."""
+    """Return the standard deviation by the quartiles, which outliers do not affect."""
     low, high = np.quantile(values, [0.25, 0.75])
     return float(high - low) / 1.349
 
@@ -376,9 +374,9 @@ def choose_dimensions(
     progress: Callable[[str], None] | None = None,
     copies: Sequence[Hashable] | None = None,
 ) -> tuple[int, dict[int, float]]:
-    """The number of dimensions to use, and the loss of held-out responses with each, in nats a response.
+    """Return the number of dimensions to use, and the held_out-out loss of each candidate, in nats per response.
 
-    It is the smallest one that predicts no more than a standard error worse than the best.
+    It is the smallest number whose loss is at most a standard error above the best.
 
     Raises
     ------
@@ -389,17 +387,19 @@ def choose_dimensions(
     tenths = list(_held_out(scores, copies, CHOOSING_SEED))
     if not tenths:
         raise ResponsesError("too few responses to hold some out and choose the dimensions by them: give their number")
-    held = np.logical_or.reduce(tenths)
+    held_out = np.logical_or.reduce(tenths)
     losses = {}
     for D in candidates:
         if len(scores) > D:
             say(f"choosing the number of dimensions: {D}")
             losses[D] = np.zeros(scores.shape)
             for tenth in tenths:
-                kept = np.where(tenth, np.nan, scores)
-                losses[D][tenth] = _losses(scores[tenth], predicted(kept, recipe(D).fit_completely(kept))[tenth])
-    means = {D: float(loss[held].mean()) for D, loss in losses.items()}
+                remaining = np.where(tenth, np.nan, scores)
+                losses[D][tenth] = _losses(
+                    scores[tenth], predicted(remaining, recipe(D).fit_completely(remaining))[tenth]
+                )
+    means = {D: float(loss[held_out].mean()) for D, loss in losses.items()}
     best = min(means, key=lambda D: means[D])
-    gains = {D: _gain(losses[best], loss, held) for D, loss in losses.items()}  # none of the best over itself
+    gains = {D: _gain(losses[best], loss, held_out) for D, loss in losses.items()}  # none of the best over itself
     chosen = next(D for D, (gain, error) in gains.items() if gain <= error)
     return chosen, {D: round(mean, 4) for D, mean in means.items()}

@@ -1,13 +1,12 @@
-"""Refining a bank: which items need all their modalities, which are shortcuts, and a compact subset of the former.
+"""Refine a bank: find the items that need all modalities, and choose a compact subset of them.
 
-Two witnesses judge an item, from the responses of subjects in formats.  The
-item's like (`multimodal_quality`) say whether such items are genuine.  The M2 or
-M3 fit tells its gain from all modalities over the best smaller format, with a
-standard error; as the fit draws all items towards one middle, and shortcuts so
-towards what is no shortcut, the mean gain of the item's like is put in place of
-what the fit gives them.  An item *needs* all modalities where its like are genuine
-and it surely gains, is a *shortcut* where neither holds, and is *unclear* where
-the two disagree.
+Two criteria judge an item, by the responses of subjects in formats.  The first is
+whether the latent classes of the item (`multimodal_quality`) are genuine.  The second
+is its gain from all modalities over the best smaller format by the M2 or M3 fit, with
+a standard error.  The fit shrinks all items towards one mean, and thereby shortcuts
+towards genuine items, so the mean gain of the item's classes replaces the fit's mean
+gain of those classes.  An item *needs* all modalities if its classes are genuine and
+its gain is significant, is a *shortcut* if neither holds, and *unclear* otherwise.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ __all__ = ["REASONS", "Finding", "Refinement", "refine"]
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Of an item's gain being above 0, one-sided.  More of it keeps fewer items, of which hardly fewer are no good.
+#: One-sided confidence of a gain above 0.  A higher one keeps fewer items, of which hardly fewer are of low quality.
 CONFIDENCE = 0.8
-#: Subjects below which an item's like are hardly told apart.
+#: Number of subjects below which latent classes are hardly separable.
 ENOUGH = 12
-#: Items below which a subset ranks nobody.
+#: Number of items below which a subset cannot rank subjects.
 SMALL = 20
-#: Random subsets that the ranking is compared with.
+#: Number of random subsets for comparison of the ranking.
 DRAWS = 100
-#: Why an item is kept or dropped.
+#: Reasons for keeping or dropping an item.
 REASONS = {
     "kept": "needs all modalities together",
     "low quality": "was made to be no good",
@@ -57,31 +56,31 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One item.
+    """Judgment of one item.
 
     Parameters
     ----------
     item : str
     reason : str
-        Of `REASONS`.
+        Key of `REASONS`.
     looks : {"genuine", "shortcut", "unclear"}
-        By the responses, whatever is known of it.
+        Judgment by the responses alone.
     detail : str
         A sentence with the figures.
     gain, error : float
-        From all modalities over the best smaller format, in probability.
+        Gain from all modalities over the best smaller format, in probability, and its standard error.
     like : float
-        The mean gain of the item's like.
+        Mean gain of the item's classes.
     instead : str
         The best smaller format.
     right : mapping of str to float
-        Share of the subjects right, by format; None where nobody was asked.
+        Share of the subjects right, by format; None without responses.
     cross : float
         Difficulty of the part of all modalities.
     information : float
-        Fisher information about a subject of the middle, in all formats.
+        Fisher information about a subject of mean ability, in all formats.
     low_quality : bool
-        Known to be so.
+        Whether the item is known to be of low quality.
     """
 
     item: str
@@ -98,8 +97,8 @@ class Finding:
     low_quality: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, flat: a column a format."""
-        known = {
+        """Return JSON values, with a column per format."""
+        columns = {
             "item": self.item,
             "kept": self.reason == "kept",
             "reason": self.reason,
@@ -113,26 +112,26 @@ class Finding:
             "information": round(self.information, 6),
             "low_quality": self.low_quality,
         }
-        return known | {f"right_{form}": None if s is None else round(s, 6) for form, s in self.right.items()}
+        return columns | {f"right_{form}": None if s is None else round(s, 6) for form, s in self.right.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refinement:
-    """What became of every item, and of the subjects' ranking.
+    """Judgments of all items, and the effect on the subjects' ranking.
 
     Parameters
     ----------
     findings : tuple of Finding
-        In the order of the responses.
+        Judgments in the order of the responses.
     fit : MultimodalFit
     ranking : Correlation
-        Over subjects: mean in the fullest format, of the kept items against all that are not known to be low-quality.
+        Correlation over subjects of the mean in the fullest format: kept items against all not known to be low-quality.
     by_chance : float
-        The same coefficient of as many originals drawn at random, the mean over DRAWS draws: what the size alone does.
+        The same coefficient for as many random originals, the mean over DRAWS draws: the effect of the size alone.
     moved : tuple of (str, int, int)
-        Subjects with their ranks by all items and by the kept ones, the one that moved most first.
+        Subjects with their ranks by all items and by the kept ones, the largest change first.
     separations : mapping of str to Separation
-        Parameters and information, originals against low-quality items; empty where none is known.
+        Parameters and information, originals against low-quality items; empty if none is known.
     warnings : tuple of str
     """
 
@@ -147,17 +146,17 @@ class Refinement:
     @property
     def kept(self) -> list[str]:
         """Ids of the compact subset."""
-        return [one.item for one in self.findings if one.reason == "kept"]
+        return [finding.item for finding in self.findings if finding.reason == "kept"]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the fit's arrays."""
-        known = self.fit.identifiability()
+        """Return all JSON values but the fit's arrays."""
+        at_bound = self.fit.identifiability().at_bound
         return {
             "form": self.fit.items.form,
             "bound": self.fit.items.bound,
             "auc": round(self.fit.auc, 6),
-            "at_bound": {name: values.round(6).tolist() for name, values in known.at_bound.items()},
-            "counts": {name: sum(one.reason == name for one in self.findings) for name in REASONS},
+            "at_bound": {name: values.round(6).tolist() for name, values in at_bound.items()},
+            "counts": {name: sum(finding.reason == name for finding in self.findings) for name in REASONS},
             "ranking": self.ranking.to_json(),
             "ranking_by_chance": None if np.isnan(self.by_chance) else round(self.by_chance, 6),
             "moved": [{"subject": s, "rank_by_all": before, "rank_by_kept": after} for s, before, after in self.moved],
@@ -173,7 +172,7 @@ class Refinement:
                 for name, s in self.separations.items()
             },
             "warnings": list(self.warnings),
-            "items": [one.to_json() for one in self.findings],
+            "items": [finding.to_json() for finding in self.findings],
         }
 
 
@@ -192,18 +191,18 @@ def refine(
     ----------
     responses : FormatResponses
     low : array of bool, shape (n,)
-        Items known to be of low quality.  They are judged without being told, and never kept.
+        Items known to be of low quality.  The judgments do not use this, and such items are never kept.
     form : {"m2", "m3"}
     size : int, optional
-        Items to keep at most, those that tell most about the subjects; all that need all modalities when omitted.
+        Largest number of items to keep, the most informative ones; all that need all modalities when omitted.
     seed : int
     progress : callable, optional
-        Takes what is being done.
+        Called with the work in progress.
 
     Raises
     ------
     ResponsesError
-        No item was asked in the fullest format and in a smaller one, or all are known to be of low quality.
+        No item has responses in the fullest format and in a smaller one, or all are known to be of low quality.
     EstimationError
         See `fit_multimodal`.
     """
@@ -218,7 +217,7 @@ def refine(
         progress(f"fitting {form}, q {bound:g}, step {step}, held-out loss {loss:.4f}")
 
     fit = fit_multimodal(scores, modalities=modalities, form=form, training=UNTIL_SETTLED, seed=seed, progress=tick)
-    progress("comparing items with their like")
+    progress("comparing items with their classes")
     quality = item_quality(scores, modalities, seed=seed)
     theta = fit.abilities.theta
     by_fit, error = fit.items.cross_gain(theta), gain_error(fit.items, theta, fit.covariance)
@@ -228,15 +227,15 @@ def refine(
     instead = mean.argmax(axis=1)
     surely = gain - NormalDist().inv_cdf(CONFIDENCE) * error > 0
     needs, shortcut = quality.genuine & surely, ~quality.genuine & ~surely
-    open_ = needs & ~low
-    kept = open_ if size is None or size >= open_.sum() else _most_telling(fit, open_, size)
+    candidates = needs & ~low
+    kept_items = candidates if size is None or size >= candidates.sum() else _most_informative(fit, candidates, size)
     information = fit.items.information(fit.population.theta[None])[0].sum(axis=1)
     with np.errstate(invalid="ignore"):
         right = np.nansum(scores, axis=0) / (~np.isnan(scores)).sum(axis=0)
     findings = []
     for i, item in enumerate(responses.items):
         looks = "genuine" if needs[i] else "shortcut" if shortcut[i] else "unclear"
-        reason = "kept" if kept[i] else "low quality" if low[i] else "redundant" if needs[i] else looks
+        reason = "kept" if kept_items[i] else "low quality" if low[i] else "redundant" if needs[i] else looks
         smaller = modalities.formats[instead[i]]
         findings.append(
             Finding(
@@ -254,22 +253,24 @@ def refine(
                 bool(low[i]),
             )
         )
-    ranking, by_chance, moved = _ranking(responses, ~low, kept, np.random.default_rng(seed))
+    ranking, by_chance, moved = _ranking(responses, ~low, kept_items, np.random.default_rng(seed))
     separations = _separations(fit, gain, quality.gain, information, low) if low.any() else {}
-    warnings = _warnings(responses, low, needs, shortcut, kept)
+    warnings = _warnings(responses, low, needs, shortcut, kept_items)
     if not fit.converged:
         warnings.insert(0, "the fit did not converge: what it gives the items is not settled")
     return Refinement(tuple(findings), fit, ranking, by_chance, moved, separations, tuple(warnings))
 
 
-def _most_telling(fit: MultimodalFit, open_: Bools, size: int) -> Bools:
-    """The items that a static interview of so many would ask first."""
-    talk = FormatInterview(fit.items, fit.population, whole=True, adaptive=False, worth=open_.astype(np.float64))
+def _most_informative(fit: MultimodalFit, candidates: Bools, size: int) -> Bools:
+    """Return the first `size` items of a static interview, as a mask of shape (n,)."""
+    session = FormatInterview(
+        fit.items, fit.population, whole=True, adaptive=False, worth=candidates.astype(np.float64)
+    )
     formats = len(fit.items.modalities.formats)
-    chosen = [int(talk.ask()[0]) // formats for _ in range(size)]
-    kept = np.zeros(len(open_), dtype=bool)
-    kept[chosen] = True
-    return kept
+    chosen = [int(session.ask()[0]) // formats for _ in range(size)]
+    mask = np.zeros(len(candidates), dtype=bool)
+    mask[chosen] = True
+    return mask
 
 
 def _detail(looks: str, smaller: str, gain: float, error: float, like: float) -> str:
@@ -279,20 +280,21 @@ def _detail(looks: str, smaller: str, gain: float, error: float, like: float) ->
 
 
 def _ranking(
-    responses: FormatResponses, clean: Bools, kept: Bools, rng: np.random.Generator
+    responses: FormatResponses, clean: Bools, kept_items: Bools, rng: np.random.Generator
 ) -> tuple[Correlation, float, tuple[tuple[str, int, int], ...]]:
+    """Return the correlation of both rankings, that of random subsets, and the subjects' ranks by change."""
     full = responses.scores[:, :, responses.modalities.fullest]
-    seen = ~np.isnan(full)
-    ranked = seen[:, clean].any(axis=1) & seen[:, kept].any(axis=1)  # a mean over nothing ranks nobody
+    observed = ~np.isnan(full)
+    ranked = observed[:, clean].any(axis=1) & observed[:, kept_items].any(axis=1)  # without responses there is no mean
     names = [responses.subjects[s] for s in np.flatnonzero(ranked)]
-    full, seen = np.nan_to_num(full[ranked]), seen[ranked]
+    full, observed = np.nan_to_num(full[ranked]), observed[ranked]
 
-    def means(some: NDArray[Any]) -> Array:
-        return np.asarray(full[:, some].sum(axis=1) / np.maximum(seen[:, some].sum(axis=1), 1))
+    def means(items: NDArray[Any]) -> Array:
+        return np.asarray(full[:, items].sum(axis=1) / np.maximum(observed[:, items].sum(axis=1), 1))
 
-    before, after = means(clean), means(kept)
-    draws = [rng.permutation(np.flatnonzero(clean))[: kept.sum()] for _ in range(DRAWS)]
-    by_chance = float(np.mean([rank_correlation(means(some), before) for some in draws])) if names else float("nan")
+    before, after = means(clean), means(kept_items)
+    draws = [rng.permutation(np.flatnonzero(clean))[: kept_items.sum()] for _ in range(DRAWS)]
+    by_chance = float(np.mean([rank_correlation(means(items), before) for items in draws])) if names else float("nan")
     ranks = [(1 + (values[None, :] > values[:, None]).sum(axis=1)).tolist() for values in (before, after)]
     moved = sorted(zip(names, *ranks, strict=True), key=lambda row: -abs(row[1] - row[2]))
     by_all, by_kept = (dict(zip(names, values.tolist(), strict=True)) for values in (before, after))
@@ -304,7 +306,7 @@ def _separations(fit: MultimodalFit, gain: Array, like: Array, information: Arra
     return {name: separation(values, low) for name, values in columns.items()}
 
 
-def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bools, kept: Bools) -> list[str]:
+def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bools, kept_items: Bools) -> list[str]:
     out = []
     originals = int((~low).sum())
     if (bad := int((shortcut & ~low).sum())) * 2 > originals:
@@ -312,7 +314,7 @@ def _warnings(responses: FormatResponses, low: Bools, needs: Bools, shortcut: Bo
             f"{bad} of the {originals} original items are shortcuts themselves: the full bank measures more of "
             "something else than of what needs all modalities, and the ranking moves for that reason"
         )
-    if (count := int(kept.sum())) < SMALL:
+    if (count := int(kept_items.sum())) < SMALL:
         out.append(f"the subset has {counted(count, 'item')}: too few to rank subjects by")
     if len(responses.subjects) < ENOUGH:
         out.append(

@@ -1,4 +1,4 @@
-"""Replaying interviews of known subjects: for conformal tables and backtests."""
+"""Replay interviews of subjects from recorded scores, for conformal tables and backtests."""
 
 from __future__ import annotations
 
@@ -21,53 +21,52 @@ __all__ = ["conformal_tables", "copies", "folds", "grouped", "replay"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Subjects whose answers agree so far beyond chance (Cohen's kappa) are taken for one model under two names.
+#: Cohen's kappa above which two subjects count as one model under two names.
 SAME_MODEL = 0.75
-#: Items that two subjects must have in common before that is judged: with fewer, strangers may agree by luck.
+#: Least number of common items for that: with fewer, different models may agree by chance.
 FEWEST_COMMON = 30
-#: They differ on no more than this share of the items that the difficulties make strangers differ on, and on so few as
-#: luck, at random by those, would seldom make it.
+#: Copies differ on at most this share of the items on which different models are expected to differ by the
+#: difficulties, and such a small number has at most this probability.
 ALIKE, LUCK = 0.5, 1e-6
-#: Scores between 0 and 1 are compared to this part of 1.
+#: Scores are rounded to this part of 1 for comparison.
 STEPS = 20
-#: To see how far strength can be extrapolated, items are calibrated on this share of the subjects, the weakest or
-#: the strongest, and asked of the rest.
+#: Share of the subjects, the weakest or the strongest, on which items are calibrated to test extrapolation to the rest.
 EXTRAPOLATED = 0.6
-#: Families of those asked are left out there where so large a share of the others remains.
+#: Families of the tested subjects are left out of that calibration if this share of the others remains.
 FEWEST_APART = 0.5
-#: Up to so large a share of subjects who have a sibling before them each one counts: of 60 at 95 %, that
+#: Up to this share of subjects with an earlier member of their family, each subject counts: with 60 at 95 %, that
 #: costs at most half a point of coverage.
 SIBLINGS = 0.1
 
 
 def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
-    """For each subject, the first of those that answer nearly like it, itself where none does.
+    """Return for each subject the first one that answers nearly alike; itself if none does.
 
     Subjects are compared on the items that both have answered, `FEWEST_COMMON`
     or more; scores between 0 and 1 disagree by their distance (kappa with
-    linear weights).  Where nearly everybody is right on some items and wrong on
-    others all answers are alike, so that they must agree far beyond what is to
-    be expected by the difficulties, too: see `ALIKE` and `LUCK`.
+    linear weights).  If nearly all subjects are right on some items and wrong on
+    others, all answers are alike.  Copies must therefore also agree far beyond the
+    agreement expected from the difficulties, see `ALIKE` and `LUCK`.
     """
-    seen = (~np.isnan(responses.scores)).astype(np.float64)
-    number = seen @ seen.T
+    answered = (~np.isnan(responses.scores)).astype(np.float64)
+    number = answered @ answered.T
     common = np.maximum(number, 1.0)
     scores = np.round(responses.scores * STEPS) / STEPS
-    levels = np.unique(scores[seen > 0])
-    apart, by_chance = np.zeros((2, *common.shape))
-    for low, high in pairwise(levels):  # a distance is the number of levels that lie between, each with its width
+    levels = np.unique(scores[answered > 0])
+    disagreement, by_chance = np.zeros((2, *common.shape))
+    for low, high in pairwise(levels):  # a distance is the sum of the widths of the levels between
         above = np.where(scores >= high, 1.0, 0.0)
-        below = seen - above
-        mean = above @ seen.T / common  # [i, j]: of i on the items that j has answered too
-        apart += (high - low) * (above @ below.T + below @ above.T) / common
+        below = answered - above
+        mean = above @ answered.T / common  # [i, j]: mean of i on the items that j has answered too
+        disagreement += (high - low) * (above @ below.T + below @ above.T) / common
         by_chance += (high - low) * (mean * (1.0 - mean.T) + (1.0 - mean) * mean.T)
-    same = np.triu(((by_chance - apart) > kappa * np.maximum(by_chance, 1e-9)) & (number >= FEWEST_COMMON), 1)
+    same = np.triu(((by_chance - disagreement) > kappa * np.maximum(by_chance, 1e-9)) & (number >= FEWEST_COMMON), 1)
     names = list(responses.subjects)
     if same.any():
-        right = np.where(seen > 0, predicted(responses.scores, Recipe("1pl").fit_completely(responses.scores)), 0.0)
-        wrong = seen - right
-        met, foreseen = apart * number, right @ wrong.T + wrong @ right.T
-        same &= (met < ALIKE * foreseen) & (poisson.cdf(met, foreseen) < LUCK)
+        right = np.where(answered > 0, predicted(responses.scores, Recipe("1pl").fit_completely(responses.scores)), 0.0)
+        wrong = answered - right
+        observed, expected = disagreement * number, right @ wrong.T + wrong @ right.T
+        same &= (observed < ALIKE * expected) & (poisson.cdf(observed, expected) < LUCK)
     for i, j in zip(*np.nonzero(same), strict=True):
         old, new = names[j], names[i]
         names = [new if name == old else name for name in names]
@@ -75,10 +74,10 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
 
 
 def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Responses:
-    """The responses with near-duplicate subjects put into one family; `firsts` are their `copies`, found when omitted.
+    """Return the responses with near-duplicate subjects in one family; `firsts` are their `copies`.
 
-    Two names of one model, one to learn from and one to be tested on, make
-    every backtest look better than it is.
+    One model under two names, used for both calibration and test, makes every
+    backtest look better than it is.
     """
     families = list(responses.families)
     for s, first in enumerate(copies(responses) if firsts is None else firsts):
@@ -88,7 +87,7 @@ def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Respon
 
 
 def folds(families: Sequence[str], count: int, rng: np.random.Generator) -> Ints:
-    """The fold of each subject, shape (S,): families whole, folds of nearly equal size."""
+    """Return the fold of each subject, shape (S,): whole families, folds of nearly equal size."""
     _, codes, sizes = np.unique(list(families), return_inverse=True, return_counts=True)
     order = rng.permutation(len(sizes))
     order = order[np.argsort(-sizes[order], kind="stable")]  # large families first, so that folds come out even
@@ -123,55 +122,57 @@ def conformal_tables(
     Parameters
     ----------
     responses : Responses
-        Of the calibration subjects; families stay together.  Missing scores
-        are skipped as in an interview, and the truth is the mean of those there are.
+        Responses of the calibration subjects; families stay together.  Missing scores
+        are skipped as in an interview, and the truth is the mean of the others.
     recipe : callable
-        Makes a bank from scores (S, n).
+        Returns a bank from scores (S, n).
     policies : sequence of Policy
     bank : ItemBank
-        Calibrated on everybody: what the tables are for.
+        Bank of the tables, calibrated on all subjects.
     count : int
-        Folds.
+        Number of folds.
     seed : int
-        Of folds and draws.
+        Seed of folds and draws.
     progress : callable, optional
-        Takes what is being done.
+        Called with the work in progress.
 
     Returns
     -------
-    list of Conformal, one a policy
+    list of Conformal, one per policy
     """
-    say = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     scores, n = responses.scores, len(bank)
     truth = np.nanmean(scores, axis=1)
     fold = folds(responses.families, min(count, len(set(responses.families))), np.random.default_rng(seed))
     errors, projected = np.empty((2, len(policies), len(truth)))
 
-    def missed(learn: NDArray[np.bool_], ask: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Scaled errors, and projections, (policies, subjects asked) with items calibrated on others."""
+    def test_errors(learn: NDArray[np.bool_], ask: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Return scaled errors and projections, (policies, tested subjects), with items calibrated on others."""
         fitted = recipe(scores[learn])
-        out, seen = np.empty((2, len(policies), int(ask.sum())))
+        scaled, projections = np.empty((2, len(policies), int(ask.sum())))
         for row, policy in enumerate(policies):
             session = replay(fitted, policy, scores[ask], seed=[seed + int(s) for s in np.flatnonzero(ask)])
             accuracy, error = session.projection()
             scale = conformal_scale(accuracy, error, session.stopped_at, n)
-            out[row], seen[row] = (truth[ask] - accuracy) / np.maximum(scale, 1e-9), accuracy
-        return out, seen
+            scaled[row], projections[row] = (truth[ask] - accuracy) / np.maximum(scale, 1e-9), accuracy
+        return scaled, projections
 
     for f in range(fold.max() + 1):
-        say(f"replaying interviews, fold {f + 1} of {fold.max() + 1}")
-        errors[:, fold == f], projected[:, fold == f] = missed(fold != f, fold == f)
+        report(f"replaying interviews, fold {f + 1} of {fold.max() + 1}")
+        errors[:, fold == f], projected[:, fold == f] = test_errors(fold != f, fold == f)
     weak, strong = np.quantile(truth, [1.0 - EXTRAPOLATED, EXTRAPOLATED])
-    say("replaying interviews of subjects stronger, and weaker, than those calibrated on")
-    none = np.empty((len(policies), 0))  # where too many are equally strong
+    report("replaying interviews of subjects stronger, and weaker, than those calibrated on")
+    none = np.empty((len(policies), 0))  # if too many are equally strong
     families = np.array(responses.families)
 
     def beyond(side: NDArray[np.bool_]) -> Array:
-        """Errors of subjects on one side, by items calibrated on the others without their families."""
+        """Return errors of subjects on one side, by items calibrated on the others without their families."""
         learn = ~side & ~np.isin(families, families[side])
-        if learn.sum() < max(FEWEST_APART * (~side).sum(), 2):  # so few would miss by being few
+        if learn.sum() < max(
+            FEWEST_APART * (~side).sum(), 2
+        ):  # a bank from too few subjects has large errors of its own
             learn = ~side
-        return missed(learn, side)[0] if side.any() else none
+        return test_errors(learn, side)[0] if side.any() else none
 
     above, below = beyond(truth > strong), beyond(truth < weak)
     _, of, sizes = np.unique(families, return_inverse=True, return_counts=True)

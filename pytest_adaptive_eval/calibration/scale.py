@@ -1,4 +1,4 @@
-"""The scale of a bank that is asked in formats: an M2- or M3-IRT fit, as the bank keeps it."""
+"""Scale of a bank in formats: an M2- or M3-IRT fit, as stored in the bank."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def format_scale(
     seed: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> FormatScale:
-    """Fit items in formats, and place the subjects on the scale.
+    """Fit items in formats, and locate the subjects on the scale.
 
     Parameters
     ----------
     scores : array_like, shape (S, n, F)
-        In [0, 1], NaN where missing.
+        Scores in [0, 1], NaN where missing.
     modalities : Modalities, optional
     form : {"m2", "m3"}
     low : array of bool, shape (n,), optional
-        Items known to be of low quality: the report tells how their parameters differ from the others'.
+        Items known to be of low quality; the report compares their parameters with the others'.
     seed : int
     progress : callable
-        Takes a sentence.
+        Called with a sentence.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def format_scale(
         progress(f"fitting formats, bound {bound:g}, step {step}, held-out loss {loss:.4f}")
 
     fit = fit_multimodal(scores, modalities=modalities, form=form, training=UNTIL_SETTLED, seed=seed, progress=tick)
-    found = fit.identifiability()
+    identifiability = fit.identifiability()
     scale = FormatScale(fit.items, fit.population, np.empty((0, len(modalities.parts))))
     report = {
         "form": form,
@@ -57,9 +57,9 @@ def format_scale(
         "loss": fit.loss,
         "bounds": {f"{bound:g}": auc for bound, auc in fit.tried.items()},
         "converged": fit.converged,
-        "at_bound": {name: share.tolist() for name, share in found.at_bound.items()},
-        "reliability": found.reliability.tolist(),
-        "confused": [list(pair) for pair in found.confused],
+        "at_bound": {name: share.tolist() for name, share in identifiability.at_bound.items()},
+        "reliability": identifiability.reliability.tolist(),
+        "confused": [list(pair) for pair in identifiability.confused],
         "seed": seed,
     }
     if low is not None and low.any() and not low.all():

@@ -1,6 +1,6 @@
-"""Compact subsets chosen from the responses of calibration subjects, before anybody is interviewed.
+"""Compact subsets of items, chosen from the responses of calibration subjects.
 
-Each takes a matrix (S, n) of scores, NaN where missing, and gives columns.
+Each function takes a matrix (S, n) of scores, NaN where missing, and returns columns.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ __all__ = ["anchors", "evolved", "item_total"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Of the evolutionary search: subsets in a generation, generations, and how many of each breed the next.
+#: Evolutionary search: subsets per generation, generations, and parents of the next one.
 POPULATION, GENERATIONS, ELITE = 60, 15, 12
-#: How often a column that none of the best subsets has is drawn, of a subset's even share.
+#: Weight of a column that none of the parents has, as a share of the even weight.
 MUTATION = 0.02
-#: Clusters, at most: k-means of more takes its time, and many would have one member.
+#: Largest number of clusters: k-means of more is slow, and many would have one member.
 CLUSTERS = 350
 
 
 def item_total(scores: Array) -> Array:
-    """Correlation of each column with the subjects' means, shape (n,); -1 where a column is constant."""
-    seen = ~np.isnan(scores)
-    count = np.maximum(seen.sum(axis=0), 1)
-    mean = np.where(seen, scores, 0.0).sum(axis=0) / count
-    around = np.where(seen, scores - mean, 0.0)
-    strength = np.array([row[some].mean() if some.any() else 0.0 for row, some in zip(around, seen, strict=True)])
-    total = np.where(seen, (strength - strength.mean())[:, None], 0.0)
-    total = np.where(seen, total - total.sum(axis=0) / count, 0.0)
-    spread = np.sqrt((around**2).sum(axis=0) * (total**2).sum(axis=0))
-    product = (around * total).sum(axis=0)
+    """Return the correlation of each column with the subjects' means, shape (n,); -1 if a column is constant."""
+    scored = ~np.isnan(scores)
+    count = np.maximum(scored.sum(axis=0), 1)
+    mean = np.where(scored, scores, 0.0).sum(axis=0) / count
+    centred = np.where(scored, scores - mean, 0.0)
+    strength = np.array([row[mask].mean() if mask.any() else 0.0 for row, mask in zip(centred, scored, strict=True)])
+    total = np.where(scored, (strength - strength.mean())[:, None], 0.0)
+    total = np.where(scored, total - total.sum(axis=0) / count, 0.0)
+    spread = np.sqrt((centred**2).sum(axis=0) * (total**2).sum(axis=0))
+    product = (centred * total).sum(axis=0)
     return np.where(spread > 1e-12, product / np.where(spread > 1e-12, spread, 1.0), -1.0)
 
 
 def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
-    """Columns near the centres of clusters, and the weight of each, which sum to 1.
+    """Return columns near the centres of clusters, and their weights, which sum to 1.
 
-    As tinyBenchmarks does (Polo et al. 2024): `points` are the parameters of an
+    As in tinyBenchmarks (Polo et al. 2024), `points` are the parameters of an
     item response model.  A column stands for its share of its cluster.
 
     Parameters
@@ -50,26 +50,26 @@ def anchors(points: Array, count: int, seed: int) -> tuple[Ints, Array]:
     count : int
     seed : int
     """
-    found = clusters(points, min(count, CLUSTERS), seed)
-    sizes = np.bincount(found.label)
-    centre = np.array([points[found.label == k].mean(axis=0) for k in range(len(sizes))])
-    away = ((points - centre[found.label]) ** 2).sum(axis=1)
-    order = np.argsort(away, kind="stable")
-    turn = np.empty(len(order), dtype=np.int64)  # how many of its cluster are nearer
+    label = clusters(points, min(count, CLUSTERS), seed).label
+    sizes = np.bincount(label)
+    centre = np.array([points[label == k].mean(axis=0) for k in range(len(sizes))])
+    distance = ((points - centre[label]) ** 2).sum(axis=1)
+    order = np.argsort(distance, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)  # number of nearer members of the cluster
     for k in range(len(sizes)):
-        mine = order[found.label[order] == k]
-        turn[mine] = np.arange(len(mine))
-    chosen = np.lexsort((away, turn))[:count]
-    asked = np.bincount(found.label[chosen], minlength=len(sizes))
-    weight = (sizes / np.maximum(asked, 1))[found.label[chosen]]
+        members = order[label[order] == k]
+        rank[members] = np.arange(len(members))
+    chosen = np.lexsort((distance, rank))[:count]
+    asked = np.bincount(label[chosen], minlength=len(sizes))
+    weight = (sizes / np.maximum(asked, 1))[label[chosen]]
     return chosen.astype(np.int64), np.asarray(weight / weight.sum())
 
 
 def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:
-    """Columns that rank the subjects as all columns do, by evolutionary search (FlashEval, Zhao et al. 2024).
+    """Return columns that rank the subjects as all columns do, by evolutionary search (FlashEval, Zhao et al. 2024).
 
-    The best subsets of a generation breed the next: columns are drawn by how many
-    of them have each.
+    The best subsets of a generation are the parents of the next, whose columns are
+    drawn in proportion to the number of parents with each.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:
     """
     n = scores.shape[1]
     truth = np.nanmean(scores, axis=1)
-    seen = ~np.isnan(scores)
-    whole, filled = seen.all(), np.where(seen, scores, 0.0)
+    scored = ~np.isnan(scores)
+    complete, filled = scored.all(), np.where(scored, scores, 0.0)
 
     def fitness(subset: Ints) -> float:
         right = filled[:, subset].sum(axis=1)
-        mean = right / count if whole else right / np.maximum(seen[:, subset].sum(axis=1), 1)
+        mean = right / count if complete else right / np.maximum(scored[:, subset].sum(axis=1), 1)
         rho = rank_correlation(mean, truth)
         return -1.0 if np.isnan(rho) else rho
 

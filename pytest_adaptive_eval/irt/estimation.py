@@ -1,4 +1,4 @@
-"""Estimators of ability from the responses given so far."""
+"""Estimators of ability from responses."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Estimate:
     ----------
     theta : array, shape (S, D)
     covariance : array, shape (S, D, D)
-        Of the estimate: inverse posterior information (MAP), posterior
+        Covariance of the estimate: inverse posterior information (MAP), posterior
         covariance (EAP), or inverse Fisher information (MLE).
     converged : array of bool, shape (S,)
-        False where the iteration ended early, the estimate sits at a bound, or
-        the answers leave a dimension undetermined.
+        False if the iteration ended early, the estimate is at a bound, or the
+        answers do not determine a dimension.
     """
 
     theta: Array
@@ -45,21 +45,21 @@ class Estimate:
 
 @runtime_checkable
 class Estimator(Protocol):
-    """Something that turns responses into abilities."""
+    """Estimator of abilities from responses."""
 
     @property
     def name(self) -> str:
         """Short name, as written in settings."""
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
-        """The estimate before the first answer."""
+        """Return the estimate before the first answer."""
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
-        """Abilities from scores (S, k), NaN = unscored, and parameters (S, k, D), (S, k), (S, k)."""
+        """Return abilities from scores (S, k), NaN where missing, and parameters (S, k, D), (S, k), (S, k)."""
 
 
 def _scored(scores: Array, A: Array) -> tuple[Array, Array]:
-    """`scores` and `A` with unscored items made to say nothing: slope 0."""
+    """Return `scores` and `A` with slope 0 for missing scores, so that they have no effect."""
     if not math.isnan(scores.sum()):
         return scores, A
     missing = np.isnan(scores)
@@ -67,7 +67,7 @@ def _scored(scores: Array, A: Array) -> tuple[Array, Array]:
 
 
 def _derivatives(theta: Array, scores: Array, A: Array, d: Array, c: Array | None) -> tuple[Array, Array]:
-    """Gradient (S, D) of the log-likelihood and Fisher information (S, D, D)."""
+    """Return the gradient (S, D) of the log-likelihood and the Fisher information (S, D, D)."""
     p = irt.probability(theta, A, d, c)
     w = irt.weight(p, c)
     residual = scores - p
@@ -78,7 +78,7 @@ def _derivatives(theta: Array, scores: Array, A: Array, d: Array, c: Array | Non
 
 
 def _solve(matrix: Array, vector: Array) -> Array:
-    """``matrix^-1 vector`` for (S, D, D) and (S, D)."""
+    """Return ``matrix^-1 vector`` for (S, D, D) and (S, D)."""
     if matrix.shape[-1] == 1:
         return np.asarray(vector / matrix[:, 0])
     return np.asarray(np.linalg.solve(matrix, vector[..., None])[..., 0])
@@ -88,20 +88,20 @@ def _solve(matrix: Array, vector: Array) -> Array:
 class MAP:
     """Maximum a posteriori under a normal prior, by Fisher scoring.
 
-    With a = 1 and a wide prior this is AutoJudger's maximum likelihood made
-    finite: all answers right no longer sends theta to the bound.  Without
-    guessing the mode is unique; with guessing it is the one next to the start.
+    With a = 1 and a wide prior this is AutoJudger's maximum likelihood, but finite
+    for all answers right.  Without guessing the mode is unique; with guessing it is
+    the one next to the start.
 
     Parameters
     ----------
     mean, sd : float
-        Of the independent normal prior of every dimension, in logits.
+        Mean and standard deviation of the independent normal prior of every dimension, in logits.
     general_sd : float, optional
-        Standard deviation of the first, general dimension in place of `sd`.
+        Standard deviation of the first, general dimension, in place of `sd`.
     iterations : int
-        Upper limit; four suffice from the previous estimate.
+        Largest number of iterations; four suffice from the previous estimate.
     tolerance : float
-        On theta, in logits.  The covariance is that of the last point but
+        Limit of the error of theta, in logits.  The covariance is that of the last point but
         one, less than 1e-4 logits away.
     """
 
@@ -113,7 +113,7 @@ class MAP:
     name: str = "map"
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
-        """The prior itself."""
+        """Return the prior itself."""
         covariance = np.broadcast_to(np.diag(self._variances(dimensions)), (subjects, dimensions, dimensions))
         return Estimate(np.full((subjects, dimensions), self.mean), covariance, np.ones(subjects, dtype=bool))
 
@@ -129,21 +129,21 @@ class MAP:
         return variances
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
-        """Mode and inverse information of the posterior."""
+        """Return mode and inverse information of the posterior."""
         theta = start.theta
         subjects, dimensions = theta.shape
         if subjects == dimensions == 1 and c is None:
-            return self._one(scores[0], A[0, :, 0], d[0], float(theta[0, 0]))
+            return self._single(scores[0], A[0, :, 0], d[0], float(theta[0, 0]))
         scores, A = _scored(scores, A)
         precision = 1.0 / self._variances(dimensions)
         prior = np.diag(precision)
-        # a step of Newton's leaves an error of at most a/2 step^2, as the third derivative is at most a times the
-        # second; with guessing, and in more dimensions, the step itself stands for the error
+        # a Newton step leaves an error of at most a/2 step^2, since the third derivative is at most a times the
+        # second; with guessing, and in more dimensions, the step itself measures the error
         near = self.tolerance
         if c is None and dimensions == 1:
             near = math.sqrt(near / max(float(A.max(initial=1.0)), -float(A.min(initial=0.0))))
-        # a step of more than 2 logits leaps over the slope of the logistic onto its plateau; where that goes to and
-        # fro, or guessing makes the scoring step too long, each turn halves the longest step, as a bisection
+        # a step of more than 2 logits jumps over the slope of the logistic onto its plateau; if steps alternate in
+        # direction, or guessing makes the scoring step too long, the limit halves each time, as in a bisection
         limit: Array | float = 2.0
         done: NDArray[np.bool_] | None = None
         last, information = theta, start.covariance
@@ -159,16 +159,16 @@ class MAP:
             arrived = size < near
             if arrived.all():
                 break
-            if subjects > 1:  # who has arrived stands still, so that no estimate depends on the other subjects
+            if subjects > 1:  # converged subjects stay, so that no estimate depends on the other subjects
                 done = np.asarray(arrived.all(axis=1, keepdims=True))
                 limit = np.where(done, 0.0, limit)
         covariance = 1.0 / information if dimensions == 1 else np.linalg.inv(information)
         return Estimate(theta, np.asarray(covariance), np.asarray(arrived.all(axis=1)))
 
-    def _one(self, scores: Array, a: Array, d: Array, theta: float) -> Estimate:
-        """The same for one subject in one dimension without guessing, as most interviews in CI are.
+    def _single(self, scores: Array, a: Array, d: Array, theta: float) -> Estimate:
+        """Return the same for one subject in one dimension without guessing, the usual interview in CI.
 
-        Takes a third of the time: arrays of length one cost more than the sums over the items.
+        This takes a third of the time, because arrays of length one cost more than the sums over the items.
         """
         precision = self._general**-2
         right = float(a.dot(scores))
@@ -202,7 +202,7 @@ class EAP:
     Parameters
     ----------
     mean, sd : float
-        Of the normal prior, in logits.
+        Mean and standard deviation of the normal prior, in logits.
     points : int
         Grid points in one dimension; with D > 1 each has `points` // (2 D),
         and at least 15.  A first grid spans six standard deviations of the
@@ -215,11 +215,11 @@ class EAP:
     name: str = "eap"
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
-        """The prior itself."""
+        """Return the prior itself."""
         return MAP(self.mean, self.sd).prior(subjects, dimensions)
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
-        """Mean and covariance of the posterior.
+        """Return mean and covariance of the posterior.
 
         Raises
         ------
@@ -237,7 +237,7 @@ class EAP:
         for s in range(subjects):
             guess = None if c is None else c[s]
             scale = np.full(dimensions, self.sd)
-            for _ in range(2):  # over the prior, then over what the answers left of it
+            for _ in range(2):  # over the prior, then over the posterior
                 nodes = theta[s] + scale * grid
                 log_posterior = irt.log_likelihood(scores[s], irt.logits(nodes, A[s], d[s]), guess)
                 log_posterior -= 0.5 * (((nodes - self.mean) / self.sd) ** 2).sum(axis=1)
@@ -266,32 +266,32 @@ class MLE:
     name: str = "mle"
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
-        """Zero, with the variance of a uniform distribution between the bounds."""
+        """Return zero, with the variance of a uniform distribution between the bounds."""
         covariance = np.broadcast_to(np.eye(dimensions) * self.bound**2 / 3, (subjects, dimensions, dimensions))
         return Estimate(np.zeros((subjects, dimensions)), covariance, np.ones(subjects, dtype=bool))
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:
-        """Bounded maximum, and inverse Fisher information there with that of the prior added."""
+        """Return the bounded maximum, and the inverse Fisher information there with that of the prior added."""
         from scipy.optimize import minimize
 
         scores, A = _scored(scores, A)
         subjects, dimensions = start.theta.shape
         theta = np.empty((subjects, dimensions))
         converged = np.zeros(subjects, dtype=bool)
-        # with guessing the likelihood is flat far below and may have two hills, so the search starts at the best of
-        # several points and not at the previous estimate
+        # with guessing the likelihood is flat at low abilities and may have two maxima, so the search starts at the
+        # best of several points and not at the previous estimate
         points = np.linspace(-self.bound, self.bound, 25)[:, None] * np.ones(dimensions)
         for s in range(subjects):
-            own = (A[s : s + 1], d[s : s + 1], None if c is None else c[s : s + 1])
+            parameters = (A[s : s + 1], d[s : s + 1], None if c is None else c[s : s + 1])
             answers = scores[s : s + 1]
 
             def negative(
-                x: Array, own: tuple[Array, Array, Array | None] = own, answers: Array = answers
+                x: Array, parameters: tuple[Array, Array, Array | None] = parameters, answers: Array = answers
             ) -> tuple[float, Array]:
-                height = irt.log_likelihood(answers, irt.logits(x[None], own[0], own[1]), own[2])
-                return -float(height[0]), -_derivatives(x[None], answers, *own)[0][0]
+                height = irt.log_likelihood(answers, irt.logits(x[None], parameters[0], parameters[1]), parameters[2])
+                return -float(height[0]), -_derivatives(x[None], answers, *parameters)[0][0]
 
-            heights = irt.log_likelihood(answers, irt.logits(points, A[s], d[s]), own[2])
+            heights = irt.log_likelihood(answers, irt.logits(points, A[s], d[s]), parameters[2])
             fit = minimize(
                 negative,
                 points[heights.argmax()],
@@ -310,7 +310,7 @@ class MLE:
 
 @dataclass(frozen=True, slots=True)
 class PseudoItems:
-    """Maximum likelihood with pseudo-items at difficulty 0, half of them right, as AutoJudger's IRT baseline has it.
+    """Maximum likelihood with pseudo-items at difficulty 0, half of them right, as in AutoJudger's IRT baseline.
 
     The score ``sum(a (r - p))`` falls with ability, so that bisection finds its
     root.  One dimension, no guessing.
@@ -318,9 +318,9 @@ class PseudoItems:
     Parameters
     ----------
     count : int
-        Pseudo-items of slope 1.
+        Number of pseudo-items of slope 1.
     bound : float
-        Abilities are sought in [-bound, bound], in logits.
+        Limit of |theta|, in logits.
     """
 
     count: int = 5
@@ -328,11 +328,11 @@ class PseudoItems:
     name: str = "pseudo-items"
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
-        """Ability 0 with the information of the pseudo-items."""
+        """Return ability 0 with the information of the pseudo-items."""
         return MAP(sd=math.sqrt(4.0 / self.count)).prior(subjects, dimensions)
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:  # noqa: ARG002
-        """Root of the score and inverse information there; bisection needs no start.
+        """Return the root of the score and the inverse information there; bisection needs no start.
 
         Raises
         ------
@@ -358,8 +358,8 @@ class PseudoItems:
         return gradient + self.count * (0.5 - p), fisher + (self.count * p * (1.0 - p))[:, :, None]
 
 
-#: Standard deviation of the wide prior of general ability, in logits: a checkpoint stronger than all before is not
-#: pulled back to them.
+#: Standard deviation of the wide prior of general ability, in logits.  It hardly shrinks a checkpoint that is stronger
+#: than all calibration subjects.
 WIDE = 4.0
 
 #: Estimators by the name used in settings.

@@ -15,26 +15,26 @@ __all__ = ["information", "log_likelihood", "logits", "probability", "weight"]
 
 Array = NDArray[np.float64]
 
-#: Logits beyond which a chance of 1e-304 stays so: the exponential of the next ones overflows.
+#: Largest logit, with a probability of 1e-304: the exponential of larger ones overflows.
 FARTHEST = 700.0
 
 
 def _product(theta: Array, A: Array, out: Array | None = None) -> Array:
-    """``A_i . theta_s``, shape (S, n); in one dimension in `out`."""
+    """Return ``A_i . theta_s``, shape (S, n); in one dimension in `out`."""
     if A.shape[-1] == 1:  # several times faster than the matrix product
         return np.multiply(theta, A[..., 0], out=out)
     return np.asarray((A @ theta[:, :, None])[..., 0])
 
 
 def logits(theta: Array, A: Array, d: Array) -> Array:
-    """``A_i . theta_s + d_i``, shape (S, n)."""
+    """Return ``A_i . theta_s + d_i``, shape (S, n)."""
     z = _product(theta, A)
     z += d
     return z
 
 
 def probability(theta: Array, A: Array, d: Array, c: Array | None = None, out: Array | None = None) -> Array:
-    """Probability of a right answer, shape (S, n) (Birnbaum 1968; Reckase 2009 for D > 1).
+    """Return the probability of a right answer, shape (S, n) (Birnbaum 1968; Reckase 2009 for D > 1).
 
     ``c`` None means no guessing, and spares two passes over the bank.  `out` is
     an array (S, n) that the result may lie in, which spares the time of a fresh one.
@@ -53,7 +53,7 @@ def probability(theta: Array, A: Array, d: Array, c: Array | None = None, out: A
 
 
 def weight(p: Array, c: Array | None = None, out: Array | None = None) -> Array:
-    """Fisher information about the logit: p(1-p), or its 3PL form ((p-c)/(1-c))^2 (1-p)/p; in `out` where given."""
+    """Return the Fisher information about the logit, p(1-p) or ((p-c)/(1-c))^2 (1-p)/p, in `out` if given."""
     w: Array = np.subtract(1.0, p, out=out)
     if c is None:
         w *= p
@@ -71,7 +71,7 @@ def information(
     squared: Array | None = None,
     out: Array | None = None,
 ) -> Array:
-    """Information of each item at the ability that gave `p`, shape (S, n).
+    """Return the information of each item at the ability that gave `p`, shape (S, n).
 
     In one dimension Fisher's ``a^2 w`` (Lord 1980).  In more, with the posterior
     covariance V (S, D, D), ``w A_i' V A_i``: the determinant of the information
@@ -89,10 +89,10 @@ def information(
 
 
 def log_likelihood(scores: Array, z: Array, c: Array | None = None) -> Array:
-    """Log-likelihood per subject, shape (S,), of scores (S, n) in [0, 1] at the logits `z` (S, n).
+    """Return the log-likelihood per subject, shape (S,), of scores (S, n) in [0, 1] at the logits `z` (S, n).
 
     A fractional score r counts as r log p + (1 - r) log(1 - p); a NaN score is
-    unscored and counts nothing.  Exact in both tails, where p rounds to 0 or 1.
+    missing and has no effect.  Exact in both tails, where p rounds to 0 or 1.
     """
     log_wrong = -np.logaddexp(0.0, z)
     if c is None:

@@ -58,7 +58,7 @@ AT_BOUND = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Modalities:
-    """Which modalities items have, and so which formats and which parts.
+    """Modalities of items, with their formats and parts.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Modalities:
         Such as ``("image", "text")``; at least one, none of them ``none``,
         ``base`` or ``cross``, or with a plus sign.
     formats : tuple of str, optional
-        Formats in which items are asked, in the order of the responses' last
+        Formats in which items are administered, in the order of the responses' last
         axis; a format joins its modalities with a plus sign, in the order of
         `names`, and ``none`` has none of them.  All of them when omitted, from
         the fullest to ``none``.
@@ -74,7 +74,7 @@ class Modalities:
     Raises
     ------
     EstimationError
-        A name that cannot be one, or a format of unknown modalities.
+        A reserved or duplicate name, or a format of unknown modalities.
     """
 
     names: tuple[str, ...] = ("image", "text")
@@ -110,7 +110,7 @@ class Modalities:
 
     @property
     def signs(self) -> Array:
-        """How difficulty sums its parts, shape (K,): 1 for the base, -1 for all others."""
+        """Signs of the parts in the sum of difficulty, shape (K,): 1 for the base, -1 for all others."""
         return np.where(np.arange(len(self.parts)) == 0, 1.0, -1.0)
 
 
@@ -188,13 +188,13 @@ class MultimodalItems:
         }
 
     def probability(self, theta: Array) -> Array:
-        """Probability of a right answer of subjects with abilities (S, K), shape (S, n, F)."""
+        """Return the probability of a right answer of subjects with abilities (S, K), shape (S, n, F)."""
         n, formats, parts = self.slopes.shape
         p = irt.probability(theta, self.slopes.reshape(-1, parts), self.intercepts.ravel())
         return np.asarray(p.reshape(len(theta), n, formats))
 
     def information(self, theta: Array) -> Array:
-        """Fisher information of each item in each format about the ability in that format, shape (S, n, F).
+        """Return the Fisher information of each item in each format about the ability there, shape (S, n, F).
 
         For M2 ``p (1 - p) a(s)^2`` (Equation 9 of the paper); for M3, which has
         no one ability in a format, the trace of the information matrix (Equation 10).
@@ -203,9 +203,9 @@ class MultimodalItems:
         return irt.weight(self.probability(theta)) * squared
 
     def cross_gain(self, theta: Array) -> Array:
-        """What all modalities together add to the best smaller format, averaged over subjects, shape (n,).
+        """Return the gain of all modalities over the best smaller format, averaged over subjects, shape (n,).
 
-        In probability; at most 0 for an item that is no harder with less: a shortcut.
+        In probability; at most 0 for a shortcut, an item that is no harder with fewer modalities.
         """
         p = self.probability(theta).mean(axis=0)
         full = self.modalities.fullest
@@ -230,35 +230,35 @@ class Population:
 
     @classmethod
     def of(cls, theta: Array, bound: float, *, pseudo: float = 8.0, spread: float = 1.0) -> Population:
-        """Mean and covariance of subjects (S, K), the latter mixed with `pseudo` subjects of independent abilities."""
+        """Create from subjects (S, K), with `pseudo` subjects of independent abilities added to the covariance."""
         u = unbounded(theta, bound)
-        around = u - u.mean(axis=0)
-        scatter = around.T @ around + pseudo * spread**2 * np.eye(theta.shape[1])
+        centred = u - u.mean(axis=0)
+        scatter = centred.T @ centred + pseudo * spread**2 * np.eye(theta.shape[1])
         return cls(u.mean(axis=0), scatter / (len(u) + pseudo), bound)
 
     @property
     def theta(self) -> Array:
-        """The middle of the population, shape (K,)."""
+        """Abilities in the middle of the population, shape (K,)."""
         return _bounded(self.mean, self.bound)
 
     def precision(self) -> Array:
-        """Inverse covariance of theta about the middle, shape (K, K), to the first order."""
+        """Return the inverse covariance of theta about the middle, shape (K, K), to the first order."""
         slope = self.theta * (1.0 - self.theta / self.bound)
         return np.asarray(np.linalg.inv(self.covariance) / np.outer(slope, slope))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormatScale:
-    """What a bank knows of its items in formats.
+    """Scale of a bank's items in formats.
 
     Parameters
     ----------
     items : MultimodalItems
     population : Population
     standings : array, shape (S, K)
-        Of the calibration subjects, as in `standing`.
+        Abilities of the calibration subjects, as in `standing`.
     report : mapping
-        How the fit came about: held-out ``auc``, ``at_bound``, ``reliability`` and ``confused`` parts.
+        Report of the fit: held-out ``auc``, ``at_bound``, ``reliability`` and ``confused`` parts.
     """
 
     items: MultimodalItems
@@ -276,39 +276,38 @@ class FormatScale:
         )
 
     def standing(self, theta: Array) -> Array:
-        """Abilities (S, K) in standard deviations of the population from its middle."""
+        """Return abilities (S, K) in standard deviations of the population from its middle."""
         return np.asarray((theta - self.population.theta) / self.unit)
 
     def abilities(self, standings: ArrayLike) -> Array:
-        """Parts of ability (S, K) in ``[0, bound]``, to the first order, from standings."""
+        """Return abilities (S, K) in ``[0, bound]``, to the first order, from standings."""
         return np.asarray(np.clip(self.population.theta + self.unit * np.asarray(standings), 0.0, self.items.bound))
 
     @property
     def gains(self) -> Array:
-        """What all modalities together add to the best smaller format, by item, over the calibration subjects (n,)."""
+        """Gain of all modalities over the best smaller format, by item, over the calibration subjects, shape (n,)."""
         return self.items.cross_gain(self.abilities(self.standings))
 
-    def some(self, places: Sequence[int]) -> FormatScale:
-        """The scale of some of the items."""
+    def some(self, positions: Sequence[int]) -> FormatScale:
+        """Return the scale of the items at some positions."""
+        rows = list(positions)
         items = self.items
-        own = replace(
-            items, discrimination=items.discrimination[list(places)], difficulty=items.difficulty[list(places)]
-        )
-        return replace(self, items=own)
+        part = replace(items, discrimination=items.discrimination[rows], difficulty=items.difficulty[rows])
+        return replace(self, items=part)
 
     def standard(self) -> tuple[Array, Array]:
-        """Slopes (n, F, K) by the standings, and the logit of the population's middle (n, F)."""
+        """Return slopes (n, F, K) by the standings, and the logit of the population's middle (n, F)."""
         items = self.items
         return items.slopes * self.unit, np.asarray(items.intercepts + items.slopes @ self.population.theta)
 
 
 def _bounded(u: Array, bound: float) -> Array:
-    """``bound expit(u)``."""
+    """Return ``bound expit(u)``."""
     return np.asarray(bound / (1.0 + np.exp(-u)))
 
 
 def unbounded(theta: Array, bound: float) -> Array:
-    """``logit(theta / bound)`` of any shape; at a bound, as far as AT_BOUND / 10."""
+    """Return ``logit(theta / bound)`` of any shape; shares are limited to AT_BOUND / 10 from a bound."""
     share = np.clip(np.asarray(theta, dtype=np.float64) / bound, AT_BOUND / 10, 1.0 - AT_BOUND / 10)
     return np.asarray(np.log(share / (1.0 - share)))
 
@@ -320,11 +319,11 @@ class Abilities:
     Parameters
     ----------
     theta : array, shape (S, K)
-        In ``(0, bound)``.
+        Abilities in ``(0, bound)``.
     covariance : array, shape (S, K, K)
-        Of theta, to the first order.
+        Covariance of theta, to the first order.
     u, spread : arrays, shape (S, K) and (S, K, K)
-        ``logit(theta / bound)`` and its covariance, from which intervals are made.
+        ``logit(theta / bound)`` and its covariance, for intervals.
     bound : float
     converged : array of bool, shape (S,)
     """
@@ -338,17 +337,17 @@ class Abilities:
 
     @property
     def standard_error(self) -> Array:
-        """Shape (S, K)."""
+        """Standard errors of theta, shape (S, K)."""
         return np.sqrt(self.covariance.diagonal(axis1=1, axis2=2))
 
     @property
     def at_bound(self) -> NDArray[np.bool_]:
-        """Which abilities are no further from 0 or the bound than a hundredth of it, shape (S, K): not estimated."""
+        """Whether an ability is within a hundredth of the range of a bound, and so not estimated, shape (S, K)."""
         share = self.theta / self.bound
         return np.asarray((share < AT_BOUND) | (share > 1.0 - AT_BOUND))
 
     def interval(self, confidence: float = 0.95) -> tuple[Array, Array]:
-        """Two-sided interval of every ability, both of shape (S, K), within ``[0, bound]``."""
+        """Return the bounds of a two-sided interval of every ability, both of shape (S, K), within ``[0, bound]``."""
         half = NormalDist().inv_cdf(0.5 + confidence / 2) * np.sqrt(self.spread.diagonal(axis1=1, axis2=2))
         return _bounded(self.u - half, self.bound), _bounded(self.u + half, self.bound)
 
@@ -363,20 +362,21 @@ def estimate_abilities(
     iterations: int = 100,
     tolerance: float = 1e-6,
 ) -> Abilities:
-    """Abilities of most posterior probability from answers to items in formats, given the items.
+    """Return the abilities of highest posterior probability from answers to items in formats.
 
     Parameters
     ----------
     scores : array_like, shape (S, k)
-        In [0, 1]; NaN where there is none.
+        Scores in [0, 1]; NaN where missing.
     slopes, intercepts : array, shape (k, K) or (S, k, K), and (k,) or (S, k)
-        Of each item in the format in which it was asked, of all subjects or of each.
+        Parameters of each administered item in its format, for all subjects or for each.
     population : Population
     start : array, shape (S, K), optional
-        Abilities to begin from.
+        Starting abilities.
     iterations : int
+        Largest number of iterations.
     tolerance : float
-        On ``logit(theta / bound)``.
+        Limit of the last step in ``logit(theta / bound)``.
 
     Raises
     ------
@@ -384,10 +384,10 @@ def estimate_abilities(
         Scores are not in [0, 1].
     """
     scores = np.asarray(scores, dtype=np.float64)
-    seen = ~np.isnan(scores)
-    if not ((scores[seen] >= 0) & (scores[seen] <= 1)).all():
+    scored = ~np.isnan(scores)
+    if not ((scores[scored] >= 0) & (scores[scored] <= 1)).all():
         raise EstimationError("scores lie in [0, 1], with NaN where missing")
-    filled, prior, bound = np.where(seen, scores, 0.0), np.linalg.inv(population.covariance), population.bound
+    filled, prior, bound = np.where(scored, scores, 0.0), np.linalg.inv(population.covariance), population.bound
     u = np.tile(population.mean, (len(scores), 1)) if start is None else unbounded(start, bound)
     limit = np.ones((len(u), 1))
     last, arrived = np.zeros_like(u), np.zeros(len(u), dtype=bool)
@@ -395,10 +395,12 @@ def estimate_abilities(
         theta = _bounded(u, bound)
         p = irt.probability(theta, slopes, intercepts)
         turn = theta * (1.0 - theta / bound)
-        gradient = _along(np.where(seen, filled - p, 0.0), slopes) * turn - (u - population.mean) @ prior
-        information = _spanned(np.where(seen, irt.weight(p), 0.0), slopes) * turn[:, :, None] * turn[:, None, :] + prior
+        gradient = _along(np.where(scored, filled - p, 0.0), slopes) * turn - (u - population.mean) @ prior
+        information = (
+            _spanned(np.where(scored, irt.weight(p), 0.0), slopes) * turn[:, :, None] * turn[:, None, :] + prior
+        )
         step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
-        # scoring overshoots where the sigmoid of theta bends; as it goes to and fro, the longest step shrinks
+        # scoring overshoots where the sigmoid of theta is curved; steps in alternating directions halve the limit
         limit = np.where((step * last).sum(axis=1, keepdims=True) < 0, 0.5 * limit, limit)
         longest = np.abs(step).max(axis=1, keepdims=True)
         last = step * np.minimum(1.0, limit / np.maximum(longest, 1e-300))
@@ -413,14 +415,14 @@ def estimate_abilities(
 
 
 def _along(weights: Array, slopes: Array) -> Array:
-    """``sum_i w_i A_i``, shape (S, K)."""
+    """Return ``sum_i w_i A_i``, shape (S, K)."""
     if slopes.ndim == 2:
         return weights @ slopes
     return np.asarray((weights[:, None, :] @ slopes)[:, 0])
 
 
 def _spanned(weights: Array, slopes: Array) -> Array:
-    """``sum_i w_i A_i A_i'``, shape (S, K, K)."""
+    """Return ``sum_i w_i A_i A_i'``, shape (S, K, K)."""
     if slopes.ndim == 2:
         k, parts = slopes.shape
         squares = (slopes[:, :, None] * slopes[:, None, :]).reshape(k, -1)
@@ -430,7 +432,7 @@ def _spanned(weights: Array, slopes: Array) -> Array:
 
 @dataclass(slots=True)
 class Information:
-    """Cumulative information about one subject's abilities, kept as its inverse and its log-determinant.
+    """Cumulative information about one subject's abilities, as its inverse and its log-determinant.
 
     Both change by rank-one updates (Sherman & Morrison 1950): no determinant is
     ever recomputed.  ``det(I + w A A') = det(I) (1 + w A' I^-1 A)``.
@@ -439,7 +441,7 @@ class Information:
     ----------
     inverse : array, shape (K, K)
     log_determinant : float
-        Of the information itself.
+        Log-determinant of the information itself.
     """
 
     inverse: Array
@@ -447,11 +449,11 @@ class Information:
 
     @classmethod
     def start(cls, precision: Array) -> Information:
-        """From the precision (K, K) of the prior."""
+        """Create from the prior precision matrix, shape (K, K)."""
         return cls(np.asarray(np.linalg.inv(precision), dtype=np.float64), float(np.linalg.slogdet(precision)[1]))
 
     def gain(self, weights: Array, slopes: Array) -> Array:
-        """How much each of several answers alone would raise the log-determinant.
+        """Return the increase of the log-determinant by each of several answers alone.
 
         Parameters
         ----------
@@ -462,7 +464,7 @@ class Information:
         return np.asarray(np.log1p(weights * ((slopes @ self.inverse) * slopes).sum(axis=-1)))
 
     def joint_gain(self, weights: Array, slopes: Array) -> Array:
-        """The same of all formats of an item together, shape (n,), from (n, F) and (n, F, K)."""
+        """Return the increase by all formats of an item together, shape (n,), from (n, F) and (n, F, K)."""
         inverse = np.broadcast_to(self.inverse, (len(slopes), *self.inverse.shape))
         total = np.zeros(len(slopes))
         for f in range(slopes.shape[1]):
@@ -475,7 +477,7 @@ class Information:
         return total
 
     def add(self, weights: Sequence[float] | Array, slopes: Array) -> None:
-        """Take in answers of weights (k,) and slopes (k, K)."""
+        """Add answers of weights (k,) and slopes (k, K)."""
         for weight, slope in zip(weights, slopes, strict=True):
             towards = self.inverse @ slope
             grown = float(weight * (slope @ towards))

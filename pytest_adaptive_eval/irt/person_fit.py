@@ -1,8 +1,8 @@
-"""Person fit: whether one subject's answers look as the bank's model says they should.
+"""Person fit: agreement of one subject's answers with the bank's model.
 
 A subject that guesses, that was trained on some of the items, or whose answers
-were graded against the wrong key, has an estimated ability all the same; its
-log-likelihood at that ability is then lower than the model lets one expect.
+were graded with the wrong key also gets an estimated ability.  Its log-likelihood
+at that ability is then lower than the model predicts.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 #: One-sided level of `PersonFit.flag`: one fitting subject in a hundred is flagged.
 LEVEL = 0.01
 
-#: Variance of the statistic, in squared logits, below which the answers cannot speak about fit: rounding of the
-#: projection alone leaves 1e-25 where every item has the same predicted score.
+#: Variance of the statistic, in squared logits, below which fit is not measurable: rounding of the projection alone
+#: leaves 1e-25 if every item has the same predicted score.
 LEAST_VARIANCE = 1e-9
 
 
@@ -33,11 +33,11 @@ class PersonFit:
     Parameters
     ----------
     statistic : array, shape (S,)
-        lz*, of mean 0 and variance 1 under the model; NaN where the answers cannot tell.
+        lz*, of mean 0 and variance 1 under the model; NaN where not measurable.
     skewness : array, shape (S,)
-        Third standardised moment of the statistic under the model; NaN likewise.
+        Third standardised moment of the statistic under the model; NaN where not measurable.
     scored : array of int, shape (S,)
-        Answers that have a score.
+        Number of answers with a score.
     """
 
     statistic: Array
@@ -46,7 +46,7 @@ class PersonFit:
 
     @property
     def normal(self) -> Array:
-        """The statistic with its skewness taken out, shape (S,): standard normal under the model further into the tail.
+        """Statistic without its skewness, shape (S,), standard normal under the model further into the tail.
 
         It is Pearson's type III distribution of that skewness (Molenaar &
         Hoijtink 1990), made normal by the cube root (Wilson & Hilferty 1931).
@@ -56,14 +56,14 @@ class PersonFit:
 
     @property
     def p_value(self) -> Array:
-        """Probability, under the model, of a fit as low as this, shape (S,); NaN where the answers cannot tell."""
+        """Probability, under the model, of a fit as low as this, shape (S,); NaN where not measurable."""
         return np.array([0.5 * math.erfc(-z / math.sqrt(2.0)) for z in self.normal.tolist()])
 
     def flag(self, level: float = LEVEL) -> NDArray[np.bool_]:
-        """Whether each subject's fit is too low at the one-sided `level`, shape (S,).
+        """Return whether each subject's fit is too low at the one-sided `level`, shape (S,).
 
-        A flag says that the ability is not to be believed, not why; no flag
-        says little where few answers were given.
+        A flag means that the ability is not reliable, without a cause.  With few
+        answers, the absence of a flag means little.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class PersonFit:
 
 
 def lz_star(scores: Array, p: Array, A: Array, c: Array | None = None) -> PersonFit:
-    """Standardised log-likelihood at an estimated ability, lz* (Snijders 2001).
+    """Return the standardised log-likelihood at an estimated ability, lz* (Snijders 2001).
 
     lz (Drasgow, Levine & Williams 1985) is the log-likelihood less its mean,
     ``sum w (r - p)`` with ``w = log(p / (1 - p))``, in units of its standard
@@ -134,11 +134,11 @@ def lz_star(scores: Array, p: Array, A: Array, c: Array | None = None) -> Person
         raise ValueError(f"scores of shape {scores.shape} with c {c.shape}; expected one shape")
     if ((scores < 0) | (scores > 1)).any():
         raise ValueError("scores lie in [0, 1]; write NaN for an answer without a score")
-    # an answer foretold with certainty has no variance, and its weight would be infinite
-    told = ~np.isnan(scores)
+    # an answer predicted with certainty has no variance, and its weight would be infinite
+    scored = ~np.isnan(scores)
     inside = np.clip(p, 1e-12, 1.0 - 1e-12)
-    variance = np.where(told, inside * (1.0 - inside), 0.0)
-    residual = np.where(told, scores - inside, 0.0)
+    variance = np.where(scored, inside * (1.0 - inside), 0.0)
+    residual = np.where(scored, scores - inside, 0.0)
     w = np.log(inside) - np.log1p(-inside)
     u = A if c is None else A * ((inside - c) / (inside * (1.0 - c)))[..., None]
     weighted = (variance[..., None] * u).swapaxes(1, 2)
@@ -148,4 +148,4 @@ def lz_star(scores: Array, p: Array, A: Array, c: Array | None = None) -> Person
     spread = (variance * v**2).sum(axis=1)
     spread = np.where(spread > LEAST_VARIANCE, spread, np.nan)
     third = (variance * (1.0 - 2.0 * inside) * v**3).sum(axis=1)
-    return PersonFit((v * residual).sum(axis=1) / np.sqrt(spread), third / spread**1.5, told.sum(axis=1))
+    return PersonFit((v * residual).sum(axis=1) / np.sqrt(spread), third / spread**1.5, scored.sum(axis=1))

@@ -1,4 +1,4 @@
-"""The published engine: mean-field stochastic variational inference in Pyro, as AutoJudger calibrates.
+"""Fit engine ``svi``: mean-field stochastic variational inference in Pyro, as in AutoJudger.
 
 The paper (appendix B, eq. 9-12) takes one Gaussian for every ability and difficulty, closed-form divergences from the
 priors, reparametrised draws for the likelihood, Adam and mini-batches of responses.  The two- and three-parameter
@@ -36,7 +36,7 @@ LATENTS = {
 
 @dataclass(frozen=True, slots=True)
 class SVISettings:
-    """Every constant of the fit: the paper's (appendix B) where it names one, else ours, with the reason.
+    """Constants of the fit: the paper's (appendix B) where it has one, otherwise ours, with the reason.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def fit_svi(
 
 @contextmanager
 def _pyro(device: str, seed: int) -> Iterator[None]:
-    """Pyro and torch with a parameter store, random numbers and one thread of our own, given back as they were."""
+    """Isolate Pyro's parameter store, random numbers and torch's thread count, and restore them."""
     try:
         import pyro
         import torch
@@ -278,7 +278,9 @@ def _pyro(device: str, seed: int) -> Iterator[None]:
             "pip install pytest-adaptive-eval[pyro]"
         ) from error
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # a step's arrays are too small to share, and sums then have one order on every machine
+    torch.set_num_threads(
+        1
+    )  # arrays of a step are too small for threads, and sums then have one order on every machine
     try:
         with (
             random_numbers(device, seed),
@@ -292,22 +294,22 @@ def _pyro(device: str, seed: int) -> Iterator[None]:
 
 @dataclass(slots=True)
 class _State:
-    """Where a fit stands."""
+    """Progress of a fit."""
 
     steps: int = 0
-    #: Steps of the present window, with the sums of its parameters; replaced as one, so that Ctrl-C leaves it whole.
+    #: Steps of the present window, with the sums of its parameters; one assignment, safe under Ctrl-C.
     window: tuple[int, Parameters] = (0, {})
     highest: float = -math.inf
     best: Parameters = field(default_factory=dict)
     elbo: list[float] = field(default_factory=list)
 
     def average(self) -> Parameters:
-        """The mean parameters of the present window."""
+        """Return the mean parameters of the present window."""
         count, sums = self.window
         return {name: (mean / count, log_sd / count) for name, (mean, log_sd) in sums.items()}
 
     def add(self, now: Parameters) -> None:
-        """Take the parameters after a step."""
+        """Add the parameters after a step."""
         count, sums = self.window
         if count:
             now = {name: (sums[name][0] + mean, sums[name][1] + log_sd) for name, (mean, log_sd) in now.items()}
@@ -322,7 +324,7 @@ def _fit(
     seed: int,
     progress: Callable[[int, float], None] | None,
 ) -> SVIFit:
-    """`fit_svi` within its own store."""
+    """Run `fit_svi` within its own store."""
     batches = _batches(len(program.score), settings.batch, np.random.default_rng(seed))
     state = _State()
     delay = settings.guess_steps if "logit_c" in program.latents else 0
@@ -331,19 +333,19 @@ def _fit(
     try:
         while state.steps < settings.steps and not converged:
             state.window = (0, {})
-            program.held = frozenset({"logit_c"} if state.steps < delay else ())
+            program.fixed = frozenset({"logit_c"} if state.steps < delay else ())
             for _ in range(min(settings.window, settings.steps - state.steps)):
                 program.step(next(batches))
                 state.add(program.parameters())
-            found = state.average()
-            elbo = program.elbo(found, seed)
+            parameters = state.average()
+            elbo = program.elbo(parameters, seed)
             if not math.isfinite(elbo):
                 raise EstimationError(
                     f"after {state.steps} steps the ELBO is {elbo}: use a learning_rate below "
                     f"{settings.learning_rate:g}"
                 )
-            if elbo > state.highest or len(found) > len(state.best):
-                state.highest, state.best = elbo, found
+            if elbo > state.highest or len(parameters) > len(state.best):
+                state.highest, state.best = elbo, parameters
             state.elbo.append(elbo)
             if state.steps >= settled:
                 converged = abs(elbo - state.elbo[-2]) < settings.tolerance * abs(elbo)
@@ -351,30 +353,30 @@ def _fit(
                 progress(state.steps, elbo)
     except KeyboardInterrupt:
         interrupted, converged = True, False
-        found = state.best or state.average() or program.parameters()
-    return _result(model, found, converged, interrupted, state, seed)
+        parameters = state.best or state.average() or program.parameters()
+    return _result(model, parameters, converged, interrupted, state, seed)
 
 
 def _batches(total: int, most: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64] | None]:
-    """Batches for ever, each pass through the responses in a new order; None stands for all of them."""
+    """Yield batches without end, each pass over the responses in a new order; None means all of them."""
     count = -(-total // most)
     while True:
         yield from [None] if count == 1 else np.array_split(rng.permutation(total), count)
 
 
-def _result(model: str, found: Parameters, converged: bool, interrupted: bool, state: _State, seed: int) -> SVIFit:
-    """The point estimates."""
+def _result(model: str, parameters: Parameters, converged: bool, interrupted: bool, state: _State, seed: int) -> SVIFit:
+    """Return the point estimates."""
     from scipy.special import expit
 
-    b, log_sd = found["b"]
-    a = np.exp(found["log_a"][0]) if "log_a" in found else np.ones(len(b))
-    c = np.asarray(expit(found["logit_c"][0])) if "logit_c" in found else np.zeros(len(b))
+    b, log_sd = parameters["b"]
+    a = np.exp(parameters["log_a"][0]) if "log_a" in parameters else np.ones(len(b))
+    c = np.asarray(expit(parameters["logit_c"][0])) if "logit_c" in parameters else np.zeros(len(b))
     return SVIFit(
         model=model,
         discrimination=a,
         intercept=-a * b,
         guess=c,
-        theta=found["theta"][0],
+        theta=parameters["theta"][0],
         difficulty=b,
         difficulty_sd=np.exp(log_sd),
         converged=converged,

@@ -1,11 +1,11 @@
-"""The fast engine: item parameters by penalised marginal likelihood.
+"""Fit engine ``map``: item parameters by penalised marginal likelihood.
 
 The logistic likelihood is bounded from below by a Gaussian (Jaakkola & Jordan
 2000), abilities are integrated out under that bound (Tipping 1999 for binary
 factors), and every block of the bound has its maximum in closed form.  The
 normal prior of the items' parameters is learned with them (empirical Bayes), so
-that an item which everybody got right, or a dimension which explains nothing,
-stays finite without a constant to tune.
+that an item that all subjects got right, or a dimension that explains nothing,
+stays finite without a tuning constant.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ DIMENSIONS = 4
 
 #: Beta prior of a 3PL item's guess floor: mean .2, as of five choices, worth twenty responses.
 GUESS_PRIOR = (5.0, 17.0)
-#: Variance that no direction of the items' prior falls below, in squared logits.
+#: Lower limit of the variance of the items' prior in any direction, in squared logits.
 VARIANCE_FLOOR = 1e-4
-#: Below three times this change, or the tolerance, abilities are no longer standardised: with the variance floor that
-#: comes to rest a little beside the maximum, and turns the dimensions there without end.
+#: Below three times this change, or the tolerance, abilities are no longer standardised: with the variance floor,
+#: standardising converges near the maximum only, and rotates the dimensions there without end.
 FAR = 1e-4
 #: Iterations with the starting prior, before it is learned.
 WARM_UP = 5
@@ -82,13 +82,13 @@ class Fit:
     gradient: float
 
     def probability(self) -> Array:
-        """Predicted scores of the calibration subjects, shape (S, n)."""
+        """Return predicted scores of the calibration subjects, shape (S, n)."""
         z = self.theta @ self.discrimination.T + self.intercept
         return np.asarray(self.guess + (1.0 - self.guess) / (1.0 + np.exp(-z)))
 
 
 def checked(responses: ArrayLike) -> Array:
-    """Responses (S, n) as numbers, NaN where missing.
+    """Return responses (S, n) as numbers, NaN where missing.
 
     Raises
     ------
@@ -98,12 +98,12 @@ def checked(responses: ArrayLike) -> Array:
     scores = np.asarray(responses, dtype=np.float64)
     if scores.ndim != 2 or len(scores) < 2:
         raise EstimationError(f"responses have shape {scores.shape}; at least two subjects (rows) are needed")
-    seen = ~np.isnan(scores)
-    if not ((scores[seen] >= 0) & (scores[seen] <= 1)).all():
+    observed = ~np.isnan(scores)
+    if not ((scores[observed] >= 0) & (scores[observed] <= 1)).all():
         raise EstimationError("responses lie in [0, 1], with NaN where missing")
-    for axis, what in ((1, "subject"), (0, "item")):
-        if not (some := seen.any(axis=axis)).all():
-            raise EstimationError(f"{what} number {int(some.argmin())} has no response at all; leave it out")
+    for axis, name in ((1, "subject"), (0, "item")):
+        if not (answered := observed.any(axis=axis)).all():
+            raise EstimationError(f"{name} number {int(answered.argmin())} has no response at all; leave it out")
     return scores
 
 
@@ -123,24 +123,24 @@ def fit_map(
     Parameters
     ----------
     responses : array_like, shape (S, n)
-        Scores in [0, 1]; NaN where missing.  A fraction r counts as r right and 1 - r wrong.
+        Scores in [0, 1]; NaN where missing.  A fraction r counts as r right and 1 - r wrong answers.
     model : {"1pl", "2pl", "3pl", "mirt"}
-        ``1pl`` has one slope for all items.  The bound draws the guess floors
-        of ``3pl`` down, by a quarter to a half with thousands of subjects.
+        ``1pl`` has one slope for all items.  The bound biases the guessing parameters
+        of ``3pl`` downwards, by a quarter to a half with thousands of subjects.
     dimensions : int, optional
-        D, for ``mirt`` (default 4); the others have one.  Too many are no
-        harm: the prior of a dimension that explains nothing shrinks.
+        D, for ``mirt`` (default 4); the others have one.  Too many do no harm,
+        because the prior of a dimension that explains nothing shrinks.
     tolerance : float
-        On the largest change of a parameter in one iteration, in logits, and,
-        half of it, on the gradient per response.
+        Limit of the largest change of a parameter in one iteration, in logits.  Half
+        of it limits the gradient per response.
     limit : int
-        Largest number of iterations; when it ends the fit, `Fit.converged` is False.
+        Largest number of iterations; if it ends the fit, `Fit.converged` is False.
     device : str, optional
         A torch device such as ``cuda``; numpy when omitted.
     start : Fit, optional
-        A fit of the same items to begin from.
+        Starting values: a fit of the same items.
     progress : callable, optional
-        Takes the iteration and the change.
+        Called with the iteration and the change.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def fit_map(
     Raises
     ------
     EstimationError
-        See `checked`; or an unknown model, dimensions that do not go with it,
+        See `checked`; or an unknown model, dimensions that it does not have,
         or a start of other items or dimensions.
     """
     scores = checked(responses)
@@ -194,7 +194,7 @@ def _checked_dimensions(scores: Array, model: str, dimensions: int | None, start
 
 
 def _starting_abilities(scores: Array, D: int) -> Array:
-    """Standardised log-odds of the mean score, then principal components of what they leave, shape (S, D)."""
+    """Return standardised log-odds of the mean score, and principal components of the residuals, shape (S, D)."""
     mean = np.nanmean(scores, axis=1)
     first = np.log((mean + 0.02) / (1.02 - mean))
     theta = np.zeros((len(scores), D))
@@ -202,7 +202,7 @@ def _starting_abilities(scores: Array, D: int) -> Array:
     if D > 1:
         rest = scores - mean[:, None] - np.nanmean(scores, axis=0) + np.nanmean(scores)
         rest = np.nan_to_num(rest)
-        # the components of the subjects' Gram matrix: small, and sure, where a decomposition of the matrix is neither
+        # the subjects' Gram matrix is small, and its decomposition more reliable than one of the whole matrix
         _, vectors = np.linalg.eigh(rest @ rest.T)
         parts = vectors[:, ::-1][:, : D - 1]
         signs = np.sign(parts[np.abs(parts).argmax(axis=0), np.arange(D - 1)])
@@ -211,7 +211,7 @@ def _starting_abilities(scores: Array, D: int) -> Array:
 
 
 class _State:
-    """The blocks of the bound, on numpy or torch, which share the names used here."""
+    """Blocks of the bound, on numpy or torch, which share the function names used here."""
 
     def __init__(self, scores: Array, model: str, D: int, device: str | None, start: Fit | None) -> None:
         self.model, self.D = model, D
@@ -225,14 +225,14 @@ class _State:
             real = torch.float32 if scores.size > LARGE else torch.float64
             make = lambda a: torch.as_tensor(np.ascontiguousarray(a), dtype=real, device=device)  # noqa: E731
         self.xp = xp
-        seen = ~np.isnan(scores)
+        observed = ~np.isnan(scores)
         S, n = scores.shape
         mean = np.clip(np.nanmean(scores, axis=0), 0.03, 0.97)
         level = np.log(mean / (1.0 - mean))
-        self.seen = None if seen.all() else make(seen)
-        self.responses = int(seen.sum())
+        self.observed = None if observed.all() else make(observed)
+        self.responses = int(observed.sum())
         self.score = make(np.nan_to_num(scores))
-        self.half = 0.5 if self.seen is None else 0.5 * self.seen
+        self.half = 0.5 if self.observed is None else 0.5 * self.observed
         self.guess = make(np.full(n, 0.2) if model == "3pl" else np.zeros(n))
         B = np.zeros((n, D + 1))
         B[:, 0], B[:, D] = 0.7, level
@@ -252,7 +252,7 @@ class _State:
         self.xi = 1.0 + 0.0 * self.score
         self.EB, self.Ephi = self._item_moments(), self._subject_moments()
         self.target = self._target()
-        if start is not None:  # of other subjects, perhaps: theirs follow from its items
+        if start is not None:  # the start may be of other subjects, so abilities follow from its items
             self._abilities(self._curvature())
             self._tighten()
 
@@ -266,9 +266,9 @@ class _State:
         return moments
 
     def _curvature(self) -> Any:
-        """Twice lambda(xi), the curvature of the bound, 0 where nothing was observed; shape (S, n)."""
+        """Return twice lambda(xi), the curvature of the bound, 0 where missing; shape (S, n)."""
         curvature = self.xp.tanh(0.5 * self.xi) / (2.0 * self.xi)
-        return curvature if self.seen is None else curvature * self.seen
+        return curvature if self.observed is None else curvature * self.observed
 
     def _tighten(self) -> None:
         """Set every xi to the root mean square of its logit, where the bound is tight."""
@@ -276,13 +276,13 @@ class _State:
         self.xi = self.xp.sqrt(self.xp.clip(square, 1e-8, None))
 
     def _target(self) -> Any:
-        """Score less one half; with guessing, the chance that it was known and not guessed."""
+        """Return the score less one half; with guessing, scores are weighted by the probability of no guess."""
         if self.model != "3pl":
             return self.score - self.half
         z = self.theta @ self.B[:, :-1].T + self.B[:, -1]
-        known = 1.0 / (1.0 + self.guess * self.xp.exp(-self.xp.clip(z, -30.0, 30.0)))
-        # of p = c + (1 - c) s, with s = expit(z), the share s / p was known: 1 / (1 + c (1 - s) / s)
-        right = self.score * known
+        not_guessed = 1.0 / (1.0 + self.guess * self.xp.exp(-self.xp.clip(z, -30.0, 30.0)))
+        # of p = c + (1 - c) s, with s = expit(z), the share s / p is not guessed: 1 / (1 + c (1 - s) / s)
+        right = self.score * not_guessed
         a, b = GUESS_PRIOR
         chances = (2.0 * self.half - right).sum(0)
         self.guess = ((self.score - right).sum(0) + a - 1.0) / (chances + a + b - 2.0)
@@ -298,7 +298,7 @@ class _State:
         self.Ephi = self._subject_moments()
 
     def _items(self, curvature: Any) -> Any:
-        """New (A, d) of every item; returns the derivative at the old ones."""
+        """Update (A, d) of every item; return the derivative at the old ones."""
         xp, F = self.xp, self.D + 1
         S = len(self.theta)
         phi = xp.concatenate([self.theta, self.ones], 1)
@@ -315,7 +315,7 @@ class _State:
         return derivative
 
     def _one_slope(self, right: Any, data: Any) -> Any:
-        """The Rasch model's step: intercepts given the slope, then the slope they share."""
+        """Update the Rasch model: intercepts given the slope, then the common slope."""
         weight = 1.0 / self.cov[1, 1]
         precision = data[:, 1, 1] + weight
         slope = self.B[0, 0]
@@ -335,13 +335,13 @@ class _State:
         return derivative
 
     def _standardise(self) -> None:
-        """Give abilities mean 0 and covariance 1 and turn the items against it: no logit changes, and EM hastens."""
+        """Standardise abilities and transform the items inversely: logits stay, and EM converges faster."""
         xp, D = self.xp, self.D
         mean = self.theta.mean(0)
-        around = self.theta - mean
-        root = xp.linalg.cholesky(around.T @ around / len(around) + self.V.mean(0))
+        centred = self.theta - mean
+        root = xp.linalg.cholesky(centred.T @ centred / len(centred) + self.V.mean(0))
         inverse = xp.linalg.inv(root)
-        self.theta = around @ inverse.T
+        self.theta = centred @ inverse.T
         self.V = inverse @ self.V @ inverse.T
         turn = 1.0 * self.eye
         turn[:D, :D] = root.T
@@ -350,7 +350,7 @@ class _State:
         self.C = turn @ self.C @ turn.T
 
     def step(self, learn: bool, standardise: bool) -> tuple[float, float]:
-        """One round over all blocks; returns the largest change and the gradient, see `Fit`."""
+        """Update all blocks once; return the largest change and the gradient, see `Fit`."""
         xp = self.xp
         old = self.B
         curvature = self._curvature()
@@ -369,7 +369,7 @@ class _State:
         return float(xp.abs(self.B - old).max()), float(xp.sqrt((derivative**2).mean())) / per_item
 
     def result(self, converged: bool, interrupted: bool, iterations: int, change: float, gradient: float) -> Fit:
-        """The state as a `Fit`, its dimensions turned to principal ones."""
+        """Return the state as a `Fit`, its dimensions rotated to principal ones."""
 
         def plain(array: Any) -> Array:
             return np.asarray(array.cpu() if hasattr(array, "cpu") else array, dtype=np.float64)
