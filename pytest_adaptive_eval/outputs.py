@@ -43,12 +43,14 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     Raises
     ------
     OSError
-        The file cannot be written.
+        The file cannot be written, or `path` is a folder, a device, a pipe or a socket.
     """
     try:
         path = path.resolve()
     except RuntimeError as error:  # a symbolic link to itself, before Python 3.13
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path)) from error
+    if path.exists() and not path.is_file():  # a renamed file would take the place of a device or a pipe
+        raise OSError(errno.EINVAL, "it is no regular file, and would be replaced", os.fspath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     staged = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:

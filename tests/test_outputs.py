@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,15 @@ def test_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     write_whole(link, [b"new"], "the page")
     assert link.is_symlink()
     assert target.read_text() == "new"
+
+
+def test_pipe_behind_a_symbolic_link_is_not_replaced(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    with pytest.raises(OSError, match="no regular file"), replacing(link) as file:
+        file.write(b"new")
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("error_class", [UsageError, JournalError])
