@@ -147,8 +147,8 @@ class Policy:
     def key(self, bank: ItemBank) -> str:
         """Return a text of all settings that determine items and stop on a bank, the key of conformal tables."""
         settings = {**self.to_json(), "budget": self.budget_on(bank), "stop": None}  # replays have no gates
-        own = isinstance(self.selector, StatefulSelector) or SELECTORS.get(self.selector.name) == self.selector
-        if not own:  # the name does not determine selectors of plugins, or with other constants
+        named = isinstance(self.selector, StatefulSelector) or SELECTORS.get(self.selector.name) == self.selector
+        if not named:  # the name does not determine selectors of plugins, or with other constants
             settings["selector"] = repr(self.selector)
         return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
 
@@ -262,7 +262,9 @@ class Session:
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
         self._seeds = _seed_sequences(seed, subjects)
         self._rngs = [np.random.Generator(np.random.PCG64(s)) for s in self._seeds]
-        stateful = isinstance(policy.selector, StatefulSelector) and self._repeated is None
+        # checked once, because isinstance of a protocol takes as long as a tenth of a step
+        selector = policy.selector if self._repeated is None else None
+        self._unopened = selector if isinstance(selector, StatefulSelector) else None
         self._selector_session: SelectorSession | None = None
         self.asked = 0
         self.estimate = policy.estimator.prior(subjects, bank.dimensions)
@@ -279,7 +281,7 @@ class Session:
         self.trace = np.empty((*shape, bank.dimensions))
         self._pending: Proposal | None = None
         #: Work buffers of `View`, for as many subjects as fit into one pass; a stateful selector receives all subjects.
-        rows = subjects if stateful else min(subjects, max(1, CELLS // len(bank)))
+        rows = subjects if self._unopened is not None else min(subjects, max(1, CELLS // len(bank)))
         self._work = np.empty((BUFFERS, rows, len(bank)))
 
     @classmethod
@@ -334,9 +336,8 @@ class Session:
             if k < 1:
                 raise ValueError(f"k is {k}, expected at least 1")
             k = min(k, self.budget - self.asked)
-            selector = self.policy.selector
-            if isinstance(selector, StatefulSelector) and self._repeated is None and self._selector_session is None:
-                self._selector_session = selector.open(self.bank, self._seeds)
+            if self._unopened is not None:
+                self._selector_session, self._unopened = self._unopened.open(self.bank, self._seeds), None
             rows = self._work.shape[1]
             parts = [self._propose(slice(s, s + rows), k) for s in range(0, self.subjects, rows)]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
