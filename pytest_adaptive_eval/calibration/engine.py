@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["Calibration", "FitEngine", "FitFunction"]
+__all__ = ["Calibration", "FitEngine", "FitSettings", "Progress"]
 
 Array = NDArray[np.float64]
 
@@ -63,21 +63,36 @@ class Calibration:
         )
 
 
-class FitFunction(Protocol):
-    """Fit of item parameters to scores."""
+@dataclass(frozen=True, slots=True)
+class FitSettings:
+    """Settings of a fit.
 
-    def __call__(
-        self,
-        scores: Array,
-        *,
-        model: str,
-        dimensions: int | None,
-        seed: int,
-        device: str | None,
-        limit: int | None,
-        progress: Callable[[int, float], None] | None,
-    ) -> Calibration:
-        """Fit the items; parameters as of `Recipe`, scores (S, n) with NaN where missing."""
+    Parameters
+    ----------
+    model : str
+        Item response model, one of the engine's.
+    dimensions : int, optional
+        Number of ability dimensions, for ``mirt``; the engine's own when omitted.
+    engine : str
+        Name of the engine.
+    seed : int
+        Seed of engines that draw.
+    device : str, optional
+        A torch device such as ``cuda``.
+    limit : int, optional
+        Largest number of iterations, or of steps; the engine's own when omitted.
+    """
+
+    model: str = "2pl"
+    dimensions: int | None = None
+    engine: str = "map"
+    seed: int = 0
+    device: str | None = None
+    limit: int | None = None
+
+
+#: Called with the iteration and the change, or another measure of convergence.
+Progress = Callable[[int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +107,8 @@ class FitEngine:
         One clause for help.
     models : tuple of str
         Models that the engine fits.
-    fit : FitFunction
+    fit : callable
+        Fit the items to scores (S, n), NaN where missing.
     slow : bool
         Whether a fit takes so long that checks of a bank repeat it only once.
     """
@@ -100,5 +116,5 @@ class FitEngine:
     name: str
     summary: str
     models: tuple[str, ...]
-    fit: FitFunction
+    fit: Callable[[Array, FitSettings, Progress | None], Calibration]
     slow: bool = False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine
+from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.registry import registered
 
@@ -25,31 +25,8 @@ MODELS = tuple(dict.fromkeys(model for engine in ENGINES.values() for model in e
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """Settings of a calibration; a call calibrates.
-
-    Parameters
-    ----------
-    model : str
-        One of `MODELS`.
-    dimensions : int, optional
-        Number of ability dimensions, for ``mirt``; the engine's own when omitted.
-    engine : str
-        One of `ENGINES`.
-    seed : int
-        Seed of engines that draw.
-    device : str, optional
-        A torch device such as ``cuda``.
-    limit : int, optional
-        Largest number of iterations, or of steps; the engine's own when omitted.
-    """
-
-    model: str = "2pl"
-    dimensions: int | None = None
-    engine: str = "map"
-    seed: int = 0
-    device: str | None = None
-    limit: int | None = None
+class Recipe(FitSettings):
+    """Settings of a calibration by one of `ENGINES`; a call calibrates."""
 
     def check_model(self) -> None:
         """Refuse a model that the engine does not fit.
@@ -73,7 +50,7 @@ class Recipe:
         fitting = model in ENGINES[self.engine].models
         return replace(self, model=model, dimensions=None, engine=self.engine if fitting else Recipe().engine)
 
-    def __call__(self, scores: Array, progress: Callable[[int, float], None] | None = None) -> Calibration:
+    def __call__(self, scores: Array, progress: Progress | None = None) -> Calibration:
         """Calibrate from scores (S, n), NaN where missing.
 
         An item that none of these subjects answered, as may happen in a part of
@@ -83,15 +60,7 @@ class Recipe:
         if not answered.all():
             return self(scores[:, answered], progress).expand(answered)
         self.check_model()
-        return ENGINES[self.engine].fit(
-            scores,
-            model=self.model,
-            dimensions=self.dimensions,
-            seed=self.seed,
-            device=self.device,
-            limit=self.limit,
-            progress=progress,
-        )
+        return ENGINES[self.engine].fit(scores, self, progress)
 
     def fit_completely(self, scores: Array) -> Calibration:
         """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here.

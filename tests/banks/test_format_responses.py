@@ -104,7 +104,8 @@ def test_recorded_runs():
         "interviews": [
             {
                 "name": "v",
-                **dict.fromkeys(("nodeid", "policy", "stop", "stop_sentence"), ""),
+                **dict.fromkeys(("nodeid", "stop", "stop_sentence"), ""),
+                "policy": {},
                 **dict.fromkeys(("asked", "scored", "size"), 4),
                 **dict.fromkeys(("theta", "standard_error", "accuracy", "accuracy_model")),
                 "statuses": {},

@@ -592,10 +592,16 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
     path = record(tmp_path, "1", interview([("q1", 1)]))
     good = json.loads(path.read_text())
     for change, part in (
-        ({"subject": None}, "the subject's name is None"),
-        ({"bank": 3}, "the bank is None"),
-        ({"administrations": [{"position": 1, "item": None, "item_hash": "h", "score": 1}]}, "item is None"),
-        ({"administrations": [{"position": 1, "item": "q", "item_hash": "h", "score": "1"}]}, "found '1'"),
+        ({"subject": {}}, "the subject's name is None"),
+        ({"bank": {}}, "the bank is None"),
+        (
+            {"administrations": [{"position": 1, "item": None, "item_hash": "h", "score": 1}]},
+            "administrations[0].item: Expected `str`",
+        ),
+        (
+            {"administrations": [{"position": 1, "item": "q", "item_hash": "h", "score": "1"}]},
+            "administrations[0].score: Expected `float | null`",
+        ),
     ):
         path.write_text(json.dumps({**good, "interviews": [{**good["interviews"][0], **change}]}))
         assert part in refused(path)

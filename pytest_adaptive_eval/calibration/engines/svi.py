@@ -8,7 +8,7 @@ variants, whose priors it does not give, add a Gaussian for each item's log a an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine
+from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.calibration.engines.variational import checked
 from pytest_adaptive_eval.calibration.meanfield import MeanField, Parameters, random_numbers
 from pytest_adaptive_eval.checks import check_count
@@ -205,7 +205,7 @@ def fit_svi(
     model: str,
     settings: SVISettings | None = None,
     seed: int = 0,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> SVIFit:
     """Fit abilities and items by mean-field variational inference (AutoJudger, appendix B).
 
@@ -322,7 +322,7 @@ def _fit(
     model: str,
     settings: SVISettings,
     seed: int,
-    progress: Callable[[int, float], None] | None,
+    progress: Progress | None,
 ) -> SVIFit:
     """Run `fit_svi` within its own store."""
     batches = _batches(len(program.score), settings.batch, np.random.default_rng(seed))
@@ -387,30 +387,22 @@ def _result(model: str, parameters: Parameters, converged: bool, interrupted: bo
     )
 
 
-def _calibrate(
-    scores: Array,
-    *,
-    model: str,
-    dimensions: int | None,  # noqa: ARG001 -- all of its models have one
-    seed: int,
-    device: str | None,
-    limit: int | None,
-    progress: Callable[[int, float], None] | None,
-) -> Calibration:
-    """Fit the items; see `FitFunction`."""
-    options: dict[str, Any] = {} if limit is None else {"steps": limit}
-    if device is not None:
-        options["device"] = device
-    fit = fit_svi(scores, model=model, settings=SVISettings(**options), seed=seed, progress=progress)
+def _calibrate(scores: Array, settings: FitSettings, progress: Progress | None) -> Calibration:
+    """Fit the items with the settings of a calibration."""
+    options: dict[str, Any] = {} if settings.limit is None else {"steps": settings.limit}
+    if settings.device is not None:
+        options["device"] = settings.device
+    svi_settings = SVISettings(**options)
+    fit = fit_svi(scores, model=settings.model, settings=svi_settings, seed=settings.seed, progress=progress)
     return Calibration(
-        model,
+        settings.model,
         fit.discrimination[:, None],
         fit.intercept,
         fit.guess,
         fit.difficulty_sd,
         fit.converged,
         fit.interrupted,
-        {"engine": "svi", "dimensions": 1, "iterations": fit.steps, "seed": seed},
+        {"engine": "svi", "dimensions": 1, "iterations": fit.steps, "seed": settings.seed},
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine
+from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.errors import EstimationError
 
 __all__ = ["DIMENSIONS", "REGISTERED", "Fit", "checked", "fit_map"]
@@ -116,7 +116,7 @@ def fit_map(
     limit: int = 2000,
     device: str | None = None,
     start: Fit | None = None,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Fit:
     """Fit items to responses.
 
@@ -396,24 +396,18 @@ class _State:
         )
 
 
-def _calibrate(
-    scores: Array,
-    *,
-    model: str,
-    dimensions: int | None,
-    seed: int,  # noqa: ARG001 -- the fit draws nothing
-    device: str | None,
-    limit: int | None,
-    progress: Callable[[int, float], None] | None,
-) -> Calibration:
-    """Fit the items; see `FitFunction`."""
-    if model == "mirt" and dimensions is None:
+def _calibrate(scores: Array, settings: FitSettings, progress: Progress | None) -> Calibration:
+    """Fit the items with the settings of a calibration."""
+    dimensions = settings.dimensions
+    if settings.model == "mirt" and dimensions is None:
         dimensions = max(1, min(DIMENSIONS, len(scores) - 1))
-    options: dict[str, Any] = {} if limit is None else {"limit": limit}
-    fit = fit_map(scores, model=model, dimensions=dimensions, device=device, progress=progress, **options)
+    limit: dict[str, Any] = {} if settings.limit is None else {"limit": settings.limit}
+    fit = fit_map(
+        scores, model=settings.model, dimensions=dimensions, device=settings.device, progress=progress, **limit
+    )
     slope = np.sqrt((fit.discrimination**2).sum(axis=1))
     return Calibration(
-        model,
+        settings.model,
         fit.discrimination,
         fit.intercept,
         fit.guess,

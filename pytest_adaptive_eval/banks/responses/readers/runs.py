@@ -42,7 +42,7 @@ def _read(path: Path) -> RunRecord:
 
 def _identity(subject: Mapping[str, Any], where: str) -> tuple[str, str]:
     """Return checkpoint and decoding hash, the recorded factors that determine a subject's answers."""
-    name = named(subject.get("name") if isinstance(subject, dict) else None, "the subject's name", where)
+    name = named(subject.get("name"), "the subject's name", where)
     return str(subject.get("checkpoint") or name), str(subject.get("decoding_hash") or "")
 
 
@@ -119,10 +119,7 @@ def _interviews_of_bank(path: Path, settings: ReadSettings) -> list[tuple[str, I
         raise ResponsesError(f"{path}: no run record with answers; expected what a run writes to .adaptive-eval/runs")
     if void := sum(len(record.interviews) for record, _ in records) - len(interviews):
         settings.note(f"{path.name}: {counted(void, 'interview')} without an answer that has a score left out")
-    banks = [
-        named(interview.bank.get("name") if isinstance(interview.bank, dict) else None, "the bank", where)
-        for where, interview in interviews
-    ]
+    banks = [named(interview.bank.get("name"), "the bank", where) for where, interview in interviews]
     bank_name = choose("filter", set(banks), settings.filter, f"{path}: banks")
     return [interview for interview, name in zip(interviews, banks, strict=True) if name == bank_name]
 
