@@ -2,13 +2,18 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
 from pytest_adaptive_eval.banks.responses import FORMATS, ResponseReader
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS
+from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS
+from pytest_adaptive_eval.calibration.recipe import ENGINES
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.registry import registered
 
+ROOT = Path(__file__).parents[1]
 PACKAGE, GROUP = "pytest_adaptive_eval.banks.responses.readers", "adaptive_eval.response_readers"
 READER = """
 from pytest_adaptive_eval.banks.responses import ResponseReader
@@ -52,3 +57,16 @@ def test_plugin_that_cannot_be_used_is_a_config_error(install, source, message):
     install(source)
     with pytest.raises(ConfigError, match=re.escape(message)):
         registered(PACKAGE, GROUP, ResponseReader)
+
+
+@pytest.mark.parametrize("kinds", [FORMATS, ENGINES, CONTENDERS, FORMAT_CONTENDERS])
+def test_kinds_are_registered_under_their_names(kinds):
+    assert len(kinds) > 1
+    assert all(entry.name == name for name, entry in kinds.items())
+
+
+def test_documented_groups_are_the_ones_in_use():
+    page = (ROOT / "docs" / "plugins.md").read_text("utf-8")
+    documented = set(re.findall(r"`(adaptive_eval\.\w+)`", page))
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "pytest_adaptive_eval").rglob("*.py"))
+    assert documented == set(re.findall(r'"(adaptive_eval\.\w+)"', source))

@@ -111,33 +111,18 @@ class Proposal:
 
     @property
     def propensities(self) -> Array:
-        """See the class, shape (S, k)."""
+        """Probability of each item at its own draw, shape (S, k)."""
         return np.asarray(self.design[0])
 
     @property
     def predictions(self) -> Array:
-        """See the class, shape (S, k)."""
+        """Predicted scores, shape (S, k)."""
         return np.asarray(self.design[1])
 
     @property
     def rest(self) -> Array:
-        """See the class, shape (S, k)."""
+        """Sum of the predictions over the items not yet drawn, shape (S, k)."""
         return np.asarray(self.design[2])
-
-    @property
-    def variance(self) -> Array:
-        """See the class, shape (S, k)."""
-        return np.asarray(self.design[3])
-
-    @property
-    def down(self) -> Array:
-        """See the class, shape (S, k)."""
-        return np.asarray(self.design[4])
-
-    @property
-    def up(self) -> Array:
-        """See the class, shape (S, k)."""
-        return np.asarray(self.design[5])
 
     @classmethod
     def join(cls, parts: Sequence[Proposal]) -> Proposal:

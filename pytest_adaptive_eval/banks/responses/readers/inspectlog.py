@@ -69,22 +69,17 @@ def _zip_module() -> Any:
     return zipfile
 
 
-def _need_zstandard(path: Path) -> None:
-    if sys.version_info < (3, 14) and _zip_module() is zipfile:
-        raise ResponsesError(
-            f"{path}: compressed with zstandard, which Python reads from 3.14 on; install it with: pip install "
-            f"'pytest-adaptive-eval[inspect]', or dump the log: inspect log dump {path.name} > {path.stem}.json"
-        )
-
-
 def _member(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
     info = archive.getinfo(name)
     if info.file_size > FILE_LIMIT:
         raise ResponsesError(
             f"{path}: {name} claims {info.file_size} bytes, at most {FILE_LIMIT} are read; split the log"
         )
-    if info.compress_type == _ZSTANDARD:
-        _need_zstandard(path)
+    if info.compress_type == _ZSTANDARD and sys.version_info < (3, 14) and _zip_module() is zipfile:
+        raise ResponsesError(
+            f"{path}: compressed with zstandard, which Python reads from 3.14 on; install it with: pip install "
+            f"'pytest-adaptive-eval[inspect]', or dump the log: inspect log dump {path.name} > {path.stem}.json"
+        )
     content = bytearray()
     try:
         with archive.open(info) as file:
