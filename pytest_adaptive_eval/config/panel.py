@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
 from pytest_adaptive_eval.studies.peers.assessment import FIRST_ROUNDS, Call, assess
@@ -29,10 +30,6 @@ from pytest_adaptive_eval.typed_tables import Number, Table, described
 __all__ = ["PEERS", "PanelPlan", "PanelTable", "PeersTable"]
 
 _METRICS = ("score",)
-#: An assessment ends with an error after so many replies of one model in a row that could not be had ...
-_IN_A_ROW = 3
-#: ... or when they exceed this share of the calls that the rounds take.
-_SHARE = 0.05
 #: Requests to servers that are under way at once.
 _AT_ONCE = 8
 #: From this share of missing judgments on, a note tells.
@@ -253,8 +250,7 @@ class _Asking:
 
     def __init__(self, plan: PanelPlan, pool: AgentPool, progress: Progress) -> None:
         self._plan, self._pool, self._progress = plan, pool, progress
-        self._in_a_row: Counter[str] = Counter()
-        self._faults = 0
+        self._limit = FaultLimit(plan.calls, "replies", "calls")
 
     def __call__(self, calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
         names = self._plan.subjects
@@ -281,19 +277,9 @@ class _Asking:
             executor.shutdown(wait=False, cancel_futures=True)  # closing the pool ends what is under way
 
     def _checked(self, name: str, reply: Reply) -> Reply:
-        if not reply.status.infrastructure:
-            self._in_a_row[name] = 0
-            return reply
-        self._in_a_row[name] += 1
-        self._faults += 1
-        last = " ".join(reply.detail.split())[:200] or reply.status.value
-        if self._in_a_row[name] >= _IN_A_ROW:
-            raise AdaptiveEvalError(f"{_IN_A_ROW} replies of {name} in a row could not be had; the last: {last}")
-        if self._faults > _SHARE * self._plan.calls:
-            raise AdaptiveEvalError(
-                f"{self._faults} replies could not be had, more than {_SHARE:.0%} of the calls; the last, of {name}: "
-                f"{last}"
-            )
+        fault = (reply.detail.strip() or reply.status.value) if reply.status.infrastructure else None
+        if reason := self._limit.add(fault, name):
+            raise AdaptiveEvalError(reason)
         return reply
 
 

@@ -28,19 +28,13 @@ from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, l
 from pytest_adaptive_eval.ladder.result import Ladder
 
 __all__ = [
-    "ERRORS_IN_A_ROW",
-    "ERROR_SHARE",
     "UNREADABLE_SHARE",
     "BoundMetric",
     "Result",
     "SessionResult",
 ]
 
-#: An interview ends with ERROR after this many infrastructure errors in a row ...
-ERRORS_IN_A_ROW = 3
-#: ... or when they exceed this share of the budget.
-ERROR_SHARE = 0.05
-#: ... and when more than this share of its answers have not the form of an answer.
+#: Largest share of answers without the form of an answer; above it, a gate is an ERROR.
 UNREADABLE_SHARE = 0.5
 #: Stops after which an interview has no usable result; None is an interview that did not end.
 _VOID_STOPS = (None, StopReason.ERRORS, StopReason.UNASKED, StopReason.GIVEN_UP, StopReason.INTERRUPTED)

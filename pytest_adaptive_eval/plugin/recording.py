@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_adaptive_eval.gates.result import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE
+from pytest_adaptive_eval.faults import FaultLimit
+from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
@@ -118,16 +119,11 @@ class AnswerRecorder:
 
     def too_many_errors(self, budget: int) -> str:
         """Return why failed answers end the interview: too many in a row or of the budget; else empty."""
-        failed = [entry for entry in self.administrations if Status(entry.status).infrastructure]
-        latest = self.administrations[-ERRORS_IN_A_ROW:]
-        if len(latest) == ERRORS_IN_A_ROW and all(Status(entry.status).infrastructure for entry in latest):
-            reason = f"{ERRORS_IN_A_ROW} answers in a row could not be had"
-        elif len(failed) > ERROR_SHARE * budget:
-            reason = f"{len(failed)} answers could not be had, more than {ERROR_SHARE:.0%} of the budget"
-        else:
-            return ""
-        detail = " ".join(failed[-1].detail.split())[:200] or failed[-1].status
-        return f"{reason}; the last: {detail}"
+        limit, reason = FaultLimit(budget), ""
+        for entry in self.administrations:
+            failed = Status(entry.status).infrastructure
+            reason = limit.add((entry.detail.strip() or entry.status) if failed else None)
+        return reason
 
     def too_many_unreadable(self) -> str:
         """Return a sentence if most answers do not have the form of an answer; else empty."""

@@ -12,8 +12,9 @@ from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.projection import ability_at, expected_accuracy
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.faults import CONSECUTIVE_FAULTS, FAULT_SHARE, FaultLimit
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.result import ERROR_SHARE, ERRORS_IN_A_ROW, UNREADABLE_SHARE, BoundMetric, SessionResult
+from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE, BoundMetric, SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -207,7 +208,16 @@ def test_results_and_metrics_are_named_where_they_are_shown():
 
 
 def test_interviews_end_in_error_after_three_errors_in_a_row_or_one_in_twenty():
-    assert (ERRORS_IN_A_ROW, ERROR_SHARE, UNREADABLE_SHARE) == (3, 0.05, 0.5)
+    assert (CONSECUTIVE_FAULTS, FAULT_SHARE, UNREADABLE_SHARE) == (3, 0.05, 0.5)
+
+
+def test_faults_in_a_row_are_counted_by_source_and_all_faults_together():
+    limit = FaultLimit(100, "replies", "calls")
+    assert not any(limit.add("no answer", name) for name in ("bee", "dog", "bee", "dog"))
+    assert limit.add(None, "dog") == ""
+    assert limit.add("no\n answer", "bee") == "3 replies of bee in a row could not be had; the last: no answer"
+    assert limit.add(" late ", "dog") == "6 replies could not be had, more than 5% of the calls; the last of dog: late"
+    assert limit.add(None, "dog").startswith("6 replies could not be had")
 
 
 def test_deterministic_and_data_dependent_interviews_cannot_feed_a_gate():

@@ -1,0 +1,56 @@
+"""The rule that ends a run whose answers keep failing: three in a row, or more than 5 % of all."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+__all__ = ["CONSECUTIVE_FAULTS", "FAULT_SHARE", "FaultLimit"]
+
+#: Consecutive faults of one source that end a run.
+CONSECUTIVE_FAULTS = 3
+#: Largest share of faults in the planned answers.
+FAULT_SHARE = 0.05
+#: Characters of a fault's message.
+_MESSAGE = 200
+
+
+class FaultLimit:
+    """Counter of faults that gives the reason to end a run.
+
+    Parameters
+    ----------
+    planned : int
+        Planned answers of the whole run.
+    unit, whole : str
+        Names of one answer in the plural, and of all planned ones.
+    """
+
+    def __init__(self, planned: int, unit: str = "answers", whole: str = "budget") -> None:
+        self._planned, self._unit, self._whole = planned, unit, whole
+        self._consecutive: Counter[str] = Counter()
+        self._faults = 0
+        self._last = ""
+
+    def add(self, fault: str | None, source: str = "") -> str:
+        """Count an answer, and return the reason to end the run; an empty text to go on.
+
+        Parameters
+        ----------
+        fault : str or None
+            Message of a failed answer, None for any other answer.
+        source : str
+            Name of the subject; faults in a row are counted by source.
+        """
+        of_source = f" of {source}" if source else ""
+        if fault is None:
+            self._consecutive[source] = 0
+        else:
+            self._consecutive[source] += 1
+            self._faults += 1
+            self._last = " ".join(fault.split())[:_MESSAGE]
+        if self._consecutive[source] >= CONSECUTIVE_FAULTS:
+            return f"{CONSECUTIVE_FAULTS} {self._unit}{of_source} in a row could not be had; the last: {self._last}"
+        if self._faults > FAULT_SHARE * self._planned:
+            share = f"{self._faults} {self._unit} could not be had, more than {FAULT_SHARE:.0%} of the {self._whole}"
+            return f"{share}; the last{of_source}: {self._last}"
+        return ""
