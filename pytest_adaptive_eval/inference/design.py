@@ -124,6 +124,21 @@ class Proposal:
         """Sum of the predictions over the items not yet drawn, shape (S, k)."""
         return np.asarray(self.design[2])
 
+    @property
+    def variance(self) -> Array:
+        """Model-based variance of each draw, in squared items, shape (S, k)."""
+        return np.asarray(self.design[3])
+
+    @property
+    def down(self) -> Array:
+        """Largest possible decrease of the estimated total by a draw, in items, shape (S, k)."""
+        return np.asarray(self.design[4])
+
+    @property
+    def up(self) -> Array:
+        """Largest possible increase of the estimated total by a draw, in items, shape (S, k)."""
+        return np.asarray(self.design[5])
+
     @classmethod
     def join(cls, parts: Sequence[Proposal]) -> Proposal:
         """Return one proposal for the subjects of several, in order."""
