@@ -31,32 +31,7 @@ __all__ = ["activate"]
 
 def _settings_of(config: pytest.Config) -> Settings:
     """Read the settings of a run.  Flags override ini settings."""
-
-    def given(name: str) -> str | None:
-        flag: str | None = config.getoption(f"adaptive_eval_{name}")
-        if flag == "":
-            option = f"--adaptive-eval-{name.replace('_', '-')}"
-            raise ConfigError(f"{option} is empty: give it a value (is a variable of the shell unset?) or leave it out")
-        return flag
-
-    def text(name: str) -> str | None:
-        flag = given(name)
-        setting: str | None = config.getini(f"adaptive_eval_{name}")
-        return setting if flag is None else flag
-
-    seed = text("seed")
-    try:
-        number = None if seed is None else int(seed)
-    except ValueError:
-        raise ConfigError(f"adaptive_eval_seed is {seed!r}, expected a whole number") from None
-    if number is not None and number < 0:
-        raise ConfigError(f"the seed is {number}, expected a whole number of at least 0")
-
-    def path(name: str) -> Path | None:
-        value = given(name)
-        return None if value is None else config.invocation_params.dir / value
-
-    baseline, missing = text("baseline"), text("missing_baseline") or MISSING_BASELINE[0]
+    baseline, missing = _text(config, "baseline"), _text(config, "missing_baseline") or MISSING_BASELINE[0]
     if missing not in MISSING_BASELINE:
         raise ConfigError(f"adaptive_eval_missing_baseline is {missing!r}, expected {', '.join(MISSING_BASELINE)}")
     if missing == "record" and not (baseline or "").endswith(".json"):
@@ -64,27 +39,61 @@ def _settings_of(config: pytest.Config) -> Settings:
             "a missing baseline is to be recorded, and there is no place for it: name a file with "
             "--adaptive-eval-baseline=FILE.json"
         )
-    if (html := path("html")) is not None:
+    if (html := _path(config, "html")) is not None:
         from pytest_adaptive_eval.reports.page import need_jinja2
 
         need_jinja2()
     return Settings(
         root=config.rootpath,
-        folder=path("dir") or config.rootpath / (text("dir") or ".adaptive-eval"),
-        model=text("model"),
+        folder=_path(config, "dir") or config.rootpath / (_text(config, "dir") or ".adaptive-eval"),
+        model=_text(config, "model"),
         baseline=baseline,
         missing_baseline=missing,
         html=html,
         unsafe_code=config.getoption("adaptive_eval_unsafe_code") is not None,
-        budget=text("budget"),
-        seed=number,
+        budget=_text(config, "budget"),
+        seed=_seed(config),
         fresh=bool(config.getoption("adaptive_eval_fresh")),
-        record=path("record"),
-        junit=path("junit"),
+        record=_path(config, "record"),
+        junit=_path(config, "junit"),
         graders=tuple(config.getini("adaptive_eval_graders")),
         model_options=_options(config.getini("adaptive_eval_model_options")),
         required_gates=tuple(config.getini("adaptive_eval_required_gates")),
     )
+
+
+def _flag(config: pytest.Config, name: str) -> str | None:
+    """Return the value of a flag, or None."""
+    value: str | None = config.getoption(f"adaptive_eval_{name}")
+    if value == "":
+        flag = f"--adaptive-eval-{name.replace('_', '-')}"
+        raise ConfigError(f"{flag} is empty: give it a value (is a variable of the shell unset?) or leave it out")
+    return value
+
+
+def _text(config: pytest.Config, name: str) -> str | None:
+    """Return the value of a flag, or else of the ini setting."""
+    value = _flag(config, name)
+    setting: str | None = config.getini(f"adaptive_eval_{name}")
+    return setting if value is None else value
+
+
+def _path(config: pytest.Config, name: str) -> Path | None:
+    """Return the value of a flag as a path relative to the working folder, or None."""
+    value = _flag(config, name)
+    return None if value is None else config.invocation_params.dir / value
+
+
+def _seed(config: pytest.Config) -> int | None:
+    if (text := _text(config, "seed")) is None:
+        return None
+    try:
+        seed = int(text)
+    except ValueError:
+        raise ConfigError(f"adaptive_eval_seed is {text!r}, expected a whole number") from None
+    if seed < 0:
+        raise ConfigError(f"the seed is {seed}, expected a whole number of at least 0")
+    return seed
 
 
 def _options(lines: list[str]) -> dict[str, Any]:

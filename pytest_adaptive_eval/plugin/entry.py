@@ -22,80 +22,66 @@ from pytest_adaptive_eval.subjects import built_in_kinds
 REPORTS = ("record", "html", "junit")
 
 
+#: Flags by the end of their name, with further arguments of ``addoption``.
+_FLAGS: dict[str, dict[str, Any]] = {
+    "model": {
+        "metavar": "MODEL",
+        "help": "the subject: " + ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds()),
+    },
+    "budget": {
+        "metavar": "N|N%",
+        "help": 'questions an interview: a count, or a share of the bank such as "15%%"',
+    },
+    "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
+    "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
+    "fresh": {"action": "store_true", "help": "ask everything anew instead of going on where a killed run stopped"},
+    "baseline": {
+        "metavar": "FILE[#NAME]",
+        "help": 'what gates call "baseline": a run\'s JSON record, a folder or zip of records, or recorded answers',
+    },
+    "missing-baseline": {
+        "metavar": "WHAT",
+        "choices": MISSING_BASELINE,
+        "help": "where there is no baseline yet: warn and promote nothing (default), record this run as the baseline, "
+        "or fail",
+    },
+    "record": {"metavar": "PATH", "help": "write the run's JSON record to PATH as well"},
+    "html": {"metavar": "PATH", "help": "write the report for people to PATH"},
+    "junit": {"metavar": "PATH", "help": "write a JUnit report of the gates to PATH"},
+    "unsafe-code": {
+        "metavar": "I-accept",
+        "choices": ("I-accept",),
+        "help": "run code that a model wrote without a sandbox, where none can be had",
+    },
+}
+#: Help of ini settings by the end of their name, with their type and default.
+_INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
+    "model": ("the subject, as --adaptive-eval-model", None, None),
+    "model_options": (
+        'how the subject is loaded or reached, such as key_env = "API_KEY", one a line', "linelist", [],
+    ),
+    "budget": ("questions an interview, as --adaptive-eval-budget", None, None),
+    "seed": ("seed of every draw", None, None),
+    "baseline": ("what gates call baseline, as --adaptive-eval-baseline", None, None),
+    "missing_baseline": ("warn, record or fail where there is no baseline", None, None),
+    "dir": ("folder of journal and records", None, None),
+    "graders": ("modules whose functions may grade answers", "args", []),
+    "required_gates": (
+        "gates that fail the run where they give no result: node ids or ends of them, one a line", "linelist", [],
+    ),
+    "required": ("fail a run that collects adaptive tests without --adaptive-eval", "bool", False),
+}  # fmt: skip
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register flags and ini settings."""
     group = parser.getgroup("adaptive-eval", "adaptive evaluation of model checkpoints")
-    add = group.addoption
-    add("--adaptive-eval", action="store_true", default=None, help="run the adaptive interviews and their gates")
-    add(
-        "--adaptive-eval-model",
-        metavar="MODEL",
-        default=None,
-        help="the subject: " + ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds()),
-    )
-    add(
-        "--adaptive-eval-budget",
-        metavar="N|N%",
-        default=None,
-        help='questions an interview: a count, or a share of the bank such as "15%%"',
-    )
-    add("--adaptive-eval-seed", metavar="N", type=int, default=None, help="seed of every draw (default: 0)")
-    add("--adaptive-eval-dir", metavar="DIR", default=None, help="journal and records (default: .adaptive-eval)")
-    add(
-        "--adaptive-eval-fresh",
-        action="store_true",
-        default=None,
-        help="ask everything anew instead of going on where a killed run stopped",
-    )
-    add(
-        "--adaptive-eval-baseline",
-        metavar="FILE[#NAME]",
-        default=None,
-        help='what gates call "baseline": a run\'s JSON record, a folder or zip of records, or recorded answers',
-    )
-    add(
-        "--adaptive-eval-missing-baseline",
-        metavar="WHAT",
-        default=None,
-        choices=MISSING_BASELINE,
-        help="where there is no baseline yet: warn and promote nothing (default), record this run as the baseline, or "
-        "fail",
-    )
-    add("--adaptive-eval-record", metavar="PATH", default=None, help="write the run's JSON record to PATH as well")
-    add("--adaptive-eval-html", metavar="PATH", default=None, help="write the report for people to PATH")
-    add("--adaptive-eval-junit", metavar="PATH", default=None, help="write a JUnit report of the gates to PATH")
-    add(
-        "--adaptive-eval-unsafe-code",
-        metavar="I-accept",
-        default=None,
-        choices=("I-accept",),
-        help="run code that a model wrote without a sandbox, where none can be had",
-    )
-    parser.addini("adaptive_eval_model", "the subject, as --adaptive-eval-model", default=None)
-    parser.addini(
-        "adaptive_eval_model_options",
-        'how the subject is loaded or reached, such as key_env = "API_KEY", one a line',
-        type="linelist",
-        default=[],
-    )
-    parser.addini("adaptive_eval_budget", "questions an interview, as --adaptive-eval-budget", default=None)
-    parser.addini("adaptive_eval_seed", "seed of every draw", default=None)
-    parser.addini("adaptive_eval_baseline", "what gates call baseline, as --adaptive-eval-baseline", default=None)
-    parser.addini("adaptive_eval_missing_baseline", "warn, record or fail where there is no baseline", default=None)
-    parser.addini("adaptive_eval_dir", "folder of journal and records", default=None)
-    parser.addini("adaptive_eval_graders", "modules whose functions may grade answers", type="args", default=[])
-    parser.addini(
-        "adaptive_eval_required_gates",
-        "gates that fail the run where they give no result: node ids or ends of them, one a line",
-        type="linelist",
-        default=[],
-    )
-    parser.addini(
-        "adaptive_eval_required",
-        "fail a run that collects adaptive tests without --adaptive-eval",
-        type="bool",
-        default=False,
-    )
+    flag_help = "run the adaptive interviews and their gates"
+    group.addoption("--adaptive-eval", action="store_true", default=None, help=flag_help)
+    for name, arguments in _FLAGS.items():
+        group.addoption(f"--adaptive-eval-{name}", default=None, **arguments)
+    for name, (text, kind, default) in _INI_SETTINGS.items():
+        parser.addini(f"adaptive_eval_{name}", text, type=kind, default=default)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
