@@ -494,7 +494,7 @@ def test_a_report_without_a_run(project: Any, name: str) -> None:
 def test_decoding_settings_that_are_no_data(project: Any) -> None:
     project.toy(identity="'toy', 'hash', {'dtype': object()}")
     assert project.run().ret == pytest.ExitCode.USAGE_ERROR
-    assert "the decoding settings of 'toy' are no JSON data" in project.record["interviews"][0]["error"]
+    assert "the decoding settings of 'toy' are not JSON data" in project.record["interviews"][0]["error"]
     assert not project.asked
 
 
