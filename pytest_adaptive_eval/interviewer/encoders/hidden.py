@@ -90,7 +90,7 @@ class HiddenStatesEmbedder:
         text = prompter.text(item)
         special = prompter.adds_special_tokens(text)
         length = len(prompter.tokenizer(text, add_special_tokens=special)["input_ids"])
-        self._generator.room(f"item {item.id!r}", length)
+        self._generator.remaining_tokens(f"item {item.id!r}", length)
         return length, Prompt(f"item {item.id!r}", text, special, 1, tuple((name, item.root) for name in item.images))
 
     def _pooled(self, batch: list[Prompt]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""A local Hugging Face checkpoint as an agent: it replies to chats, and rates continuations by likelihood."""
+"""Local Hugging Face checkpoints as agents, which reply to chats and rate continuations by likelihood."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ NAME = "a request to the agent"
 class TransformersAgent:
     """A chat model that runs in this process.
 
-    Made by `load`.  Replies are greedy.  Ratings feed each candidate on its own
-    copy of the cache behind what all share, so that none sees another and their
-    order cannot matter; what two calls share at their beginnings is read once.
+    Created by `load`.  Replies are greedy.  Ratings read each candidate with its
+    own copy of the cache of the shared prefix, so that candidates do not affect
+    each other.  A prefix that two calls share is read once.
     """
 
     def __init__(self, generator: Generator, identity: SubjectIdentity) -> None:
         self._identity = identity
         self._generator: Generator | None = generator
         self._parameters = int(generator.loaded.model.num_parameters())
-        self._read: list[int] = []  # the tokens in the cache
+        self._cached_tokens: list[int] = []  # the tokens in the cache
         self._cache: Any = None
 
     @classmethod
@@ -78,12 +78,12 @@ class TransformersAgent:
 
     @property
     def identity(self) -> SubjectIdentity:
-        """Who it is."""
+        """Identity of the model."""
         return self._identity
 
     @property
     def rates(self) -> bool:
-        """Likelihoods can always be had here."""
+        """True: likelihoods are always available."""
         return True
 
     def ask(
@@ -93,7 +93,7 @@ class TransformersAgent:
         max_tokens: int = 512,
         schema: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> Reply:
-        """Reply to a chat.
+        """Return the reply to a chat.
 
         Parameters
         ----------
@@ -101,31 +101,31 @@ class TransformersAgent:
         max_tokens : int
             Cap on the reply, reasoning included.
         schema : mapping, optional
-            Without effect: nothing constrains the tokens.
+            Ignored: nothing constrains the tokens.
         """
         generator, begun = self._open(), time.perf_counter()
         try:
             prompt = self._prompt(generator, messages, max_tokens)
-            (made,) = generator.generate([prompt])
+            (generated,) = generator.generate([prompt])
         except BaseException as error:
             failed = fault(error)
             return Reply("", failed.status, failed.detail, usage=Usage(1, seconds=time.perf_counter() - begun))
-        done, reasoning = answered(prompt, made)
+        done, reasoning = answered(prompt, generated)
         usage = Usage(
             1,
-            made.read,
-            made.written,
+            generated.read,
+            generated.written,
             len(self._tokens(generator, reasoning, False)) if reasoning else 0,
             time.perf_counter() - begun,
-            2.0 * self._parameters * (made.read + made.written),
+            2.0 * self._parameters * (generated.read + generated.written),
         )
         return Reply(done.text, done.status, done.detail, reasoning, usage)
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
-        """Log-likelihood of `label` as the reply to the chat with each candidate added, the others unseen.
+        """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own.
 
-        A candidate is added to the text of the last message where that is the
-        user's, and else a message of its own.
+        A candidate is added to the last message if that is the user's, and
+        otherwise is a message of its own.
         """
         generator, begun = self._open(), time.perf_counter()
         unknown = (float("nan"),) * len(candidates)
@@ -134,9 +134,9 @@ class TransformersAgent:
         try:
             prompts = [self._prompt(generator, added(messages, candidate), 1) for candidate in candidates]
             if generator.loaded.processor is not None:
-                scores, read = self._apart(generator, prompts, label)
+                scores, read = self._score_whole(generator, prompts, label)
             else:
-                scores, read = self._shared(generator, prompts, label)
+                scores, read = self._score_with_prefix(generator, prompts, label)
         except BaseException as error:
             self._forget()
             failed = fault(error)
@@ -148,7 +148,7 @@ class TransformersAgent:
         return Preference(scores, usage=usage)
 
     def close(self) -> None:
-        """Give back memory and devices."""
+        """Release memory and devices."""
         self._generator = None
         self._forget()
         gc.collect()
@@ -161,7 +161,7 @@ class TransformersAgent:
         return self._generator
 
     def _forget(self) -> None:
-        self._read, self._cache = [], None
+        self._cached_tokens, self._cache = [], None
 
     def _prompt(self, generator: Generator, messages: Sequence[Message], cap: int) -> Prompt:
         prompter = generator.prompter
@@ -182,27 +182,29 @@ class TransformersAgent:
         return [int(token) for token in generator.loaded.tokenizer(text, add_special_tokens=special)["input_ids"]]
 
     def _labelled(self, generator: Generator, prompt: Prompt, label: str) -> tuple[list[int], int]:
-        """Tokens of a prompt with the label as its reply, and the number of those that are the label's."""
+        """Return the tokens of a prompt with the label as its reply, and the number of label tokens."""
         text = prompt.text
         if text.rstrip().endswith(THINKING):
-            text += "\n</think>\n\n"  # it answers without thinking
+            text += "\n</think>\n\n"  # the label follows an empty reasoning
         head = self._tokens(generator, text, prompt.special)
         whole = self._tokens(generator, text + label, prompt.special)
         if whole[: len(head)] != head or len(whole) == len(head):
             whole = head + self._tokens(generator, label, False)
         if len(whole) == len(head):
             raise ConfigError(f"label {label!r} has no token; use a word")
-        generator.room(NAME, len(whole) - 1)
+        generator.remaining_tokens(NAME, len(whole) - 1)
         return whole, len(whole) - len(head)
 
-    def _shared(self, generator: Generator, prompts: Sequence[Prompt], label: str) -> tuple[tuple[float, ...], int]:
-        """Scores, and the tokens read for them, with what all prompts share read once."""
+    def _score_with_prefix(
+        self, generator: Generator, prompts: Sequence[Prompt], label: str
+    ) -> tuple[tuple[float, ...], int]:
+        """Return scores and the number of tokens read, reading the shared prefix of all prompts once."""
         rows = [self._labelled(generator, prompt, label) for prompt in prompts]
-        # The last token of a prompt is read behind the prefix: from it follows the label's first.
+        # the last token of a prompt predicts the label, so it is read after the prefix
         prefix = min(len(ids) - count - 1 for ids, count in rows)
         for ids, _ in rows:
             prefix = _common(rows[0][0][:prefix], ids)
-        read = self._recall(generator, rows[0][0][:prefix])
+        read = self._cache_prefix(generator, rows[0][0][:prefix])
         scores = []
         for ids, count in rows:
             tail = ids[prefix:-1]
@@ -210,71 +212,79 @@ class TransformersAgent:
             read += len(tail)
         return tuple(scores), read
 
-    def _recall(self, generator: Generator, ids: list[int]) -> int:
-        """Bring the cache to hold exactly these tokens, keeping what it has of them; the number of tokens read."""
-        kept = _common(self._read, ids)
-        if kept < len(self._read):
-            if self._cache is not None and _can_shrink(self._cache) and kept:
-                self._cache.crop(kept - len(self._read))
+    def _cache_prefix(self, generator: Generator, ids: list[int]) -> int:
+        """Make the cache hold exactly these tokens, reusing its prefix, and return the number of tokens read."""
+        reused = _common(self._cached_tokens, ids)
+        if reused < len(self._cached_tokens):
+            if self._cache is not None and _can_shrink(self._cache) and reused:
+                self._cache.crop(reused - len(self._cached_tokens))
             else:
                 self._forget()
-                kept = 0
-        if kept < len(ids):
+                reused = 0
+        if reused < len(ids):
             with torch.inference_mode():
                 output = generator.loaded.model(
-                    input_ids=torch.tensor([ids[kept:]], device=generator.loaded.model.device),
+                    input_ids=torch.tensor([ids[reused:]], device=generator.loaded.model.device),
                     past_key_values=self._cache,
                     use_cache=True,
                     **_last(generator, 1),
                 )
             self._cache = output.past_key_values
-        self._read = list(ids)
-        return len(ids) - kept
+        self._cached_tokens = list(ids)
+        return len(ids) - reused
 
-    def _apart(self, generator: Generator, prompts: Sequence[Prompt], label: str) -> tuple[tuple[float, ...], int]:
-        """Scores where pictures may be among the tokens: each prompt is read as a whole."""
+    def _score_whole(
+        self, generator: Generator, prompts: Sequence[Prompt], label: str
+    ) -> tuple[tuple[float, ...], int]:
+        """Return scores and the number of tokens read, reading each prompt as a whole, as pictures require."""
         scores, read = [], 0
         for prompt in prompts:
             whole, count = self._labelled(generator, prompt, label)
             inputs = generator.encode([prompt])
-            told = torch.tensor([whole[-count:-1]], dtype=torch.long, device=inputs["input_ids"].device)
-            added = {"input_ids": told, "attention_mask": torch.ones_like(told)}
+            label_tokens = torch.tensor([whole[-count:-1]], dtype=torch.long, device=inputs["input_ids"].device)
+            added = {"input_ids": label_tokens, "attention_mask": torch.ones_like(label_tokens)}
             shape = inputs["input_ids"].shape
             for name, tensor in inputs.items():
-                if torch.is_tensor(tensor) and tensor.shape == shape:  # one number a token, such as its type: 0 is text
-                    inputs[name] = torch.cat([tensor, added.get(name, torch.zeros_like(told)).to(tensor.dtype)], dim=1)
-            generator.room(NAME, int(inputs["input_ids"].shape[1]))
+                if (
+                    torch.is_tensor(tensor) and tensor.shape == shape
+                ):  # one number per token, such as its type: 0 is text
+                    inputs[name] = torch.cat(
+                        [tensor, added.get(name, torch.zeros_like(label_tokens)).to(tensor.dtype)], dim=1
+                    )
+            generator.remaining_tokens(NAME, int(inputs["input_ids"].shape[1]))
             scores.append(self._score(generator, inputs, whole[-count:], None))
             read += int(inputs["input_ids"].shape[1])
         return tuple(scores), read
 
     @staticmethod
     def _score(generator: Generator, inputs: Mapping[str, Any], label: Sequence[int], cache: Any) -> float:
-        """Log-likelihood of the label at the last places of the inputs."""
+        """Return the log-likelihood of the label as the last tokens of the inputs."""
         model = generator.loaded.model
-        given = dict(inputs)
-        if isinstance(given["input_ids"], list):
-            given["input_ids"] = torch.tensor([given["input_ids"]], device=model.device)
+        arguments = dict(inputs)
+        if isinstance(arguments["input_ids"], list):
+            arguments["input_ids"] = torch.tensor([arguments["input_ids"]], device=model.device)
         if cache is not None:
-            given["past_key_values"] = cache
+            arguments["past_key_values"] = cache
         with torch.inference_mode():
-            logits = model(**given, **_last(generator, len(label))).logits[0, -len(label) :]
+            logits = model(**arguments, **_last(generator, len(label))).logits[0, -len(label) :]
             words = torch.log_softmax(logits.float(), dim=-1)
             chosen = words[torch.arange(len(label)), torch.tensor(label, device=words.device)]
         return float(chosen.sum())
 
 
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Length of what two lists begin with alike."""
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    """Return the length of the common prefix of two lists."""
+    return next(
+        (index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
 
 
 def _can_shrink(cache: Any) -> bool:
-    """Whether tokens can be taken off a cache; windows and recurrent states have forgotten what was before them."""
+    """Return whether tokens can be removed from a cache, unlike from windows and recurrent states."""
     layers = getattr(cache, "layers", ())
     return bool(layers) and all(type(layer).__name__ == "DynamicLayer" for layer in layers)
 
 
 def _last(generator: Generator, count: int) -> dict[str, int]:
-    """Have logits computed for the last places only, where the model can."""
+    """Return the argument that limits logits to the last tokens, if the model supports it."""
     return {"logits_to_keep": count} if generator.can_keep_logits else {}

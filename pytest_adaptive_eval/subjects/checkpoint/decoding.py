@@ -1,4 +1,4 @@
-"""How tokens are chosen: greedy, or sampled so that neighbours in a batch do not matter."""
+"""Choose tokens greedily, or sample them independently of other rows in a batch."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ hf: Any = transformers
 
 
 def end_tokens(model: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Tokens that end an answer: the tokenizer's, and those of the checkpoint's generation settings."""
+    """Return the tokens that end an answer: the tokenizer's, and those of the checkpoint's generation settings."""
     listed = model.generation_config.eos_token_id
     ids = {tokenizer.eos_token_id, *(listed if isinstance(listed, (list, tuple)) else [listed])}
     return tuple(sorted(int(token) for token in ids if token is not None))
 
 
 def own_generation_config(ends: Sequence[int], pad: int, max_new_tokens: int) -> Any:
-    """Make settings of which nothing but the end tokens comes from the checkpoint.
+    """Return generation settings that take only the end tokens from the checkpoint.
 
-    A checkpoint's own may sample, suppress tokens or never stop.
+    Its own settings may sample, suppress tokens or never stop.
     """
     return hf.GenerationConfig(
         do_sample=False,
@@ -39,21 +39,21 @@ def own_generation_config(ends: Sequence[int], pad: int, max_new_tokens: int) ->
 
 
 class Chooser:
-    """A logits processor that watches for logits that are not finite, and samples.
+    """A logits processor that detects non-finite logits, and samples.
 
     Sampling adds Gumbel noise to ``logits / temperature``, whose maximum is
-    then a draw from the softmax (Gumbel 1954).  Each row has a generator of its own, seeded by
-    what it reads, so that an answer does not depend on the rest of its batch.
+    then a draw from the softmax (Gumbel 1954).  Each row has a generator seeded by its
+    prompt, so that an answer does not depend on the rest of its batch.
 
     Parameters
     ----------
     prompts : sequence of str
-        What each row reads.
+        Prompt of each row.
     temperature : float
         0 is greedy.
     seed : int
     samples : sequence of int
-        Which draw each row is, for repeated asking.
+        Index of the draw of each row, for repeated administrations.
     """
 
     def __init__(self, prompts: Sequence[str], *, temperature: float, seed: int, samples: Sequence[int]) -> None:
@@ -65,8 +65,8 @@ class Chooser:
         self._faults: list[torch.Tensor] = []
 
     def __call__(self, _: torch.LongTensor, scores: torch.FloatTensor) -> torch.Tensor:
-        """Scores, shape (rows, vocabulary), of which the maximum is taken next."""
-        # NaN and infinity both show in the maximum; a single -inf only forbids a token.
+        """Return scores, shape (rows, vocabulary), whose maximum is the next token."""
+        # the maximum shows NaN and infinity; a single -inf only forbids a token
         self._faults.append(~torch.isfinite(scores.amax(dim=-1)))
         chosen: torch.Tensor = torch.nan_to_num(scores)
         if self.temperature:
@@ -75,7 +75,7 @@ class Chooser:
         return chosen
 
     def faults(self) -> list[int | None]:
-        """For each row the first step at which its logits were not finite."""
+        """Return, for each row, the first step with non-finite logits, or None."""
         rows = torch.stack(self._faults, dim=1).tolist() if self._faults else []
         return [row.index(True) if True in row else None for row in rows]
 

@@ -1,7 +1,7 @@
-"""A loaded checkpoint that writes: prompts in, completions and their costs out.
+"""Generate completions of prompts with a loaded checkpoint.
 
-What subjects and agents in this process share: the batch that goes to the
-model, the decoding, and how an end, a cut and a fault become a status.
+Subjects and agents in this process share this code: batches, decoding, and the
+status of an end, a cut or a fault.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pytest_adaptive_eval.subjects.reasoning import split_reasoning
 
 __all__ = ["NON_FINITE", "THINKING", "Generated", "Generator", "Prompt", "answered", "fault"]
 
-#: What the chat templates of some models end with.
+#: End of some chat templates, which opens a reasoning span.
 THINKING = "<think>"
 
 NON_FINITE = "non-finite logits"
@@ -36,22 +36,22 @@ NON_FINITE = "non-finite logits"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model reads for one answer.
+    """Input of a model for one answer.
 
     Parameters
     ----------
     name : str
-        For error messages, such as ``item 'a'``.
+        Name for error messages, such as ``item 'a'``.
     text : str
-        With the chat template and placeholders of images.
+        Prompt with the chat template and placeholders of images.
     special : bool
-        Whether the tokenizer still adds its special tokens.
+        Whether the tokenizer adds its special tokens.
     cap : int
-        Tokens that the answer may have.
+        Limit of the tokens of the answer.
     images : tuple of (str, str)
-        Image files, each with the folder that it must lie in.
+        Image files, each with the folder that must contain it.
     sample : int
-        Which draw it is, at a temperature above 0.
+        Index of the draw, at a temperature above 0.
     """
 
     name: str
@@ -63,41 +63,41 @@ class Prompt:
 
     @property
     def group(self) -> tuple[int, bool, int]:
-        """What a batch must agree on."""
+        """Properties that all prompts of a batch share."""
         return len(self.images), self.special, self.cap
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A completion, the tokens read for it and those written."""
+    """A completion, and the numbers of tokens read and written."""
 
     completion: Completion
     read: int
     written: int
 
 
-def answered(prompt: Prompt, made: Generated) -> tuple[Completion, str]:
-    """The completion without what the model thought aloud, and that.
+def answered(prompt: Prompt, generated: Generated) -> tuple[Completion, str]:
+    """Return the completion without its reasoning, and the reasoning.
 
-    An answer of nothing else is ``empty``; one that was cut off stays what it is.
+    The status of an answer with reasoning alone is ``empty``; that of a truncated one does not change.
     """
-    opened = prompt.text.rstrip().endswith(THINKING)  # by the chat template
-    text, reasoning, _ = split_reasoning(THINKING * opened + made.completion.text)
-    done = replace(made.completion, text=text)
-    if reasoning and done.status is Status.OK and not text.strip():
-        done = replace(done, status=Status.EMPTY, detail="nothing besides its reasoning")
-    return done, reasoning
+    opened = prompt.text.rstrip().endswith(THINKING)
+    text, reasoning, _ = split_reasoning(THINKING * opened + generated.completion.text)
+    completion = replace(generated.completion, text=text)
+    if reasoning and completion.status is Status.OK and not text.strip():
+        completion = replace(completion, status=Status.EMPTY, detail="nothing besides its reasoning")
+    return completion, reasoning
 
 
 class Generator:
-    """A model in this process, which writes greedily or by seeded sampling.
+    """A model in this process that generates greedily or by seeded sampling.
 
     Parameters
     ----------
     info : CheckpointInfo
     loaded : Loaded
     max_tokens : int
-        Of the model's own settings, which every call overrides.
+        Cap in the model's settings, which every call overrides.
     temperature : float
         0 is greedy.
     seed : int
@@ -115,12 +115,12 @@ class Generator:
         self._pad = int(loaded.tokenizer.pad_token_id)
         self._reads = frozenset(inspect.signature(loaded.model.forward).parameters)
         self._window = _window(loaded.model)
-        # `generate` fills whatever ours leaves open from the model's own settings.
+        # `generate` reads settings that a call does not give from the model
         loaded.model.generation_config = own_generation_config(self._ends, self._pad, max_tokens)
 
     @property
     def can_keep_logits(self) -> bool:
-        """Whether the model computes the last logits alone when told to."""
+        """Whether the model can compute the last logits alone."""
         return "logits_to_keep" in self._reads
 
     @classmethod
@@ -149,7 +149,7 @@ class Generator:
         return cls(info, loaded, max_tokens=max_tokens, temperature=temperature, seed=seed)
 
     def identity(self, decoding: dict[str, Any], environment: dict[str, Any]) -> SubjectIdentity:
-        """Who writes, with settings beyond those of how prompts are made."""
+        """Return the identity, with the given settings and those of prompts."""
         return SubjectIdentity(
             self.info.name,
             self.info.hash,
@@ -170,17 +170,19 @@ class Generator:
         )
 
     def generate(self, batch: Sequence[Prompt]) -> list[Generated]:
-        """Answer prompts of one group in one call.
+        """Return completions of prompts of one group, generated in one call.
 
         Raises
         ------
         BankError
-            A prompt leaves the model no room to answer, or an image cannot be had.
+            A prompt leaves no tokens for an answer, or an image cannot be opened.
         """
         inputs = self.encode(batch)
         width = int(inputs["input_ids"].shape[1])
         lengths = [int(n) for n in inputs["attention_mask"].sum(1).tolist()]
-        caps = [min(prompt.cap, self.room(prompt.name, n)) for prompt, n in zip(batch, lengths, strict=True)]
+        caps = [
+            min(prompt.cap, self.remaining_tokens(prompt.name, n)) for prompt, n in zip(batch, lengths, strict=True)
+        ]
         chooser = Chooser(
             [prompt.text for prompt in batch],
             temperature=self._temperature,
@@ -200,7 +202,7 @@ class Generator:
         ]
 
     def encode(self, batch: Sequence[Prompt]) -> dict[str, Any]:
-        """Tensors of prompts of one group, padded on the left, on the model's device."""
+        """Return tensors of prompts of one group, padded on the left, on the model's device."""
         loaded, texts, special = self.loaded, [prompt.text for prompt in batch], batch[0].special
         if loaded.processor is None:
             encoded = loaded.tokenizer(texts, padding=True, add_special_tokens=special, return_tensors="pt")
@@ -223,13 +225,13 @@ class Generator:
             if name in keep
         }
 
-    def room(self, name: str, length: int) -> int:
-        """Tokens that the model can read behind `length` of them.
+    def remaining_tokens(self, name: str, length: int) -> int:
+        """Return the number of tokens that fit into the model's window after `length` tokens.
 
         Raises
         ------
         BankError
-            None at all.
+            No token fits.
         """
         if self._window is not None and length >= self._window:
             raise BankError(
@@ -239,22 +241,22 @@ class Generator:
         return 2**31 if self._window is None else self._window - length
 
     def _generated(self, tokens: list[int], read: int, cap: int, broken: int | None) -> Generated:
-        end = next((at for at, token in enumerate(tokens) if token in self._ends), None)
+        end = next((index for index, token in enumerate(tokens) if token in self._ends), None)
         written = len(tokens) if end is None else end + 1
         text = str(self.loaded.tokenizer.decode(tokens[:end], skip_special_tokens=True))
         if broken is not None and broken < written:
-            done = Completion(text, Status.ERROR, detail=f"{NON_FINITE} at token {broken + 1} of the answer")
+            completion = Completion(text, Status.ERROR, detail=f"{NON_FINITE} at token {broken + 1} of the answer")
         elif end is None:
-            done = Completion(text, Status.TRUNCATED, detail=f"not finished after {cap} tokens")
+            completion = Completion(text, Status.TRUNCATED, detail=f"not finished after {cap} tokens")
         elif not text.strip():
-            done = Completion(text, Status.EMPTY, detail="nothing but white space")
+            completion = Completion(text, Status.EMPTY, detail="nothing but white space")
         else:
-            done = Completion(text)
-        return Generated(done, read, written)
+            completion = Completion(text)
+        return Generated(completion, read, written)
 
 
 def _prompter(info: CheckpointInfo, loaded: Loaded) -> Prompter:
-    """Make the prompter of a checkpoint, and see that its template, if any, compiles and ends."""
+    """Return the prompter of a checkpoint, after checking that its template, if any, compiles and ends."""
     image_token = None
     if loaded.processor is not None:
         image_token = getattr(loaded.processor, "image_token", None) or getattr(loaded.tokenizer, "image_token", None)
@@ -283,11 +285,11 @@ def _window(model: Any) -> int | None:
 
 
 def fault(error: BaseException) -> Completion:
-    """Turn an exception into a status.
+    """Return the completion for an exception.
 
-    A panic in a native library is no `Exception`; what ends a run or a test
-    (an interrupt, pytest's own outcomes, which a time limit raises) is no fault
-    of the item and passes through.
+    A panic in a native library is not an `Exception`.  An interrupt, and an
+    outcome of pytest, which a time limit raises, are no fault of the item and
+    are raised again.
     """
     origins = {base.__module__ for base in type(error).__mro__}
     if isinstance(error, (KeyboardInterrupt, SystemExit)) or "_pytest.outcomes" in origins:

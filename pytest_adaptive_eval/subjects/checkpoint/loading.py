@@ -1,9 +1,9 @@
-"""From an examined checkpoint to a model, a tokenizer and a processor.
+"""Load the model, tokenizer and processor of an examined checkpoint.
 
-Only the classes of transformers itself are used, on local safetensors files,
-and what transformers would merely log (a tensor that is missing and therefore
-random, say) is an error here.  Images need transformers 5.5 or later, whose
-image processors work on Pillow alone.
+Only classes of transformers are used, on local safetensors files.  A missing
+tensor, which transformers would initialise at random with a log message, is an
+error.  Images need transformers 5.5 or later, whose image processors need only
+Pillow.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ T = TypeVar("T")
 #: The library's own type hints are partial.
 hf: Any = transformers
 
-#: A tokenizer of a quarter of a million words loads in about 3 s.
+#: Time limit for a tokenizer or processor, in seconds.  A tokenizer with 250 000 words loads in about 3 s.
 LOAD_SECONDS = 60.0
 
-#: Nothing is fetched and no code of the checkpoint runs, whatever its files say.
+#: Settings that fetch nothing and run no code of the checkpoint.
 _LOCAL: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 _DTYPES = {name: getattr(torch, name) for name in DTYPES}
 
-#: Parts of a processor that only videos and sounds need.
+#: Parts of a processor that only videos and sounds use.
 _UNUSED_PARTS = frozenset({"video_processor", "feature_extractor"})
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model ready to generate.
+    """A loaded model.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Loaded:
         The chat template, if the checkpoint has one.
     device : str
     dtype : str
-        Of the weights as loaded, such as ``float32``.
+        Type of the weights as loaded, such as ``float32``.
     """
 
     model: Any
@@ -75,7 +75,7 @@ class Loaded:
 
 
 def pick_device(device: str) -> torch.device:
-    """Choose the device to compute on; ``auto`` is CUDA where there is one, and otherwise the CPU."""
+    """Return the device to compute on; ``auto`` is CUDA if available, otherwise the CPU."""
     name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     try:
         chosen = torch.device(name)
@@ -86,10 +86,10 @@ def pick_device(device: str) -> torch.device:
 
 
 def check_torchvision() -> None:
-    """Refuse a torchvision that cannot be imported; none at all is fine.
+    """Check that torchvision, if it is installed, can be imported.
 
-    transformers and open_clip import torchvision wherever it is installed,
-    and report its failure as a missing class of their own.
+    transformers and open_clip import torchvision if it is installed, and
+    report its failure as a missing class of their own.
 
     Raises
     ------
@@ -101,18 +101,18 @@ def check_torchvision() -> None:
     try:
         importlib.import_module("torchvision")
     except Exception as error:
-        found = importlib.metadata.version("torchvision")
+        version = importlib.metadata.version("torchvision")
         requires = (Requirement(line) for line in importlib.metadata.requires("torchvision") or ())
         fitting = next((line for line in requires if line.name == "torch"), Requirement("torch"))
         if fitting.specifier.contains(torch.__version__, prereleases=True):
-            # CPU and CUDA builds have the same version numbers.
+            # CPU and CUDA builds have the same version numbers
             reason, pair = "of another build", f"--force-reinstall 'torch=={torch.__version__.partition('+')[0]}'"
         else:
             reason, pair = f"which needs {fitting}", f"'{fitting}'"
         raise ConfigError(
-            f"torch {torch.__version__} is installed beside torchvision {found}, {reason}, so that torchvision "
+            f"torch {torch.__version__} is installed beside torchvision {version}, {reason}, so that torchvision "
             f"cannot be imported ({_brief(error)}); install a pair from one package index: "
-            f"pip install {pair} 'torchvision=={found}', or, where only text is read: pip uninstall torchvision"
+            f"pip install {pair} 'torchvision=={version}', or, where only text is read: pip uninstall torchvision"
         ) from error
 
 
@@ -130,7 +130,7 @@ def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = 
         a CPU, where half precision is several times slower; otherwise
         ``float32``, ``float16`` or ``bfloat16``.
     writes : bool
-        Off, a text encoder is loaded, which has no head to write with.
+        False loads a text encoder, which has no head to generate with.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def _part(info: CheckpointInfo, name: str, load: Callable[[], T]) -> T:
 
 
 def _brief(error: BaseException) -> str:
-    """Name an error; some of transformers' own list every architecture there is."""
+    """Return an error in at most 400 characters; some of transformers list every architecture."""
     text = f"{type(error).__name__}: {error}"
     return text if len(text) <= 400 else f"{text[:400]} ..."
 
@@ -182,7 +182,7 @@ def _brief(error: BaseException) -> str:
 def _prepare(tokenizer: Any) -> None:
     tokenizer.padding_side = "left"
     if tokenizer.pad_token_id is None:
-        # Padded places are masked; any token will do.
+        # padding is masked, so any token will do
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
 
 
@@ -196,7 +196,7 @@ def _model(info: CheckpointInfo, dtype: Any, writes: bool) -> Any:
             dtype=dtype,
             use_safetensors=True,
             output_loading_info=True,
-            # The mismatch is reported below, with its shapes, instead of in a log.
+            # _complete raises for mismatched shapes, which transformers would only log
             ignore_mismatched_sizes=True,
             **_LOCAL,
         )
@@ -206,7 +206,7 @@ def _model(info: CheckpointInfo, dtype: Any, writes: bool) -> Any:
             f"({_brief(error)}); save it with `model.save_pretrained(dir)` in a release of "
             f"transformers that {hf.__version__} can read"
         ) from error
-    if not writes:  # a pooler of the model's own is not what sentences are pooled by
+    if not writes:  # the model's pooler is not used for embeddings
         report = {kind: {name for name in names if "pooler." not in str(name)} for kind, names in report.items()}
     _complete(info, report)
     for name, tensor in model.state_dict().items():
@@ -220,12 +220,12 @@ def _model(info: CheckpointInfo, dtype: Any, writes: bool) -> Any:
 
 
 def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
-    """Every tensor of the model comes from the file, and every tensor of the file goes into the model."""
+    """Raise CheckpointError unless the tensors of the model are exactly those of the files."""
     mismatched = [
-        f"{name} ({list(found)} in the file, {list(wanted)} in the model)"
-        for name, found, wanted in sorted(report["mismatched_keys"], key=str)
+        f"{name} ({list(in_file)} in the file, {list(in_model)} in the model)"
+        for name, in_file, in_model in sorted(report["mismatched_keys"], key=str)
     ]
-    for what, names in (
+    for fault, names in (
         ("missing from the file, and would be random", sorted(report["missing_keys"])),
         ("in the file and not in the model", sorted(report["unexpected_keys"])),
         ("of another shape than config.json says", mismatched),
@@ -233,19 +233,19 @@ def _complete(info: CheckpointInfo, report: dict[str, Any]) -> None:
         if names:
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             raise CheckpointError(
-                f"{info.folder}: {len(names)} tensors are {what}: {', '.join(names[:5])}{more}; config.json and the "
+                f"{info.folder}: {len(names)} tensors are {fault}: {', '.join(names[:5])}{more}; config.json and the "
                 "weights do not belong together: save both with `model.save_pretrained(dir)`"
             )
 
 
 def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
-    """Make the processor of an image-and-text model, put together without torchvision.
+    """Return the processor of an image-and-text model, built without torchvision.
 
-    Images go through Pillow everywhere, so that an answer does not depend on
-    whether torchvision is installed; parts for videos and sounds, which need
+    Images are always processed by Pillow, so that an answer does not depend on
+    whether torchvision is installed.  Parts for videos and sounds, which need
     it, are left out.
     """
-    # Several releases hide this class at the top level where torchvision is absent, and do not need it here.
+    # several releases hide this class at the top level without torchvision, which this class does not need
     auto: Any = importlib.import_module("transformers.models.auto.image_processing_auto")
     base = _processor_class(info)
     parts = base.get_attributes()
@@ -259,21 +259,21 @@ def _processor(info: CheckpointInfo, tokenizer: Any) -> Any:
             return None
         return base.check_argument_for_proper_class(self, name, part)
 
-    # transformers has no switch for leaving a part out; its own check of the parts is the only thing in the way.
+    # transformers has no option to leave a part out; only its check of the parts refuses it
     kind: Any = type(base.__name__, (base,), {"check_argument_for_proper_class": check})
     images = auto.AutoImageProcessor.from_pretrained(info.folder, backend="pil", **_LOCAL)
     settings, _ = kind.get_processor_dict(info.folder, local_files_only=True)
-    made = {"tokenizer": tokenizer, "image_processor": images}
-    return kind.from_args_and_dict([made.get(part) for part in parts], settings)
+    parts_by_name = {"tokenizer": tokenizer, "image_processor": images}
+    return kind.from_args_and_dict([parts_by_name.get(part) for part in parts], settings)
 
 
 def _processor_class(info: CheckpointInfo) -> Any:
     for file in ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json"):
         if file in info.files:
             name = read_object(info.folder / file).get("processor_class")
-            found = getattr(hf, name, None) if isinstance(name, str) else None
-            if inspect.isclass(found) and issubclass(found, hf.ProcessorMixin):
-                return found
+            processor_class = getattr(hf, name, None) if isinstance(name, str) else None
+            if inspect.isclass(processor_class) and issubclass(processor_class, hf.ProcessorMixin):
+                return processor_class
     config = hf.AutoConfig.from_pretrained(info.folder, **_LOCAL)
     return hf.PROCESSOR_MAPPING[type(config)]
 
@@ -289,10 +289,10 @@ def _template(info: CheckpointInfo, tokenizer: Any, processor: Any) -> str | Non
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep transformers' progress bars and load report out of the test output."""
+    """Suppress progress bars and load reports of transformers."""
     level, bars = hf.utils.logging.get_verbosity(), hf.utils.logging.is_progress_bar_enabled()
     hf.utils.logging.set_verbosity_error()
-    # Where HF_HUB_DISABLE_PROGRESS_BARS says to keep them, they stay, and the warning of that is no news.
+    # HF_HUB_DISABLE_PROGRESS_BARS may keep the bars; then the library warns
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Cannot (dis|en)able progress bars", UserWarning)
         if bars:

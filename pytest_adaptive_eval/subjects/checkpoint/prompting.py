@@ -1,4 +1,4 @@
-"""What a local model reads: an item's prompt, as text with image placeholders."""
+"""Turn items into prompts of local models: text with image placeholders."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pytest_adaptive_eval.items.item import Item
 
 __all__ = ["TEMPLATE_DATE", "Prompter"]
 
-#: Templates may print the date; a prompt must not depend on the day of the run.
+#: Date for templates that print one, so that a prompt does not depend on the day of the run.
 TEMPLATE_DATE = datetime.date(2025, 1, 1)
 
-#: Shadows the function that tells templates the date; the newline belongs to the block and is not printed.
+#: Macro that replaces the templates' date function; the newline belongs to the block and is not printed.
 _FIXED_DATE = (
     "{%- macro strftime_now(form) -%}{{ form"
     + "".join(
@@ -25,17 +25,17 @@ _FIXED_DATE = (
     + " }}{%- endmacro %}\n"
 )
 
-#: Rendering takes milliseconds.
+#: Time limit for rendering, in seconds.  It usually takes milliseconds.
 RENDER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Prompter:
-    """Turns items into the text that goes to the tokenizer or processor.
+    """A writer of prompts for a tokenizer or processor.
 
     With a chat template an item is a conversation: its messages, or one user
-    message.  Without one its prompt is taken as it stands, and images without
-    a placeholder in the prompt come before it.
+    message.  Without one its prompt is used unchanged, and images without a
+    placeholder in the prompt come first.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ class Prompter:
 
     @property
     def style(self) -> str:
-        """How prompts are made: ``chat`` or ``raw``."""
+        """Style of prompts: ``chat`` or ``raw``."""
         return "chat" if self.template else "raw"
 
     def text(self, item: Item) -> str:
-        """Make the prompt of an item.
+        """Return the prompt of an item.
 
         Raises
         ------
@@ -70,19 +70,19 @@ class Prompter:
             raise BankError(f"item {item.id!r} has images, and this checkpoint reads text only; ask it as text")
         text = self.render(self.conversation(item)) if self.template else self._raw(item)
         if not text or not self.tokenizer(text, add_special_tokens=self.adds_special_tokens(text))["input_ids"]:
-            # Nothing to read at all: the model still needs one token to begin from.
+            # even without a prompt the model needs one token to begin with
             return str(self.tokenizer.bos_token or self.tokenizer.eos_token or self.tokenizer.pad_token)
         return text
 
     def adds_special_tokens(self, text: str) -> bool:
-        """Whether the tokenizer adds its own special tokens: never twice after a template."""
+        """Return whether the tokenizer adds its special tokens, which a template may contain already."""
         if self.image_token is None:
             return self.template is None
         bos = self.tokenizer.bos_token
         return bos is None or not text.startswith(bos)
 
     def render(self, messages: list[dict[str, Any]]) -> str:
-        """Put a conversation through the chat template, up to where the answer begins."""
+        """Return a conversation rendered by the chat template, up to the beginning of the answer."""
         template = self.template or ""
         if "strftime_now" in template:
             template = _FIXED_DATE + template
@@ -110,7 +110,7 @@ class Prompter:
         return self.image_token * missing + item.prompt
 
     def conversation(self, item: Item) -> list[dict[str, Any]]:
-        """An item as a chat: its messages, or one of the user, with image parts where the model takes images."""
+        """Return an item as a chat: its messages, or one user message, with image parts if the model reads images."""
         pictures: list[dict[str, Any]] = [{"type": "image"} for _ in item.images]
         if not item.messages:
             if self.image_token is None:
@@ -133,7 +133,7 @@ class Prompter:
 
 
 def _parts(item: Item, content: object) -> list[dict[str, Any]]:
-    """List the parts of a message; an image part says only where an image of the item goes."""
+    """Return the parts of a message; an image part marks the position of an image of the item."""
     if content is None or content == "":
         return []
     if isinstance(content, str):

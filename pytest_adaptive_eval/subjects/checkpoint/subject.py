@@ -1,4 +1,4 @@
-"""A local Hugging Face checkpoint as a subject."""
+"""Local Hugging Face checkpoints as subjects."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["TransformersSubject"]
 class TransformersSubject(Subject):
     """A text, or image-and-text, model that runs in this process.
 
-    Made by `load`.  Answers are greedy unless a temperature is given, in
-    batches padded on the left, and an answer does not depend on the rest of
-    its batch as far as floating-point arithmetic allows.
+    Created by `load`.  Answers are greedy at temperature 0, in batches padded on
+    the left.  An answer does not depend on the rest of its batch, except for
+    floating-point rounding.
 
     An item's ``meta["max_tokens"]`` overrides the cap on its answer, and
-    ``meta["sample"]`` counts repeated draws at a temperature above 0.
+    ``meta["sample"]`` is the index of a repeated draw at a temperature above 0.
     """
 
     def __init__(self, generator: Generator, identity: SubjectIdentity, *, max_tokens: int, batch_size: int) -> None:
@@ -59,20 +59,20 @@ class TransformersSubject(Subject):
         folder : path
             A local folder in Hugging Face format, or one of the hub cache.
         device : str
-            ``auto`` takes CUDA where there is one.
+            ``auto`` is CUDA if available, otherwise the CPU.
         dtype : str
             ``auto``, ``float32``, ``float16`` or ``bfloat16``; ``auto`` is
             float32 on a CPU and the checkpoint's own type elsewhere.
         max_tokens : int
             Cap on the tokens of an answer.
         batch_size : int
-            Items answered at once.
+            Number of items in a batch.
         temperature : float
             0 is greedy.
         seed : int
-            Of the sampling; without effect at temperature 0.
+            Seed of the sampling; without effect at temperature 0.
         cache : Path, optional
-            Folder in which file hashes are kept between runs.
+            Folder for file hashes, shared by runs.
 
         Raises
         ------
@@ -102,31 +102,31 @@ class TransformersSubject(Subject):
         return cls(generator, identity, max_tokens=max_tokens, batch_size=batch_size)
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
-        """One completion an item, in order."""
+        """Return one completion per item, in order."""
         if self._generator is None:
             raise ConfigError(f"subject {self.identity.name!r} was closed; load it again")
         done: dict[int, Completion] = {}
         questions: list[tuple[int, Prompt]] = []
-        for place, item in enumerate(items):
+        for index, item in enumerate(items):
             try:
-                questions.append((place, self._prompt(item)))
+                questions.append((index, self._prompt(item)))
             except BaseException as error:
-                done[place] = fault(error)
+                done[index] = fault(error)
         questions.sort(key=lambda question: (question[1].group, len(question[1].text), question[0]))
         begun = time.perf_counter()
         for batch in self._batches(questions):
             answers = self._attempt(self._generator, [prompt for _, prompt in batch])
-            done.update(zip((place for place, _ in batch), answers, strict=True))
+            done.update(zip((index for index, _ in batch), answers, strict=True))
         self._usage += Usage(seconds=time.perf_counter() - begun)
-        return [done[place] for place in range(len(items))]
+        return [done[index] for index in range(len(items))]
 
     @property
     def usage(self) -> Usage:
-        """Calls, tokens, seconds and estimated FLOPs so far."""
+        """Cost so far: calls, tokens, seconds and estimated FLOPs."""
         return self._usage
 
     def close(self) -> None:
-        """Give back memory and devices."""
+        """Release memory and devices."""
         super().close()
         self._generator = None
         gc.collect()
@@ -150,23 +150,23 @@ class TransformersSubject(Subject):
         return batches
 
     def _attempt(self, generator: Generator, batch: Sequence[Prompt]) -> list[Completion]:
-        """Answer a batch; when it fails, answer its items one by one, so that one fault costs one item."""
+        """Return the answers to a batch; if it fails, answer its items one by one, so that a fault affects one item."""
         try:
-            made = generator.generate(batch)
+            generated = generator.generate(batch)
         except BaseException as error:
             failed = fault(error)
             if len(batch) == 1:
                 return [failed]
         else:
-            return [self._counted(prompt, one) for prompt, one in zip(batch, made, strict=True)]
+            return [self._counted(prompt, answer) for prompt, answer in zip(batch, generated, strict=True)]
         return [completion for prompt in batch for completion in self._attempt(generator, [prompt])]
 
-    def _counted(self, prompt: Prompt, made: Generated) -> Completion:
-        """The answer alone, with what it cost added up."""
-        done, reasoning = answered(prompt, made)
+    def _counted(self, prompt: Prompt, generated: Generated) -> Completion:
+        """Return the answer without its reasoning, and add its cost to the usage."""
+        done, reasoning = answered(prompt, generated)
         assert self._generator is not None
         tokenizer = self._generator.loaded.tokenizer
         thought = len(tokenizer(reasoning, add_special_tokens=False).input_ids) if reasoning else 0
-        flops = 2.0 * self._parameters * (made.read + made.written)
-        self._usage += Usage(1, made.read, made.written, thought, 0.0, flops)
+        flops = 2.0 * self._parameters * (generated.read + generated.written)
+        self._usage += Usage(1, generated.read, generated.written, thought, 0.0, flops)
         return done

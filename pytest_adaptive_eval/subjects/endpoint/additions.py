@@ -1,4 +1,4 @@
-"""Headers and query fields of the user's own, their values from the environment where they are secret."""
+"""Read the user's headers and query fields, with secret values from the environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = ["Additions", "read_additions"]
 
-#: Headers that the request's own form decides.
+#: Headers that the form of the request determines.
 _RESERVED = frozenset(
     {"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "accept-encoding"}
     | {"expect", "te", "trailer", "upgrade", "proxy-authorization", "keep-alive"}
@@ -21,20 +21,20 @@ _RESERVED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What is added to each request.
+    """Headers and query fields that are added to each request.
 
     Parameters
     ----------
     headers : mapping
-        Values by header name.
+        Header values by name.
     query : str
-        Percent-encoded, without the question mark.
+        Query, percent-encoded, without the question mark.
     secrets : tuple of str
         Values that came from the environment.
     written : mapping
-        By option, name and value: those that did not.
+        Values that did not, by option and name.
     names : mapping
-        Names of headers and query fields, by option, for the record.
+        Names of headers and query fields by option, for the record.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -45,39 +45,39 @@ class Additions:
 
 
 def read_additions(headers: object, query: object) -> Additions:
-    """Read the options ``headers`` and ``query``; a value ``"$NAME"`` is that of the environment variable NAME.
+    """Return the options ``headers`` and ``query``; a value ``"$NAME"`` names the environment variable NAME.
 
     Raises
     ------
     ConfigError
-        One of them is no mapping of texts, sets what is not left to it, or names a variable that is not set.
+        One of them is no mapping of texts, sets a reserved header, or names a variable that is not set.
     """
     secrets: list[str] = []
-    found: dict[str, dict[str, str]] = {}
+    values: dict[str, dict[str, str]] = {}
     written: dict[str, dict[str, str]] = {}
-    for option, given in (("headers", headers), ("query", query)):
-        if not isinstance(given, Mapping | None) or not all(
-            isinstance(name, str) and isinstance(value, str) for name, value in (given or {}).items()
+    for option, mapping in (("headers", headers), ("query", query)):
+        if not isinstance(mapping, Mapping | None) or not all(
+            isinstance(name, str) and isinstance(value, str) for name, value in (mapping or {}).items()
         ):
             raise ConfigError(
                 f"{option} is no mapping of texts (and is not shown, since it may hold a key); expected values by "
                 f'name, such as {option} = {{ x-api-version = "2", x-api-key = "$API_KEY" }}, where $API_KEY stands '
                 "for the environment variable API_KEY"
             )
-        found[option] = {}
-        for name, value in (given or {}).items():
+        values[option] = {}
+        for name, value in (mapping or {}).items():
             _check_name(option, name)
-            found[option][name] = _value(option, name, value)
+            values[option][name] = _value(option, name, value)
             if value.startswith("$"):
-                secrets.append(found[option][name])
+                secrets.append(values[option][name])
             else:
                 written.setdefault(option, {})[name] = value
     return Additions(
-        found["headers"],
-        urlencode(found["query"]),
+        values["headers"],
+        urlencode(values["query"]),
         tuple(secrets),
         written,
-        {option: sorted(values) for option, values in found.items() if values},
+        {option: sorted(named) for option, named in values.items() if named},
     )
 
 

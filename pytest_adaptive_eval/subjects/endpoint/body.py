@@ -1,4 +1,4 @@
-"""Reading the body of a reply within bounds of size, time and memory."""
+"""Read the body of a reply within limits of size, time and memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pytest_adaptive_eval.subjects.endpoint.secrets import Redactor
 
 __all__ = ["RefusedReply", "excerpt", "header", "read_bytes", "read_object"]
 
-#: Texts of a reply, and its bytes outside them; a million small values would take long to read, and more to hold.
+#: Limits of the texts in a reply, and of its bytes outside texts.  A million small values take much time and memory.
 TEXTS, FORM_BYTES = 40_000, 256 << 10
-#: A text in JSON, also one that does not end: the pattern always matches, and in linear time.
+#: A string in JSON, even an unterminated one, so that the pattern matches in linear time.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-#: Pieces of a reply that are read before other requests have their turn.
+#: Number of chunks that are read before other requests get a turn.
 PIECES = 256
-#: Characters of a server's words that are shown.
-SHOWN = 300
+#: Number of characters of a server's text that are shown.
+EXCERPT_LENGTH = 300
 
 
 class RefusedReply(Exception):
-    """A reply that is not taken; the message says why."""
+    """A refused reply; the message gives the reason."""
 
 
 async def read_object(response: httpcore2.Response, most: int, redactor: Redactor) -> Mapping[str, Any]:
@@ -36,7 +36,7 @@ async def read_object(response: httpcore2.Response, most: int, redactor: Redacto
     Raises
     ------
     RefusedReply
-        It holds none, or one that is not taken.
+        It holds none, or one that is refused.
     """
     kind = header(response, "content-type").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
@@ -92,25 +92,25 @@ async def read_bytes(response: httpcore2.Response, most: int, redactor: Redactor
 
 
 def excerpt(text: str) -> str:
-    """Foreign words, quoted, escaped and cut, as part of a sentence."""
+    """Return foreign text quoted, escaped and cut, for use in a sentence."""
     text = " ".join(text.split())
-    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…") if text else ""
+    return repr(text if len(text) <= EXCERPT_LENGTH else f"{text[:EXCERPT_LENGTH]}…") if text else ""
 
 
 def header(response: httpcore2.Response, name: str) -> str:
-    """A header's value; where there are several, all of them, which no reader below takes."""
+    """Return a header's value; several values are joined, and no reader accepts them."""
     values = [value.decode("latin-1").strip() for key, value in response.headers if key.lower() == name.encode()]
     return ", ".join(values)
 
 
 def _is_plain(raw: bytearray) -> bool:
-    """Whether JSON is mostly text, as replies are."""
-    outside, at = 0, 0
-    for number, found in enumerate(_STRING.finditer(raw)):
-        outside, at = outside + found.start() - at, found.end()
+    """Return whether JSON is mostly text, as replies are."""
+    outside, end = 0, 0
+    for number, match in enumerate(_STRING.finditer(raw)):
+        outside, end = outside + match.start() - end, match.end()
         if number >= TEXTS or outside > FORM_BYTES:
             return False
-    return outside + len(raw) - at <= FORM_BYTES
+    return outside + len(raw) - end <= FORM_BYTES
 
 
 def _no_constant(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Tell answers to whole prompts, and whole answers, from those that a server cut without a word."""
+"""Detect prompts and answers that a server cut without saying so."""
 
 from __future__ import annotations
 
@@ -13,44 +13,43 @@ from pytest_adaptive_eval.subjects.agent import Reply
 
 __all__ = ["Bounds", "context_length"]
 
-#: Where lists of models tell the tokens of prompt and answer together: vLLM and SGLang, OpenRouter, LM Studio.
+#: Fields of a model's entry with the context length: vLLM and SGLang, OpenRouter, LM Studio.
 _LENGTHS = ("max_model_len", "context_length", "loaded_context_length")
-#: Where llama.cpp tells them: as it runs now, else as the model was trained.
+#: Fields of llama.cpp with the context length: as it runs, else as the model was trained.
 _LLAMA_LENGTHS = ("n_ctx", "n_ctx_train")
 
 
-def context_length(told: Mapping[str, Any] | None) -> int:
-    """Return how many tokens prompt and answer may have together, by a model's entry in a server's list; 0 if unknown.
+def context_length(entry: Mapping[str, Any] | None) -> int:
+    """Return the limit of prompt and answer tokens together, from a server's entry for a model; 0 if unknown.
 
     Parameters
     ----------
-    told : mapping or None
+    entry : mapping or None
     """
-    entry = told or {}
-    meta = entry.get("meta")
-    places = [(entry, name) for name in _LENGTHS]
-    places += [(meta, name) for name in _LLAMA_LENGTHS if isinstance(meta, Mapping)]
-    found = [place[name] for place, name in places if isinstance(place.get(name), int) and place[name] > 0]
-    return int(found[0]) if found else 0
+    fields = entry or {}
+    meta = fields.get("meta")
+    candidates = [fields.get(name) for name in _LENGTHS]
+    candidates += [meta.get(name) for name in _LLAMA_LENGTHS if isinstance(meta, Mapping)]
+    return next((int(length) for length in candidates if isinstance(length, int) and length > 0), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a server was seen to do at the ends of its context and of an answer.
+    """Observed behaviour of a server at the end of its context and of an answer.
 
     Parameters
     ----------
     context : int
-        Tokens of prompt and answer together; 0 where the server does not tell.
+        Limit of prompt and answer tokens together; 0 if unknown.
     reports_caps : bool
-        Whether a reply that reached its cap said so.
+        Whether a reply that reached its cap had the finish reason ``length``.
     """
 
     context: int
     reports_caps: bool
 
     def check(self, reply: Reply, max_tokens: int) -> Reply:
-        """Return the reply, with another status where its prompt or its text was cut though it says ``stop``."""
+        """Return the reply, with another status if its prompt or text was cut although it says ``stop``."""
         if reply.status is not Status.OK:
             return reply
         prompt, answer = reply.usage.prompt_tokens, reply.usage.completion_tokens
@@ -75,7 +74,7 @@ class Bounds:
         return reply
 
     def warn_if_blind(self, reply: Reply) -> None:
-        """Warn where cut answers cannot be told, by the reply to a question whose cap was one token."""
+        """Warn if cut answers cannot be detected, given the reply to a request with a cap of one token."""
         if reply.status is Status.OK and not self.reports_caps and not reply.usage.completion_tokens:
             warnings.warn(
                 AdaptiveEvalWarning(

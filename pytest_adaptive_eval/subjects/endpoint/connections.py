@@ -1,8 +1,8 @@
-"""Connections over asyncio that are used again only when nothing of an earlier reply can be left on them.
+"""Connections over asyncio that are reused only if no byte of an earlier reply can remain on them.
 
-httpcore2's own connections are handed to the next request with whatever an earlier reply left on them.  To turn its
-keep-alive off would be the other remedy, and costs two to three times as much of a processor for a request, most over
-TLS: ``benchmarks/endpoint_throughput.py`` measures both, and docs/endpoints.md has the figures.
+httpcore2 hands its own connections to the next request with whatever an earlier reply left on them.  Turning off
+keep-alive would also help, but takes two to three times as much processor time per request, most over TLS.
+``benchmarks/endpoint_throughput.py`` measures both, and docs/endpoints.md has the figures.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import httpcore2
 
 __all__ = ["Backend", "Line", "Stale"]
 
-#: Bytes that may lie unread before the other side has to wait.
-HELD_BYTES = 128 << 10
-#: Bytes in which a head must end to be known.
-HEAD_BYTES = 100 << 10
+#: Number of unread bytes above which the server has to wait.
+UNREAD_BYTES = 128 << 10
+#: Limit of the bytes of a head.
+HEAD_LIMIT = 100 << 10
 
 
 class _Ends(asyncio.Protocol):
-    """What arrives at one end of a connection."""
+    """The receiving end of a connection."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -41,7 +41,7 @@ class _Ends(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.arrived += data
-        if len(self.arrived) > HELD_BYTES and not self._paused and self.transport is not None:
+        if len(self.arrived) > UNREAD_BYTES and not self._paused and self.transport is not None:
             self.transport.pause_reading()
             self._paused = True
         self._wake()
@@ -62,7 +62,7 @@ class _Ends(asyncio.Protocol):
         self._writable.set()
 
     async def take(self, most: int) -> bytes:
-        """Wait for bytes; none are the end."""
+        """Wait for bytes; return none at the end."""
         while not self.arrived and not self.over:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
@@ -76,7 +76,7 @@ class _Ends(asyncio.Protocol):
         return data
 
     async def put(self, data: bytes) -> None:
-        """Send bytes, and wait where the other side is slow to take them; what it said before it closed is kept."""
+        """Send bytes, and wait if the other side reads slowly; bytes that it sent before closing are kept."""
         if self.transport is None or self.transport.is_closing() or self.over:
             if self.arrived:
                 return
@@ -92,11 +92,11 @@ class _Ends(asyncio.Protocol):
 
 
 class Stale(httpcore2.ReadError):
-    """A connection that was used before ended without a word, as when the server had closed it already."""
+    """A reused connection ended without a byte, because the server had closed it."""
 
 
 class Line(httpcore2.AsyncNetworkStream):
-    """One connection, which counts what it hands on.
+    """One connection, which counts the bytes that it hands on.
 
     Parameters
     ----------
@@ -105,63 +105,63 @@ class Line(httpcore2.AsyncNetworkStream):
 
     def __init__(self, ends: _Ends) -> None:
         self._ends = ends
-        self._held = bytearray()
+        self._unsent = bytearray()
         self._head = bytearray()
         self._length = 0
-        self._handed = 0
+        self._received = 0
         self._requests = 0
-        self._asked = False
-        self._again = True
+        self._request_begun = False
+        self._reusable = True
 
     def settle(self, body: int) -> None:
-        """Say that a reply ended, with a body of so many bytes as sent.
+        """Note the end of a reply whose body had `body` bytes as sent.
 
-        The connection is used again only when a head and that body are all that
-        came: bytes of a reply that nobody asked for would be taken for the
-        answer to the next question.  Those that come while the connection is
-        idle are seen before it is used; those that come later still are not.
+        The connection is reused only if a head and that body are all that
+        arrived: further bytes would be read as the answer to the next request.
+        Bytes that arrive while the connection is idle are detected before it is
+        reused; later ones are not.
         """
-        self._again = bool(self._length) and self._handed == self._length + body
+        self._reusable = bool(self._length) and self._received == self._length + body
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Wait for bytes; the deadline is the caller's."""
+        """Wait for bytes; the caller sets the deadline."""
         del timeout
-        silent = self._requests > 1 and not self._handed
+        silent = self._requests > 1 and not self._received
         try:
-            if self._held:
-                request, self._held = bytes(self._held), bytearray()
+            if self._unsent:
+                request, self._unsent = bytes(self._unsent), bytearray()
                 await self._ends.put(request)
             data = await self._ends.take(max_bytes)
         except OSError as error:
             raise (Stale if silent else httpcore2.ReadError)(error) from error
         if silent and not data:
             raise Stale("the server closed the connection")
-        self._asked = False
-        self._handed += len(data)
-        if not self._length and len(self._head) < HEAD_BYTES:
+        self._request_begun = False
+        self._received += len(data)
+        if not self._length and len(self._head) < HEAD_LIMIT:
             self._head += data
             self._length = self._head.find(b"\r\n\r\n") + 4
             self._length = 0 if self._length < 4 else self._length
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Hold bytes until a reply is waited for: a request goes out as a whole, and wakes the server once."""
+        """Buffer bytes until a reply is awaited, so that a request is sent as a whole and wakes the server once."""
         del timeout
-        if not self._asked:  # the first bytes of a request
-            self._asked, self._again = True, False
+        if not self._request_begun:  # the first bytes of a request
+            self._request_begun, self._reusable = True, False
             self._requests += 1
-            self._head, self._length, self._handed = bytearray(), 0, 0
-        self._held += buffer
+            self._head, self._length, self._received = bytearray(), 0, 0
+        self._unsent += buffer
 
     async def aclose(self) -> None:
-        """End the connection without waiting for the other side."""
+        """Close the connection without waiting for the other side."""
         if self._ends.transport is not None:
             self._ends.transport.abort()
 
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.AsyncNetworkStream:
-        """Go on encrypted."""
+        """Encrypt the connection."""
         del timeout
         assert self._ends.transport is not None
         try:
@@ -177,14 +177,14 @@ class Line(httpcore2.AsyncNetworkStream):
         return self
 
     def get_extra_info(self, info: str) -> Any:
-        """Tell whether something came that nobody asked for, and what the pool wants to know of the encryption."""
+        """Return whether unrequested bytes arrived, or a fact about the encryption that the pool needs."""
         if info == "is_readable":
-            return not self._again or self._ends.over or bool(self._ends.arrived)
+            return not self._reusable or self._ends.over or bool(self._ends.arrived)
         return self._ends.transport.get_extra_info(info) if self._ends.transport is not None else None
 
 
 class Backend(httpcore2.AsyncNetworkBackend):
-    """Makes connections."""
+    """A factory of connections."""
 
     async def connect_tcp(
         self,

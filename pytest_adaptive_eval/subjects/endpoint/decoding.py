@@ -1,4 +1,4 @@
-"""Turn off what a server adds to the decoding by itself, and learn which fields it refuses."""
+"""Turn off decoding settings of a server's own, and find out which fields it refuses."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
 
 __all__ = ["NEUTRAL", "find_accepted_fields"]
 
-#: Values that change nothing.  Without them servers use their own, often those of a checkpoint's generation_config:
-#: vLLM and llama.cpp take all from the request; `transformers serve` sets its repetition penalty to 1 + the
+#: Values without effect.  Without them servers use their own, often those of a checkpoint's generation_config.  vLLM
+#: and llama.cpp take all of them from the request; `transformers serve` sets its repetition penalty to 1 + the
 #: frequency penalty; `repeat_penalty` is llama.cpp's name for `repetition_penalty`.
 NEUTRAL: Mapping[str, float] = {
     "top_p": 1.0,
@@ -30,12 +30,12 @@ REFUSALS = frozenset({400, 422})
 def find_accepted_fields(
     probe: Callable[[Mapping[str, Any]], Delivery], fields: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], Delivery]:
-    """Ask with all fields, and again without those that the server refuses.
+    """Send a request with all fields, and again without those that the server refuses.
 
     Parameters
     ----------
     probe : callable
-        Sends one short question with the given fields.
+        Sends one short request with the given fields.
     fields : mapping
         Fields that may be left out.
 
@@ -44,22 +44,22 @@ def find_accepted_fields(
     accepted : mapping
         The fields that the server did not refuse.
     delivery : Delivery
-        The last reply to all of them together; a failure where the question fails without any of them, too.
+        The last reply with all of them; a failure if the request fails without any of them, too.
     """
-    left = dict(fields)
-    delivery = probe(left)
-    while left and _refuses(delivery):
-        if not (named := [name for name in left if re.search(rf"(?<!\w){name}(?!\w)", delivery.detail)]):
-            return _one_by_one(probe, left, delivery)
-        left = {name: value for name, value in left.items() if name not in named}
-        delivery = probe(left)
-    return left, delivery
+    remaining = dict(fields)
+    delivery = probe(remaining)
+    while remaining and _refuses(delivery):
+        if not (named := [name for name in remaining if re.search(rf"(?<!\w){name}(?!\w)", delivery.detail)]):
+            return _one_by_one(probe, remaining, delivery)
+        remaining = {name: value for name, value in remaining.items() if name not in named}
+        delivery = probe(remaining)
+    return remaining, delivery
 
 
 def _one_by_one(
     probe: Callable[[Mapping[str, Any]], Delivery], fields: Mapping[str, Any], refused: Delivery
 ) -> tuple[Mapping[str, Any], Delivery]:
-    """Add each field to those that were accepted before it: the server names none of those that it refuses."""
+    """Add the fields one at a time, because the server does not name those that it refuses."""
     accepted: dict[str, Any] = {}
     last = probe(accepted)
     if last.status is not Status.OK:

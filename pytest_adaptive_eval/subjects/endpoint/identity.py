@@ -1,4 +1,4 @@
-"""Check which model a server's replies come from, and record what they say about it."""
+"""Check which model a server's replies come from, and record it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ DEPLOYMENT_HEADERS = frozenset(
         "cf-aig-model",
     }
 )
-#: Headers that count the models which a gateway tried before the one that answered.
+#: Headers with the number of models that a gateway tried before the one that answered.
 FALLBACK_HEADERS = frozenset({"x-litellm-attempted-fallbacks", "cf-aig-step"})
-#: Fields of a reply that tell deployments of one name apart.
+#: Fields of a reply that distinguish deployments with one name.
 DEPLOYMENT_FIELDS = ("system_fingerprint", "provider")
-#: Values kept of each field and header.
+#: Number of values recorded of each field and header.
 MOST_VALUES = 16
 
 
@@ -44,7 +44,7 @@ def check_accept_models(names: object) -> frozenset[str]:
     Raises
     ------
     ConfigError
-        `names` is no list of names.
+        `names` is not a list of names.
     """
     if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(x, str) and x for x in names):
         raise ConfigError(
@@ -55,18 +55,16 @@ def check_accept_models(names: object) -> frozenset[str]:
 
 
 class Answerer:
-    """The model that was asked for, compared with the one that each reply names.
-
-    May be used from several threads.
+    """A check that each reply names the requested model.  Several threads may use it.
 
     Parameters
     ----------
     model : str
-        Name asked for.
+        Requested name.
     accepted : collection of str
         Other names that replies may carry.
     environment : mutable mapping
-        Takes up what replies say about the model, for the record: a text where all agree, else a list of texts.
+        Filled with facts about the model from replies: a text if all agree, else a list of texts.
     """
 
     def __init__(self, model: str, accepted: Collection[str], environment: MutableMapping[str, Any]) -> None:
@@ -78,7 +76,7 @@ class Answerer:
         self._environment = environment
 
     def check(self, delivery: Delivery) -> Delivery:
-        """Return the delivery, with status ``error`` where another model than the accepted ones answered."""
+        """Return the delivery, with status ``error`` if a model that is not accepted answered."""
         if delivery.status is not Status.OK:
             if delivery.code == 404 and self._answered:
                 lost = (
@@ -103,7 +101,7 @@ class Answerer:
         return ""
 
     def _other_name(self, data: Mapping[str, Any]) -> str:
-        """Say what is wrong with the name in a reply.  A server that never names a model is taken at its word."""
+        """Return the fault of the name in a reply, empty if none.  A server that never names a model is trusted."""
         name = data.get("model")
         if name is None or name == "":
             return "the reply names no model, and earlier ones did" if self._named else ""
@@ -111,8 +109,8 @@ class Answerer:
             return f"the reply's model is {type(name).__name__}, expected a name"
         if name not in self._accepted:
             others = sorted(self._accepted - {self.model})
-            line = ", ".join(_toml(one) for one in [*others, name])
-            accepted = ", ".join(excerpt(one) for one in [self.model, *others])
+            line = ", ".join(_toml(accepted_name) for accepted_name in [*others, name])
+            accepted = ", ".join(excerpt(accepted_name) for accepted_name in [self.model, *others])
             return (
                 f"the reply comes from the model {excerpt(name)}, expected {accepted}; if that is the model you mean, "
                 f"add accept_models = [{line}] to the model's options"
@@ -121,17 +119,17 @@ class Answerer:
         return ""
 
     def _note(self, delivery: Delivery) -> None:
-        said = {name: delivery.headers[name] for name in sorted(DEPLOYMENT_HEADERS & set(delivery.headers))}
+        facts = {name: delivery.headers[name] for name in sorted(DEPLOYMENT_HEADERS & set(delivery.headers))}
         for name in ("model", *DEPLOYMENT_FIELDS):
             value = delivery.data.get(name)
             if isinstance(value, str) and value and value != self.model:
-                said["answered as" if name == "model" else name] = value
+                facts["answered as" if name == "model" else name] = value
         with self._lock:
-            changed = [name for name, value in said.items() if self._add(name, value[:200])]
+            changed = [name for name, value in facts.items() if self._add(name, value[:200])]
         for name in changed:
             warnings.warn(
                 AdaptiveEvalWarning(
-                    f"{name} of {self.model!r} changed during the run, to {excerpt(said[name])}: several deployments "
+                    f"{name} of {self.model!r} changed during the run, to {excerpt(facts[name])}: several deployments "
                     "may answer under one name, and the verdict is about all of them"
                 ),
                 stacklevel=2,
@@ -139,11 +137,11 @@ class Answerer:
 
     def _add(self, name: str, value: str) -> bool:
         """Record a value.  Return whether it is the second one of its name."""
-        known = self._environment.get(name)
-        if known is None:
+        recorded = self._environment.get(name)
+        if recorded is None:
             self._environment[name] = value
             return False
-        values = known if isinstance(known, list) else [known]
+        values = recorded if isinstance(recorded, list) else [recorded]
         if value in values or len(values) >= MOST_VALUES:
             return False
         self._environment[name] = [*values, value]

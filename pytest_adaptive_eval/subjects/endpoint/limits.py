@@ -1,4 +1,4 @@
-"""When requests to a server may begin; pure, the time is handed in."""
+"""Decide when requests to a server may begin; the caller passes the time."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections import deque
 
 __all__ = ["Backoff", "Circuit", "Pace"]
 
-#: Seconds before the first retry of a request at most, doubled for each further one up to `LONGEST`.
+#: Upper limit of the seconds before the first retry of a request, doubled for each further one up to `LONGEST`.
 FIRST, LONGEST = 0.5, 8.0
-#: The most for a request that came too soon, which the shared pace delays as well, in seconds.
+#: Upper limit for a request that came too soon, which the shared pace delays as well, in seconds.
 LONGEST_PACED = 1.0
 
 
 class Backoff:
-    """Jittered exponential waits of single requests.
+    """Jittered exponential waits between the tries of a request.
 
     Parameters
     ----------
     seed : int
-        Of the jitter.
+        Seed of the jitter.
     first : float
-        Seconds before the first retry at most.
+        Upper limit of the seconds before the first retry.
     """
 
     def __init__(self, seed: int, first: float = FIRST) -> None:
@@ -32,8 +32,8 @@ class Backoff:
     def seconds(self, done: int, longest: float = LONGEST) -> float:
         """Return the wait after `done` failed tries, at most `longest`, in seconds.
 
-        It lies between half and all of an exponentially growing limit, so that
-        requests that failed together do not return together.
+        It is between half and all of an exponentially growing limit, so that
+        requests that failed together are not sent again together.
         """
         return float(min(longest, self._first * 2.0 ** min(done - 1, 16)) * self._random.uniform(0.5, 1.0))
 
@@ -41,12 +41,12 @@ class Backoff:
 class Pace:
     """Requests per second, shared by all requests: accelerating increase, multiplicative decrease.
 
-    There is no limit but the user's until the server refuses a request for coming too soon.
+    The user's limit is the only one until the server refuses a request that came too soon.
 
     Parameters
     ----------
     rate : float or None
-        The most requests per second; None is without limit.
+        Upper limit of requests per second; None for no limit.
     """
 
     #: Factor of a decrease, and of the one for the third refusal in a row.
@@ -98,18 +98,18 @@ class Pace:
         Parameters
         ----------
         begun : float
-            When the request began.  Those from before the last decrease do not decrease the rate again.
+            Time at which the request began.  Requests from before the last decrease do not decrease the rate again.
         now : float
 
         Returns
         -------
         bool
-            Whether the server refused several in a row, so that it may take none for now.
+            Whether the server refused several in a row, so that it may accept none for now.
         """
         if begun <= self._decreased:
             return False
         self._row += 1
-        if self._row > self.IN_A_ROW:  # the server takes none at any rate, as while it restarts
+        if self._row > self.IN_A_ROW:  # it accepts none at any rate, for example while it restarts
             return True
         shut = self._row == self.IN_A_ROW
         recent = [start for start in self._begun if start > now - self.WINDOW] or [now]
@@ -117,7 +117,7 @@ class Pace:
         rate = measured if math.isinf(self._rate) else min(self._rate, self.LATENESS * measured)
         self._step = self.INCREASE * rate
         lower = rate * (self.DEEP_CUT if shut else self.CUT)
-        # so large a decrease comes from a burst, a lull or an outage, and says little about what the server takes
+        # a large decrease comes from a burst, a lull or an outage, not from the rate that the server accepts
         self._searching = lower <= self._rate / 2.0
         self._rate = lower
         self._next = max(self._next, now + 1.0 / self._rate)
@@ -126,16 +126,16 @@ class Pace:
 
 
 class Circuit:
-    """Holds requests back while a server answers none; one at a time tries whether it is back.
+    """A circuit breaker: while a server answers no request, one at a time is sent, and the others wait.
 
     Parameters
     ----------
     after : int
-        Failures in a row that open it.
+        Number of failures in a row that open it.
     seed : int
-        Of the jitter.
+        Seed of the jitter.
     first, longest : float
-        Seconds until the first trial at most, doubled for each further one up to `longest`.
+        Upper limit of the seconds until the first trial, doubled for each further one up to `longest`.
     """
 
     def __init__(self, after: int, seed: int, first: float = FIRST, longest: float = 2.0) -> None:
@@ -144,9 +144,9 @@ class Circuit:
         self._first, self._longest = first, longest
         self._row = self._trials = 0
         self._until = -math.inf
-        #: When it opened; None while it is closed.
+        #: Time at which it opened; None while it is closed.
         self.opened: float | None = None
-        #: What the latest failure was.
+        #: Sentence about the latest failure.
         self.reason = ""
 
     def wait(self, now: float) -> float:
@@ -164,16 +164,16 @@ class Circuit:
         self.opened = None
 
     def fail(self, now: float, reason: str, *, at_once: bool = False, wait: float = 0.0) -> None:
-        """Note a failure that may be the server's.
+        """Note a failure that the server may have caused.
 
         Parameters
         ----------
         now : float
         reason : str
         at_once : bool
-            Whether it tells by itself that the server takes no request.
+            Whether this failure alone shows that the server accepts no request.
         wait : float
-            Seconds that the server asked for.
+            Seconds that the server asked to wait.
         """
         self._row += 1
         self.reason = reason

@@ -1,4 +1,4 @@
-"""What became of a request to a server and of each of its tries."""
+"""Results of requests to a server, and of their tries."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ MEANINGS: Mapping[int, str] = {
     504: "the server behind the gateway took too long",
     529: "the server is overloaded",
 }
-#: States of the server, which may pass: such a request waits until its deadline.
+#: Temporary states of the server; such a request waits until its deadline.
 WAITING = frozenset({408, 425, 429, 502, 503, 504, 529})
-#: Of these, the ones by which a server says that requests come too soon.
+#: Those of them by which a server says that requests come too soon.
 TOO_MANY = frozenset({429, 503, 529})
-#: Time limits of the server's own.
+#: Time limits set by the server.
 TOO_SLOW = frozenset({408, 504})
-#: May be the request's fault or the server's.
+#: Faults of either the request or the server.
 DOUBTFUL = frozenset({500})
 #: Codes by which a server says that it filtered a prompt.
 FILTERED = frozenset({"content_filter", "content_policy_violation"})
@@ -46,23 +46,23 @@ FILTERED = frozenset({"content_filter", "content_policy_violation"})
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of one request.
+    """Result of one request.
 
     Parameters
     ----------
     status : Status
-        ``ok`` when the server replied with a JSON object.
+        ``ok`` if the server replied with a JSON object.
     data : mapping
-        The object; empty where the status is not ok.
+        The object; empty if the status is not ok.
     detail : str
-        What happened; holds foreign text, and no secret.
+        Sentence about the fault; holds foreign text, but no secret.
     code : int
-        Of HTTP; 0 when there was no reply.
+        HTTP status code; 0 if there was no reply.
     seconds : float
-        From the first try to the end, the waits between tries included.
+        Time from the first try to the end, with the waits between tries.
     headers : mapping
         The reply's headers that no standard defines (``x-...``, ``cf-...``), names in lower case, without secrets;
-        empty where the status is not ok.
+        empty if the status is not ok.
     """
 
     status: Status
@@ -74,17 +74,17 @@ class Delivery:
 
 
 class Fault(enum.Enum):
-    """Whose fault it is that a try gave no answer, which decides whether another try may help."""
+    """Cause of a failed try, which determines whether another try may help."""
 
-    FINAL = enum.auto()  # no waiting heals it
-    DOUBTFUL = enum.auto()  # the request's or the server's
-    WAITING = enum.auto()  # the server's, for a while
-    ABSENT = enum.auto()  # nobody listens
+    FINAL = enum.auto()  # another try cannot help
+    DOUBTFUL = enum.auto()  # caused by the request or the server
+    WAITING = enum.auto()  # caused by a temporary state of the server
+    ABSENT = enum.auto()  # no server listens
 
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One attempt: what it gave, whose fault it is if it failed, and the seconds that the server asked to wait."""
+    """One attempt: its delivery, the cause if it failed, and the seconds that the server asked to wait."""
 
     delivery: Delivery
     fault: Fault = Fault.FINAL
@@ -98,7 +98,7 @@ class Try:
 
 @dataclass(slots=True)
 class Request:
-    """One request, and what became of its tries so far."""
+    """One request, and the state of its tries."""
 
     method: str
     path: str
@@ -108,16 +108,16 @@ class Request:
     last: Try | None = None
     tries: int = 0
     doubtful: int = 0
-    #: Whether a try is under way.
+    #: Whether a try is in progress.
     sent: bool = False
-    #: When the server had last answered any request, as the latest try began.
+    #: Time of the server's last answer to any request before the latest try began.
     answered_before: float = -math.inf
-    #: When the last two tries ended.
+    #: Times at which the last two tries ended.
     previous_fault: float = -math.inf
     latest_fault: float = -math.inf
 
     def note(self, last: Try, now: float) -> None:
-        """Take up the end of a try."""
+        """Record the end of a try."""
         self.last, self.sent = last, False
         self.tries += 1
         self.previous_fault, self.latest_fault = self.latest_fault, now

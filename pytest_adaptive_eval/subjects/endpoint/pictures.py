@@ -1,4 +1,4 @@
-"""Check that a server shows a bank's pictures to its model before any of its questions is asked."""
+"""Check that a server shows pictures to its model, before any item of a bank is administered."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from pytest_adaptive_eval.subjects.endpoint.opening import Endpoint
 
 __all__ = ["check_pictures"]
 
-#: A picture that is read adds at least as many tokens to its prompt; what a template writes in its place adds fewer.
+#: A picture adds at least as many tokens to its prompt if the model reads it; a placeholder adds fewer.
 PICTURE_TOKENS = 16
-#: Questions that are asked with another question's pictures, too.
+#: Number of items that are also sent with another item's pictures.
 SWAPPED = 4
-#: Tokens of each of their answers at most.
+#: Cap on the tokens of each of their answers.
 ANSWER_TOKENS = 32
 
 _Chat = list[dict[str, Any]]
 
 
 def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
-    """See that pictures change what a model reads, or what it answers, and return what that cost.
+    """Check that pictures change the prompt's length or the answers, and return the cost of the check.
 
-    One question is asked with and without its pictures: the prompt's tokens are compared where the server counts
-    them.  Where that shows nothing, `SWAPPED` questions are asked with their own and with each other's pictures.
+    One item is sent with and without its pictures, to compare the tokens of the prompts if the server counts them.
+    If they do not differ enough, `SWAPPED` items are sent with their own and with each other's pictures.
 
     Parameters
     ----------
     endpoint : Endpoint
     items : sequence of Item
-        Of a bank; those without pictures are left out.
+        Items of a bank; those without pictures are skipped.
 
     Raises
     ------
@@ -45,29 +45,31 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
     """
     chats = _chats(items)
     if not chats:
-        return Usage()  # an item whose picture cannot be opened has a status that tells
+        return Usage()  # items whose pictures cannot be opened get an error status
     bare, pictured = _ask(endpoint, [_with_pictures(chats[0], []), chats[0]], 1)
     spent = bare.usage + pictured.usage
-    place = f"{endpoint.model!r} at {endpoint.wire.url}"
+    server = f"{endpoint.model!r} at {endpoint.wire.url}"
     if pictured.status.infrastructure:
         raise ConfigError(
-            f"the bank has pictures, and {place} gives no answer to a question with one: {pictured.detail}; expected a "
+            f"the bank has pictures, and {server} gives no answer to an item with one: {pictured.detail}; expected a "
             "server that takes image_url parts: serve a model that reads pictures, or ask a bank without them"
         )
     before, after = bare.usage.prompt_tokens, pictured.usage.prompt_tokens
     if before and after >= before + PICTURE_TOKENS:
         return spent
-    others = [_pictures(chat) for chat in chats] if len(chats) > 1 else [[picture_part(Image.new("RGB", (64, 64)))]]
-    swapped = [_with_pictures(chat, others[number - 1]) for number, chat in enumerate(chats)]
+    other_pictures = (
+        [_pictures(chat) for chat in chats] if len(chats) > 1 else [[picture_part(Image.new("RGB", (64, 64)))]]
+    )
+    swapped = [_with_pictures(chat, other_pictures[number - 1]) for number, chat in enumerate(chats)]
     replies = _ask(endpoint, [*chats, *swapped], ANSWER_TOKENS)
     spent = sum((reply.usage for reply in replies), spent)
-    for own, other in zip(replies[: len(chats)], replies[len(chats) :], strict=True):
-        usable = not (own.status.infrastructure or other.status.infrastructure)
-        if usable and (own.text, own.reasoning) != (other.text, other.reasoning):
+    for original, exchanged in zip(replies[: len(chats)], replies[len(chats) :], strict=True):
+        usable = not (original.status.infrastructure or exchanged.status.infrastructure)
+        if usable and (original.text, original.reasoning) != (exchanged.text, exchanged.reasoning):
             return spent
     counted = f"its prompt has {before} tokens without and {after} with a picture" if before else "it counts no tokens"
     raise ConfigError(
-        f"the bank has pictures, and nothing shows that {place} looks at them: {counted}, and the answers to "
+        f"the bank has pictures, and nothing shows that {server} looks at them: {counted}, and the answers to "
         f"{len(chats)} questions do not change with the picture; expected a server that gives pictures to the model: "
         "use a chat template that places images, or serve a model that reads them"
     )
@@ -75,7 +77,7 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
 
 def _chats(items: Sequence[Item]) -> list[_Chat]:
     """Return up to `SWAPPED` chats whose pictures differ."""
-    found: dict[str, _Chat] = {}
+    distinct: dict[str, _Chat] = {}
     for item in items:
         if not item.images:
             continue
@@ -83,14 +85,14 @@ def _chats(items: Sequence[Item]) -> list[_Chat]:
             chat = chat_of_item(item)
         except (BankError, OSError):
             continue
-        found.setdefault(repr(_pictures(chat)), chat)
-        if len(found) == SWAPPED:
+        distinct.setdefault(repr(_pictures(chat)), chat)
+        if len(distinct) == SWAPPED:
             break
-    return list(found.values())
+    return list(distinct.values())
 
 
 def _ask(endpoint: Endpoint, chats: Sequence[_Chat], max_tokens: int) -> list[Reply]:
-    """Ask greedily, so that answers differ by what is read and not by chance."""
+    """Return greedy replies, which differ by content and not by chance."""
     bodies = [endpoint.body(chat, max_tokens, temperature=0.0, seed=None) for chat in chats]
     return [read_reply(delivery) for delivery in endpoint.post(bodies)]
 
@@ -100,7 +102,7 @@ def _pictures(chat: _Chat) -> list[Mapping[str, Any]]:
 
 
 def _with_pictures(chat: _Chat, pictures: Sequence[Mapping[str, Any]]) -> _Chat:
-    """Put other pictures in the places of a chat's own, in turn; none where there are none."""
+    """Return a chat with its pictures replaced by `pictures` in turn, or removed if there are none."""
     out: _Chat = []
     number = 0
     for message in chat:

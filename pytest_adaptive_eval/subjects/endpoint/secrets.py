@@ -1,4 +1,4 @@
-"""A key that is sent to a server and to nothing else."""
+"""Read the key of a server, and remove it from all texts."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pytest_adaptive_eval.errors import ConfigError
 
 __all__ = ["Redactor", "Secret", "from_environment"]
 
-#: Shorter ones are placeholders, and words of ordinary answers.
+#: Shorter values are placeholders, or words of ordinary answers.
 SHORTEST = 8
-#: What takes the place of a secret.
+#: Replacement for a secret.
 HIDDEN = "[key]"
-#: As many first characters of a secret are as good as all of it.
+#: Number of first characters of a secret that count as all of it.
 PREFIX = 16
-#: How often a text is decoded.
+#: Number of times that a text is decoded.
 ROUNDS = 4
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _BASE64 = re.compile(r"[a-z0-9+/=]")
-#: The alphabet of base64 for URLs to the standard one.
+#: From the base64 alphabet for URLs to the standard one.
 _STANDARD_BASE64 = str.maketrans("-_", "+/")
 #: An encoded character, or one that does not count: terminal sequences, white space, control and zero-width characters.
 _ENCODED = re.compile(
@@ -39,7 +39,7 @@ _ENCODED = re.compile(
 
 
 class Secret:
-    """A text that shows itself only where it is asked to.
+    """A text that does not appear in its representation.
 
     Parameters
     ----------
@@ -55,17 +55,17 @@ class Secret:
         return HIDDEN
 
     def reveal(self) -> str:
-        """Give the text."""
+        """Return the text."""
         return self._text
 
 
 def from_environment(variable: str) -> Secret | None:
-    """Read the key from the environment variable that the user named; none without a name.
+    """Return the key in an environment variable, None without a name.
 
     Raises
     ------
     ConfigError
-        The variable is unset, or holds what cannot be a key.
+        The variable is unset, or its value cannot be a key.
     """
     if not variable:
         return None
@@ -91,38 +91,38 @@ def from_environment(variable: str) -> Secret | None:
 
 
 class Redactor(logging.Filter):
-    """Finds secrets in text and in log records, however they are encoded, and takes them out.
+    """A filter that removes secrets from texts and log records, however they are encoded.
 
-    Upper and lower case count as the same, and so do percent-, JSON- and HTML-encoded characters, also encoded
-    repeatedly.  White space, zero-width characters, control characters and backslashes between characters do not
-    count.  The first `PREFIX` characters of a secret are taken for it, and so is base64 of any text that holds them.
+    Case is ignored.  Percent-, JSON- and HTML-encoded characters count as decoded, also if encoded repeatedly.  White
+    space, zero-width characters, control characters and backslashes between characters are ignored.  The first `PREFIX`
+    characters of a secret count as all of it, and so does base64 of any text that contains them.
 
     Parameters
     ----------
     key : Secret or None
     proxy : str or None
-        A proxy's URL, whose password is a secret as well.
+        URL of a proxy, whose password is also a secret.
     others : sequence of str
-        Further secrets; those shorter than `SHORTEST` are left in the text.
+        Further secrets; those shorter than `SHORTEST` stay in the text.
     """
 
-    #: These log what a server sends, when someone listens to everything.
+    #: Loggers that write what a server sends if all messages are logged.
     LOGGERS = tuple(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks"))
 
     def __init__(self, key: Secret | None, proxy: str | None = None, others: Sequence[str] = ()) -> None:
         super().__init__()
-        given = [key.reveal()] if key else []
+        texts = [key.reveal()] if key else []
         if proxy and (password := urlsplit(proxy).password):
-            given += [password, unquote(password)]
-        given += [text for text in others if len(text) >= SHORTEST]
-        self._secrets = sorted({view for text in given for view in _views(text) if view}, key=len, reverse=True)
-        self._base64 = {needle for text in given for needle in _base64_needles(text)}
+            texts += [password, unquote(password)]
+        texts += [text for text in others if len(text) >= SHORTEST]
+        self._secrets = sorted({view for text in texts for view in _views(text) if view}, key=len, reverse=True)
+        self._base64 = {needle for text in texts for needle in _base64_needles(text)}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
     def found(self, text: str) -> bool:
-        """Whether a secret is in the text."""
+        """Return whether a secret is in the text."""
         if not self._secrets:
             return False
         for view in _views(text):
@@ -132,10 +132,10 @@ class Redactor(logging.Filter):
         return False
 
     def clean(self, text: str) -> str:
-        """The text without secrets."""
+        """Return the text without secrets."""
         if not self.found(text):
             return text
-        spans = [span for json_escapes in (True, False) for span in self._spans(*_with_places(text, json_escapes))]
+        spans = [span for json_escapes in (True, False) for span in self._spans(*_with_positions(text, json_escapes))]
         if not spans:
             return HIDDEN
         out, end = [], 0
@@ -155,7 +155,7 @@ class Redactor(logging.Filter):
         return True
 
     def listen(self) -> None:
-        """Stand before the logs of the HTTP libraries."""
+        """Start filtering the logs of the HTTP libraries."""
         if self._secrets:
             for name in self.LOGGERS:
                 logging.getLogger(name).addFilter(self)
@@ -165,15 +165,15 @@ class Redactor(logging.Filter):
         for name in self.LOGGERS:
             logging.getLogger(name).removeFilter(self)
 
-    def _spans(self, view: str, places: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Where secrets stand in a text, by its view and the place of each of the view's characters in it."""
+    def _spans(self, view: str, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield start and end of each secret in a text, given its decoded view and each character's position."""
         for secret in self._secrets:
             start = view.find(secret[:PREFIX])
             while start >= 0:
                 pairs = enumerate(zip(secret, view[start : start + len(secret)], strict=False))
                 length = next((number for number, (ours, other) in pairs if ours != other), None)
                 length = min(len(secret), len(view) - start) if length is None else length
-                yield places[start], places[start + length]
+                yield positions[start], positions[start + length]
                 start = view.find(secret[:PREFIX], start + length)
         standard = view.translate(_STANDARD_BASE64)
         for needle in self._base64:
@@ -184,16 +184,17 @@ class Redactor(logging.Filter):
                     start -= 1
                 while end < len(standard) and _BASE64.fullmatch(standard[end]):
                     end += 1
-                yield places[start], places[end]
+                yield positions[start], positions[end]
                 start = standard.find(needle, end)
 
 
 def _views(text: str) -> tuple[str, ...]:
-    """The text decoded and in lower case: with JSON escapes decoded, and with backslashes left out."""
+    """Return the text in lower case, once with JSON escapes decoded and once with backslashes removed."""
     return tuple(dict.fromkeys(_decoded(text, json_escapes) for json_escapes in (True, False)))
 
 
 def _decoded(text: str, json_escapes: bool) -> str:
+    """Return the text in lower case, decoded up to `ROUNDS` times, without white space."""
     for _ in range(ROUNDS):
         text = "".join(text.split())
         if _ENCODED.search(text) is None:
@@ -202,44 +203,44 @@ def _decoded(text: str, json_escapes: bool) -> str:
     return text.translate(_LOWER)
 
 
-def _with_places(text: str, json_escapes: bool) -> tuple[str, Sequence[int]]:
-    """Decode a text as `_decoded` does, and say where each character stood; one more place ends the text."""
-    places: Sequence[int] = range(len(text) + 1)
+def _with_positions(text: str, json_escapes: bool) -> tuple[str, Sequence[int]]:
+    """Return the decoded text, and the position of each character in `text`, with one more for the end."""
+    positions: Sequence[int] = range(len(text) + 1)
     for _ in range(ROUNDS):
         if _ENCODED.search(text) is None:
             break
         pieces: list[str] = []
-        kept: list[int] = []
+        moved: list[int] = []
         end = 0
         for match in _ENCODED.finditer(text):
             decoded = _decode(match[0], json_escapes)
             pieces += [text[end : match.start()], decoded]
-            kept += places[end : match.start()]
-            kept += [places[match.start()]] * len(decoded)
+            moved += positions[end : match.start()]
+            moved += [positions[match.start()]] * len(decoded)
             end = match.end()
-        kept += places[end:]
-        text, places = "".join([*pieces, text[end:]]), kept
-    return text.translate(_LOWER), places
+        moved += positions[end:]
+        text, positions = "".join([*pieces, text[end:]]), moved
+    return text.translate(_LOWER), positions
 
 
-def _decode(found: str, json_escapes: bool) -> str:
-    """Decode one encoded character; nothing for those that do not count."""
-    if found.startswith("&"):
-        return html.unescape(found)
-    if found.startswith("%"):
-        return chr(int(found[1:], 16))
-    if len(found) == 1 or found[0] != "\\":
+def _decode(encoded: str, json_escapes: bool) -> str:
+    """Return one encoded character decoded, or an empty string for an ignored one."""
+    if encoded.startswith("&"):
+        return html.unescape(encoded)
+    if encoded.startswith("%"):
+        return chr(int(encoded[1:], 16))
+    if len(encoded) == 1 or encoded[0] != "\\":
         return ""
-    if found[1] in "uUxX" and len(found) > 2:
-        return chr(int(found[2:], 16))
-    return "" if json_escapes and found[1] in "bfnrt" else found[1:]
+    if encoded[1] in "uUxX" and len(encoded) > 2:
+        return chr(int(encoded[2:], 16))
+    return "" if json_escapes and encoded[1] in "bfnrt" else encoded[1:]
 
 
 def _base64_needles(text: str) -> Iterator[str]:
-    """What base64 of any text that holds the beginning of a secret holds, in lower case: one for each alignment."""
+    """Yield, for each alignment, the part in lower case that base64 of any text with this secret contains."""
     start = text[:PREFIX].encode()
     for lead in range(3):
         encoded = base64.b64encode(bytes(lead) + start).decode()
-        # characters that share bits with what stands before or behind
+        # leave out characters that share bits with their neighbours
         first, last = (0, 2, 3)[lead], 4 * ((lead + len(start)) // 3)
         yield encoded[first:last].translate(_LOWER)

@@ -1,4 +1,4 @@
-"""The way to an OpenAI-compatible server and back: every request ends in exactly one status, in time and in bounds."""
+"""A client of an OpenAI-compatible server: each request ends with one status, within limits of time and size."""
 
 from __future__ import annotations
 
@@ -43,53 +43,53 @@ __all__ = ["Wire"]
 
 T = TypeVar("T")
 
-#: Bytes of a reply after decompression: half a million tokens of text, and 16 at once stay within 100 MB.
+#: Limit of a reply after decompression, in bytes: half a million tokens; 16 at the same time stay within 100 MB.
 MAX_BYTES = 2 << 20
-#: Bytes read of a reply that only tells of a fault.
+#: Limit of a reply that reports a fault, in bytes.
 FAULT_BYTES = 64 << 10
-#: Failures in a row after which requests are held back until one is answered.
+#: Number of failures in a row after which requests are held back until one is answered.
 BREAK_AFTER = 8
-#: Seconds that a connection is kept for the next request; servers close theirs after 5 or more.
+#: Seconds that an idle connection is kept; servers close theirs after 5 or more.
 IDLE_SECONDS = 4.0
-#: Seconds between two looks whether a server has started, at first and at most.
+#: Seconds between two checks for a starting server, at first and at most.
 START_PAUSE, LONGEST_START_PAUSE = 0.1, 2.0
-#: Seconds that closing may take.
+#: Time limit for closing, in seconds.
 CLOSE_SECONDS = 5.0
 NOTHING = Additions()
 
 
 class Wire:
-    """A client of one server, with a synchronous face.
+    """A client of one server with a synchronous interface.
 
-    Requests run in an event loop of the wire's own, in a thread of its own, so
-    that a loop of the caller is not in the way.  Nothing is followed, stored or
-    taken from the environment: below is a bare pool of connections.
+    Requests run in an event loop and thread of their own, independent of the
+    caller's loop.  Redirects are not followed, cookies are not stored, and
+    nothing is read from the environment.
 
     Parameters
     ----------
     url : str
-        What paths are added to.
+        Address that paths are added to.
     key : Secret, optional
         Sent as a bearer token.
     timeout : float
-        Seconds from the first byte sent to the last one received, all tries and
-        the time in which the request is held back included.
+        Seconds from the first byte sent to the last one received, with all
+        tries and the time for which the request is held back.
     concurrency : int
-        Requests at once.
+        Requests at the same time.
     rate : float, optional
-        Most requests begun per second.
+        Limit of requests begun per second.
     retries : int
-        Of a request that fails while the server answers others.
+        Retries of a request that fails while the server answers others.
     proxy : str, optional
-        URL; those of the environment are not used.
+        URL of a proxy; those of the environment are not used.
     additions : Additions
         Headers and query of each request.
     seed : int
-        Of the jitter of waits.
+        Seed of the jitter of waits.
     max_bytes : int
-        Of a reply, after decompression.
+        Limit of a reply after decompression.
     backoff : float
-        Seconds before the first retry at most.
+        Upper limit of the seconds before the first retry.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Wire:
         self._slots = asyncio.Semaphore(concurrency)
         self._queue, self._answered = asyncio.Lock(), asyncio.Event()
         self._last_answer = -math.inf
-        #: Path and body of the latest request that was answered.
+        #: Path and body of the latest answered request.
         self._sound: tuple[str, bytes] | None = None
         self._pool = _pool(url, proxy)
         self._loop = asyncio.new_event_loop()
@@ -140,7 +140,7 @@ class Wire:
         start_timeout : float
             Seconds to wait for a server that refuses connections or says that it is starting.
         tell : callable, optional
-            Is told once why that takes time.
+            Called once with the reason for waiting.
         """
         if start_timeout and (delivery := self._run(self._await_start(path, start_timeout, tell))) is not None:
             return delivery
@@ -152,17 +152,17 @@ class Wire:
         bodies: Sequence[bytes | Callable[[], bytes]],
         arrived: Callable[[int, Delivery], object] | None = None,
     ) -> list[Delivery]:
-        """Send JSON, all at once as far as the limits allow; the deliveries are in order.
+        """Send JSON, at the same time as far as the limits allow, and return the deliveries in order.
 
-        A body that takes long to make, or much memory, is made when its turn
-        has come; what goes wrong there is the delivery's error.  `arrived` gets
-        each delivery with its place as soon as it is there, in the thread of
-        the connections.
+        A body that is a function is created at its turn, to save memory; its
+        exception is the delivery's error.  `arrived` is called with the index
+        and the delivery of each request as soon as it is there, in the thread
+        of the connections.
         """
         return self._run(self._deliver_all(path, bodies, arrived))
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         self._end()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -177,7 +177,7 @@ class Wire:
             raise
 
     async def _await_start(self, path: str, seconds: float, tell: Callable[[str], object] | None) -> Delivery | None:
-        """Return the reply of a server once it is there; None if it was not, or if its reply may heal."""
+        """Return the final reply of a server once it has started; None if it has not, or if another try may help."""
         end, pause = self._loop.time() + seconds, START_PAUSE
         while True:
             try:
@@ -202,10 +202,10 @@ class Wire:
     ) -> list[Delivery]:
         posted = self._loop.time()
 
-        async def deliver(place: int, body: bytes | Callable[[], bytes]) -> Delivery:
+        async def deliver(index: int, body: bytes | Callable[[], bytes]) -> Delivery:
             delivery = await self._deliver("POST", path, body, posted)
             if arrived is not None:
-                arrived(place, delivery)
+                arrived(index, delivery)
             return delivery
 
         async with asyncio.TaskGroup() as group:  # a failure of `arrived` ends the others
@@ -222,8 +222,8 @@ class Wire:
                 return Delivery(Status.ERROR, {}, self._clean(f"{type(error).__name__}: {error}"))
             start = self._loop.time()
             # a request that stood in the queue while no request was answered was held back as well
-            held = start if self._circuit.opened is None else max(posted, self._circuit.opened)
-            request = Request(method, path, content, start, held + self._timeout)
+            held_since = start if self._circuit.opened is None else max(posted, self._circuit.opened)
+            request = Request(method, path, content, start, held_since + self._timeout)
             try:
                 async with asyncio.timeout_at(request.deadline):
                     delivery = await self._persist(request)
@@ -232,14 +232,16 @@ class Wire:
             return replace(delivery, seconds=self._loop.time() - start)
 
     def _too_late(self, request: Request) -> Delivery:
-        """Return what is said of a request whose deadline passed."""
+        """Return the delivery of a request whose deadline passed."""
         detail = f"no complete reply within {self._timeout:g} s"
         if request.last is None:
-            held = self._circuit.opened is not None and not request.sent
+            held_back = self._circuit.opened is not None and not request.sent
             return Delivery(
-                Status.ERROR if held else Status.TIMEOUT,
+                Status.ERROR if held_back else Status.TIMEOUT,
                 {},
-                f"{detail}: held back, since the server answers no request; {self._circuit.reason}" if held else detail,
+                f"{detail}: held back, since the server answers no request; {self._circuit.reason}"
+                if held_back
+                else detail,
             )
         last = request.last.delivery
         if request.sent:
@@ -247,12 +249,12 @@ class Wire:
         return replace(last, detail=f"{last.detail}; {detail}, in {_times(request.tries)}")
 
     async def _persist(self, request: Request) -> Delivery:
-        """Try until there is a reply, or a fault that no further try can heal."""
+        """Try until there is a reply, or a fault that no further try can fix."""
         while True:
             last = await self._try(request.method, request.path, request.content, request)
             if last.fault is Fault.FINAL:
                 return last.delivery
-            delay = 0.0  # where nobody listens, the circuit holds the request back
+            delay = 0.0  # if no server listens, the circuit holds the request back
             if last.fault is not Fault.ABSENT:
                 longest = LONGEST_PACED if last.too_many else LONGEST
                 delay = max(self._backoff.seconds(request.tries, longest), last.wait)
@@ -262,21 +264,21 @@ class Wire:
                 if self._sound is None or request.answered_before > request.previous_fault:
                     tried = f"given up after {_times(request.tries)}"
                     return replace(last.delivery, detail=f"{last.delivery.detail}; {tried}")
-                await self._try("POST", *self._sound)  # does the server answer what it answered before?
+                await self._try("POST", *self._sound)  # check whether the server answers what it answered before
             if last.wait and self._loop.time() + last.wait >= request.deadline:
                 detail = f"{last.delivery.detail}; the server asks to wait {last.wait:.3g} s, longer than the timeout"
                 return replace(last.delivery, detail=detail)
             await asyncio.sleep(delay)
 
     async def _try(self, method: str, path: str, content: bytes | None, request: Request | None = None) -> Try:
-        """Send a request when its turn has come, and learn from what becomes of it."""
+        """Send a request at its turn, and update pace and circuit by its result."""
         await self._take_turn()
         begun = self._loop.time()
         if request is not None:
             request.sent, request.answered_before = True, self._last_answer
         last = None
         while last is None:
-            with contextlib.suppress(Stale):  # no fault: on to another connection, in the end a new one
+            with contextlib.suppress(Stale):  # not a fault: another connection follows, in the end a new one
                 last = await self._attempt(method, path, content)
         now = self._loop.time()
         if last.fault is Fault.FINAL:
@@ -328,11 +330,11 @@ class Wire:
         except RefusedReply as error:
             return Try(Delivery(Status.ERROR, {}, str(error), code))
         except (httpcore2.NetworkError, httpcore2.RemoteProtocolError, httpcore2.ProxyError) as error:
-            return Try(Delivery(Status.ERROR, {}, self._words(error), code), self._whose(error))
+            return Try(Delivery(Status.ERROR, {}, self._describe(error), code), self._cause(error))
         except Exception as error:  # whatever else a hostile reply sets off in the libraries below
-            return Try(Delivery(Status.ERROR, {}, self._words(error), code))
+            return Try(Delivery(Status.ERROR, {}, self._describe(error), code))
 
-    def _whose(self, error: Exception) -> Fault:
+    def _cause(self, error: Exception) -> Fault:
         if _is_tls(error):
             return Fault.FINAL
         if isinstance(error, httpcore2.ProxyError):
@@ -342,28 +344,28 @@ class Wire:
         return Fault.ABSENT if refused else Fault.DOUBTFUL
 
     async def _fault(self, response: httpcore2.Response) -> Try:
-        """Say what a reply that is no answer means."""
+        """Return the meaning of a reply that is no answer."""
         code = response.status
-        what = f"HTTP {code}"
+        detail = f"HTTP {code}"
         if 300 <= code < 400:
-            place = excerpt(self._clean(header(response, "location")))
-            what += f": the server redirects to {place or 'nowhere'}, which is not followed; give the final address"
-            return Try(Delivery(Status.ERROR, {}, what, code))
+            target = excerpt(self._clean(header(response, "location")))
+            detail += f": the server redirects to {target or 'nowhere'}, which is not followed; give the final address"
+            return Try(Delivery(Status.ERROR, {}, detail, code))
         if code in MEANINGS:
-            what += f": {MEANINGS[code]}"
-        said, error_code = "", ""
+            detail += f": {MEANINGS[code]}"
+        message, error_code = "", ""
         with contextlib.suppress(
             RefusedReply, httpcore2.NetworkError, httpcore2.ProtocolError
         ):  # the code alone says enough
-            said, error_code = _complaint(await read_bytes(response, FAULT_BYTES, self._redactor))
-        if said := self._clean(said).strip():
-            what += f"; it says {excerpt(said)}"
+            message, error_code = _error_message(await read_bytes(response, FAULT_BYTES, self._redactor))
+        if message := self._clean(message).strip():
+            detail += f"; it says {excerpt(message)}"
         if code in (400, 403) and error_code in FILTERED:
-            return Try(Delivery(Status.REFUSED, {}, what, code))
+            return Try(Delivery(Status.REFUSED, {}, detail, code))
         status = Status.TIMEOUT if code in TOO_SLOW else Status.ERROR
         wait = retry_after(header(response, "retry-after"), datetime.datetime.now(datetime.UTC)) or 0.0
         fault = Fault.WAITING if code in WAITING else Fault.DOUBTFUL if code in DOUBTFUL else Fault.FINAL
-        return Try(Delivery(status, {}, what, code), fault, wait)
+        return Try(Delivery(status, {}, detail, code), fault, wait)
 
     def _own_headers(self, response: httpcore2.Response) -> dict[str, str]:
         names = {name.decode("latin-1").lower() for name, _ in response.headers}
@@ -372,14 +374,14 @@ class Wire:
     def _clean(self, text: str) -> str:
         return self._redactor.clean(text)
 
-    def _words(self, error: Exception) -> str:
-        """Say what went wrong below, with the system's own words where the library has none."""
-        said = next((str(link) for link in _chain(error) if str(link)), "")
+    def _describe(self, error: Exception) -> str:
+        """Return the description of a library's error, with that of the system if the library has none."""
+        message = next((str(link) for link in _chain(error) if str(link)), "")
         for link in _chain(error):
             number = None if isinstance(link, ssl.SSLError) else getattr(link, "errno", None)
-            if number is not None and number > 0:  # below are those of names that are not known
-                said = os.strerror(number)
-        words = f"{type(error).__name__}: {excerpt(self._clean(said))}".removesuffix(": ")
+            if number is not None and number > 0:  # negative numbers are of unknown host names
+                message = os.strerror(number)
+        words = f"{type(error).__name__}: {excerpt(self._clean(message))}".removesuffix(": ")
         if self._proxy and isinstance(error, httpcore2.ConnectError | httpcore2.ProxyError) and not _is_tls(error):
             return f"the proxy {self._proxy} (option proxy) does not give a connection: {words}; check the proxy"
         return words
@@ -387,19 +389,19 @@ class Wire:
 
 def _pool(url: str, proxy: str | None) -> httpcore2.AsyncConnectionPool:
     parts = urlsplit(proxy or "")
-    place = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     auth = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
     return httpcore2.AsyncConnectionPool(
         ssl_context=httpcore2.default_ssl_context() if url.startswith("https:") else None,
-        proxy=httpcore2.Proxy(place, auth=auth) if proxy else None,
+        proxy=httpcore2.Proxy(address, auth=auth) if proxy else None,
         max_connections=None,
         keepalive_expiry=IDLE_SECONDS,
         network_backend=Backend(),
     )
 
 
-def _complaint(raw: bytearray | None) -> tuple[str, str]:
-    """Give the words and the code of an error reply, in any of the forms in use, or else its text."""
+def _error_message(raw: bytearray | None) -> tuple[str, str]:
+    """Return message and code of an error reply, in any of the forms in use, or else its text."""
     text = (raw or bytearray()).decode("utf-8", "replace")
     try:
         data = json.loads(text)
@@ -410,8 +412,8 @@ def _complaint(raw: bytearray | None) -> tuple[str, str]:
         return inner, ""
     if not isinstance(inner, dict):
         return text, ""
-    said = next((inner[key] for key in ("message", "detail") if isinstance(inner.get(key), str)), text)
-    return said, str(inner.get("code", ""))
+    message = next((inner[key] for key in ("message", "detail") if isinstance(inner.get(key), str)), text)
+    return message, str(inner.get("code", ""))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -435,7 +437,7 @@ def _shut(
     pool: httpcore2.AsyncConnectionPool,
     redactor: Redactor,
 ) -> None:
-    """End the loop and its connections; a child that was forked has neither."""
+    """End the loop and its connections; a forked child has neither."""
     redactor.leave()
     if os.getpid() != process or not thread.is_alive():
         return
