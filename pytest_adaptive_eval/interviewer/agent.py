@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
@@ -18,6 +17,7 @@ from pytest_adaptive_eval.interviewer.parsing import Unreadable, read_assignment
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.subjects.agent import Agent, Message
 from pytest_adaptive_eval.subjects.base import Usage
+from pytest_adaptive_eval.subjects.requests import identity_key, request_key
 
 __all__ = ["OTHER", "AgentInterviewer"]
 
@@ -248,10 +248,8 @@ class AgentInterviewer:
 
     def _key(self, messages: Sequence[Message], *more: str) -> str:
         """Return the hash of the agent and its whole input."""
-        identity = self.agent.identity
-        model = [identity.name, identity.checkpoint, identity.decoding_hash]
         chat = [[message.role, message.text, list(message.images), message.root] for message in messages]
-        return hashlib.sha256(json.dumps([model, chat, more]).encode()).hexdigest()
+        return request_key(identity_key(self.agent.identity), chat, more)
 
 
 def _scores(text: str, count: int) -> list[float]:

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import MutableMapping
-from typing import Any
 
 from pytest_adaptive_eval.items.item import Status
-from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.base import Completion, Usage
 
-__all__ = ["ReplyStore", "identity_key", "request_key"]
-
-
-def identity_key(identity: SubjectIdentity) -> list[str]:
-    """Return the parts of a model's identity on which its replies depend."""
-    return [identity.name, identity.checkpoint, identity.decoding_hash]
-
-
-def request_key(*parts: Any) -> str:
-    """Return the hash of a request: the model's identity, the position in the study, and the full prompt.
-
-    The position makes two equal requests distinct, since a study asks twice to get two replies.
-    """
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+__all__ = ["ReplyStore"]
 
 
 class ReplyStore:
@@ -32,7 +17,7 @@ class ReplyStore:
     Parameters
     ----------
     texts : mutable mapping of str to str
-        Stored replies, as JSON, by `request_key`.
+        Stored replies, as JSON, by `pytest_adaptive_eval.subjects.requests.request_key`.
 
     Attributes
     ----------

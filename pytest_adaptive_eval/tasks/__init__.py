@@ -18,9 +18,9 @@ from pytest_adaptive_eval.tasks import (
     strings,
     text,
 )
-from pytest_adaptive_eval.tasks.family import Content, Mark, Picture, Question, Run, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.family import Content, Mark, Picture, Question, Runner, TaskFamily
 
-__all__ = ["FAMILIES", "Content", "Mark", "Picture", "Question", "Run", "Runner", "TaskFamily", "families"]
+__all__ = ["FAMILIES", "Content", "Mark", "Picture", "Question", "Runner", "TaskFamily", "families"]
 
 _MODULES = (text, pictures, scrambled, strings, numbers, graphs, coding, instructions, reading)
 #: Built-in families by name.

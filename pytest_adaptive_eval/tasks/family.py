@@ -7,38 +7,25 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.grading import BUILT_IN
-from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item, Status
+from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
 
-__all__ = ["Content", "Judge", "Mark", "Picture", "Question", "Run", "Runner", "TaskFamily"]
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.sandbox import Run
+
+__all__ = ["Content", "Judge", "Mark", "Picture", "Question", "Runner", "TaskFamily"]
 
 #: A grey picture, shape (height, width), from 0 (black) to 255 (white).
 Picture = NDArray[np.uint8]
 
 #: Formats of a question about a picture, the default first.
 PICTURE_FORMATS = ("image+text", "text", "image", "none")
-
-
-class Run(Protocol):
-    """Result of calling a function of foreign code."""
-
-    @property
-    def status(self) -> Status:
-        """Status: ok; timeout or error for faults of the code; sandbox_error or not_run for faults of the sandbox."""
-
-    @property
-    def outputs(self) -> tuple[Any, ...]:
-        """One JSON value per call, in order, if the status is ok."""
-
-    @property
-    def detail(self) -> str:
-        """Description of the fault, if the status is not ok."""
 
 
 class Runner(Protocol):

@@ -387,7 +387,7 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
     ("old", "new", "message"),
     [
         ('kind = "peers"', 'kind = "crowd"', ":2: kind 'crowd' is not known; known are bank, ladder, peers"),
-        ("rounds = 8", "rounds = 0", ":2: rounds is 0, expected a number of at least 1"),
+        ("rounds = 8", "rounds = 0", ":2: rounds is 0, expected a whole number of at least 1"),
         ("rounds = 8", "round = 8", ":2: unknown setting 'panel.round'; did you mean 'rounds'?"),
         ("rounds = 8", 'rounds = "8"', ":2: panel.rounds is '8', expected a whole number"),
         ("rounds = 8", "difficulties = { hard = true }", "panel.difficulties is {'hard': True}, expected"),

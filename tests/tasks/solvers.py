@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.sandbox import Run
 from pytest_adaptive_eval.tasks import FAMILIES, Picture
 from pytest_adaptive_eval.tasks.pictures import SHAPES, icon
 from pytest_adaptive_eval.tasks.sentences import LEXICON
 from pytest_adaptive_eval.tasks.words import WORDS
 
-__all__ = ["SOLVERS", "InProcess", "Ran", "cells", "matched", "solve", "written"]
+__all__ = ["SOLVERS", "InProcess", "cells", "matched", "ran", "solve", "written"]
 
 
 def parts(pattern: str, prompt: str) -> tuple[str, ...]:
@@ -271,23 +272,21 @@ def program(prompt: str) -> str:
     return "```python\n" + "\n".join([*lines, "  return total"]) + "\n```"
 
 
-class Ran:
-    """What became of a call."""
-
-    def __init__(self, outputs: Sequence[Any] = (), status: Status = Status.OK, detail: str = "") -> None:
-        self.outputs, self.status, self.detail = tuple(outputs), status, detail
+def ran(outputs: Sequence[Any] = (), status: Status = Status.OK, detail: str = "") -> Run:
+    """Return the result of a call."""
+    return Run(status, tuple(outputs), detail)
 
 
 class InProcess:
     """Runs programs of these tests, and never any other, without a sandbox."""
 
-    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Ran:
+    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
         names: dict[str, Any] = {"__builtins__": {"abs": abs, "range": range, "max": max}}
         try:
             exec(compile(code, "solution", "exec"), names)
-            return Ran([names[function](*each) for each in arguments])
+            return ran([names[function](*each) for each in arguments])
         except Exception as error:
-            return Ran(status=Status.ERROR, detail=repr(error))
+            return ran(status=Status.ERROR, detail=repr(error))
 
 
 def written(prompt: str) -> str:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from benchmarks.task_truth import complexity
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Status
+from pytest_adaptive_eval.sandbox import Run
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.coding import GAP, by_calls, program_in
-from tests.tasks.solvers import InProcess, Ran
+from tests.tasks.solvers import InProcess, ran
 
 seeds = st.integers(0, 10**9)
 GENERATION, REPAIR = FAMILIES["code_generation"], FAMILIES["code_repair"]
@@ -131,11 +132,11 @@ def test_answers_without_one_program_are_refused() -> None:
 class Fixed:
     """Gives what it is told to."""
 
-    def __init__(self, run: Ran) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
         self.seen: list[Any] = []
 
-    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Ran:
+    def call(self, code: str, function: str, arguments: Sequence[Sequence[Any]]) -> Run:
         self.seen = [code, function, arguments]
         return self.run
 
@@ -146,17 +147,17 @@ ARGUMENTS = [([1, 2], 3), ([], 0)]
 @pytest.mark.parametrize(
     ("run", "score", "why"),
     [
-        (Ran([3, 0]), 1.0, ""),
-        (Ran([3, 1]), 0.0, "solve([], 0) gave '1', 0 was expected"),
-        (Ran([3, False]), 0.0, "solve([], 0) gave 'False', 0 was expected"),
-        (Ran([3.0, 0]), 0.0, "solve([1, 2], 3) gave '3.0', 3 was expected"),
-        (Ran(["3", 0]), 0.0, "solve([1, 2], 3) gave \"'3'\", 3 was expected"),
-        (Ran([None, 0]), 0.0, "solve([1, 2], 3) gave 'None', 3 was expected"),
-        (Ran(status=Status.TIMEOUT), 0.0, "the program did not end in time"),
-        (Ran(status=Status.ERROR, detail="NameError"), 0.0, "the program failed: 'NameError'"),
+        (ran([3, 0]), 1.0, ""),
+        (ran([3, 1]), 0.0, "solve([], 0) gave '1', 0 was expected"),
+        (ran([3, False]), 0.0, "solve([], 0) gave 'False', 0 was expected"),
+        (ran([3.0, 0]), 0.0, "solve([1, 2], 3) gave '3.0', 3 was expected"),
+        (ran(["3", 0]), 0.0, "solve([1, 2], 3) gave \"'3'\", 3 was expected"),
+        (ran([None, 0]), 0.0, "solve([1, 2], 3) gave 'None', 3 was expected"),
+        (ran(status=Status.TIMEOUT), 0.0, "the program did not end in time"),
+        (ran(status=Status.ERROR, detail="NameError"), 0.0, "the program failed: 'NameError'"),
     ],
 )
-def test_what_the_program_gave(run: Ran, score: float, why: str) -> None:
+def test_what_the_program_gave(run: Run, score: float, why: str) -> None:
     runner = Fixed(run)
     mark = by_calls(ARGUMENTS, [3, 0])(CODE, runner)
     assert (mark.score, mark.why) == (score, why)
@@ -166,13 +167,13 @@ def test_what_the_program_gave(run: Ran, score: float, why: str) -> None:
 @pytest.mark.parametrize(
     ("run", "status"),
     [
-        (Ran(status=Status.SANDBOX_ERROR, detail="gone"), Status.SANDBOX_ERROR),
-        (Ran(status=Status.NOT_RUN, detail="no"), Status.NOT_RUN),
-        (Ran([3]), Status.SANDBOX_ERROR),
-        (Ran([3, 0, 0]), Status.SANDBOX_ERROR),
+        (ran(status=Status.SANDBOX_ERROR, detail="gone"), Status.SANDBOX_ERROR),
+        (ran(status=Status.NOT_RUN, detail="no"), Status.NOT_RUN),
+        (ran([3]), Status.SANDBOX_ERROR),
+        (ran([3, 0, 0]), Status.SANDBOX_ERROR),
     ],
 )
-def test_a_fault_of_the_place_is_no_score(run: Ran, status: Status) -> None:
+def test_a_fault_of_the_place_is_no_score(run: Run, status: Status) -> None:
     with pytest.raises(Unscored) as caught:
         by_calls(ARGUMENTS, [3, 0])(CODE, Fixed(run))
     assert caught.value.status == status.value

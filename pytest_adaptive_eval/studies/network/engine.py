@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.studies.replies import ReplyStore, identity_key, request_key
+from pytest_adaptive_eval.studies.replies import ReplyStore
 from pytest_adaptive_eval.subjects.agent import Message
 from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
 from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.subjects.requests import identity_key, request_key
 
 __all__ = ["AgentCall", "Conversation", "Engine", "SubjectCall"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -158,25 +158,10 @@ class NodeResult:
         return Dialogue(self.name, self.task, area, self.last_level, self.exchanges)
 
     def to_json(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return plain JSON data, which `from_json` reads."""
+        """Return plain JSON data, which `NetworkResult.from_json` reads as a part of its own."""
         return fields_json(self) | {
             "area": plain(self.interval(confidence)),
             "last_level": plain(self.last(confidence)),
             "last": self.last_level,
             "error_rate": plain(self.error_rate),
         }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> NodeResult:
-        """Create from the data of `to_json`, without unknown fields."""
-        values = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        values |= {
-            "after": tuple(data["after"]),
-            "scores": tuple(np.array(level, dtype=np.float64) for level in data["scores"]),
-            "rounds": tuple((int(first), int(last)) for first, last in data["rounds"]),
-            "usage": {role: Usage(**usage) for role, usage in data["usage"].items()},
-            "exchanges": tuple(Exchange(**exchange) for exchange in data["exchanges"]),
-            "reviews": tuple(Review(**review) for review in data["reviews"]),
-            "panel": tuple(PanelMember(**{**m, "accuracies": tuple(m["accuracies"])}) for m in data["panel"]),
-        }
-        return cls(**values)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from pytest_adaptive_eval.inference.interval import Interval
@@ -95,5 +96,4 @@ class NetworkResult:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> NetworkResult:
         """Create from the data of `to_json`, without unknown fields."""
-        values = {f.name: data[f.name] for f in fields(cls) if f.name in data}
-        return cls(**values | {"nodes": tuple(NodeResult.from_json(node) for node in data["nodes"])})
+        return msgspec.convert(dict(data), cls, dec_hook=lambda _, scores: np.array(scores, dtype=np.float64))

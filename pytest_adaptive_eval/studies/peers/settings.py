@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.studies.peers.scoring import MEAN, MEDIAN, RETRIES, ROUNDS
 
@@ -95,13 +96,11 @@ class PeerSettings:
             raise ConfigError(f"judge is {self.judge!r} and mode {self.mode!r}: a single judge is of mode 'paper'")
         self._check_lists()
         for name in ("rounds", "retries", "task_tokens", "answer_tokens", "rank_tokens"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected a number of at least 1")
+            check_count(name, getattr(self, name))
         for name in ("mean", "median"):
             if not 1.0 <= getattr(self, name) <= 5.0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected a number from 1 to 5, as votes are")
-        if self.seed < 0:
-            raise ConfigError(f"seed is {self.seed!r}, expected a number of at least 0")
+        check_count("seed", self.seed, least=0)
 
     def _check_lists(self) -> None:
         for name in ("topics", "criteria"):

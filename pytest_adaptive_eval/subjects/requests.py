@@ -1,0 +1,28 @@
+"""Hashes of requests to models, by which replies are stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from pytest_adaptive_eval.subjects.base import SubjectIdentity
+
+__all__ = ["identity_key", "request_key"]
+
+
+def identity_key(identity: SubjectIdentity) -> list[str]:
+    """Return the parts of a model's identity on which its replies depend."""
+    return [identity.name, identity.checkpoint, identity.decoding_hash]
+
+
+def request_key(*parts: Any) -> str:
+    """Return the hash of a request.
+
+    Parameters
+    ----------
+    *parts
+        JSON values: the model's identity, the whole prompt, and the position of the request among others, since two
+        equal requests may need two replies.
+    """
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
