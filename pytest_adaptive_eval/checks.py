@@ -1,4 +1,4 @@
-"""What a setting may be, and the sentence for one that is something else."""
+"""Checks of single settings, with the sentence on a wrong value."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["check_count", "check_decoding", "unique_keys"]
 
 
 def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of a JSON text's pairs, as `json.loads` takes it for ``object_pairs_hook``.
+    """Return the object of a JSON text's pairs, as the ``object_pairs_hook`` of `json.loads`.
 
     Raises
     ------
     ValueError
-        A key stands twice, of which JSON readers would keep the last.
+        A key stands twice; JSON readers would use the last value.
     """
     data = dict(pairs)
     if len(data) != len(pairs):
@@ -27,12 +27,12 @@ def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_count(name: str, number: object, least: int = 1) -> None:
-    """Refuse what is no whole number, or too small.
+    """Raise a ConfigError unless a value is a whole number of at least `least`.
 
     Parameters
     ----------
     name : str
-        Of the setting, with its place where there may be several.
+        Name of the setting, with its place where there may be several.
     number : object
     least : int
 
@@ -46,7 +46,7 @@ def check_count(name: str, number: object, least: int = 1) -> None:
 
 
 def check_decoding(temperature: object, seed: object) -> None:
-    """Refuse a temperature that is no number of at least 0, and a seed that is no whole number.
+    """Raise a ConfigError unless the temperature is a number of at least 0 and the seed a whole number.
 
     Raises
     ------

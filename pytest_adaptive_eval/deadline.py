@@ -14,20 +14,20 @@ __all__ = ["Overdue", "within"]
 
 T = TypeVar("T")
 
-#: How long an overdue thread may take to notice that it is given up.
+#: Time for an overdue thread to end after the exception in it.
 GRACE_SECONDS = 1.0
 
 
 class Overdue(TimeoutError):
-    """The function did not return in time; a TimeoutError of its own is none of these."""
+    """The function did not return in time; its own TimeoutError is not of this class."""
 
 
 class _GivenUp(BaseException):
-    """Thrown into an overdue thread; no ordinary handler there catches it."""
+    """An exception raised in an overdue thread, which no ordinary handler there catches."""
 
 
 def within(seconds: float, work: Callable[[], T], description: str) -> T:
-    """Call `work` in a thread of its own and wait for it at most `seconds`.
+    """Call `work` in a separate thread and wait for it at most `seconds`.
 
     Signals are not used, so this works in any thread and beside plugins that
     use them.  Context variables are those of the caller.
@@ -39,7 +39,7 @@ def within(seconds: float, work: Callable[[], T], description: str) -> T:
     Raises
     ------
     Overdue
-        `work` did not end in time; `description` tells what it was.
+        `work` did not end in time; the message has its `description`.
     """
     context = contextvars.copy_context()
     outcome: list[T] = []
@@ -49,7 +49,7 @@ def within(seconds: float, work: Callable[[], T], description: str) -> T:
         with contextlib.suppress(_GivenUp):
             try:
                 outcome.append(context.run(work))
-            except BaseException as error:  # handed to the caller below, whatever it is
+            except BaseException as error:  # raised in the caller below
                 faults.append(error)
 
     thread = threading.Thread(target=run, name=f"adaptive-eval: {description}", daemon=True)

@@ -1,9 +1,9 @@
-"""Every exception this package raises on purpose.
+"""Exceptions of this package.
 
 ::
 
     AdaptiveEvalError
-    ├── UsageError              the user can mend it: a file, a setting, a gate
+    ├── UsageError              the user can correct it: a file, a setting, a gate
     │   ├── BaselineError       a baseline that cannot be compared with
     │   │   └── BaselineMissing there is none yet
     │   ├── BankError           a bank or one of its items is malformed
@@ -11,13 +11,13 @@
     │   ├── ConfigError         a setting, marker argument, flag or TOML key
     │   ├── JournalError        the journal or run folder cannot be written or read
     │   ├── ResponsesError      recorded responses are malformed or too few
-    │   └── SandboxUnavailable  this machine cannot lock code up that a model wrote
+    │   └── SandboxUnavailable  this machine cannot run a model's code in a sandbox
     ├── AlertError              an alert that a service did not take
-    ├── EstimationError         numbers from which no finite estimate follows
+    ├── EstimationError         no finite estimate follows from the numbers
     └── Unscored                an administered item has a status instead of a score
 
-A message names the file, line or item, says what was found and what was
-expected, and ends with what to do.  The plugin turns every `UsageError` into
+A message names the file, line or item, the value found and the value
+expected, and ends with the fix.  The plugin turns every `UsageError` into
 ``pytest.UsageError`` (exit code 4); the command line exits with 4 as well.
 """
 
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class AdaptiveEvalWarning(UserWarning):
-    """An undecided gate that was told to warn and let it through."""
+    """A warning on an undecided gate with ``on_inconclusive = "warn"``."""
 
 
 class AdaptiveEvalError(Exception):
@@ -50,7 +50,7 @@ class AdaptiveEvalError(Exception):
 
 
 class UsageError(AdaptiveEvalError):
-    """Something the user can mend; the message says what and how."""
+    """A mistake that the user can correct; the message says how."""
 
 
 class BaselineError(UsageError):
@@ -58,7 +58,7 @@ class BaselineError(UsageError):
 
 
 class BaselineMissing(BaselineError):
-    """There is nothing to compare with yet, as in a first run."""
+    """There is no baseline yet, as in a first run."""
 
 
 class BankError(UsageError):
@@ -78,7 +78,7 @@ class JournalError(UsageError):
 
 
 class ResponsesError(UsageError):
-    """Recorded responses are malformed, or too few for what is asked of them."""
+    """Recorded responses are malformed or too few."""
 
 
 class AlertError(AdaptiveEvalError):
@@ -86,11 +86,11 @@ class AlertError(AdaptiveEvalError):
 
 
 class SandboxUnavailable(UsageError):
-    """Nothing on this machine, or not the part that was asked for, can lock up code that a model wrote."""
+    """The machine or the requested sandbox cannot confine code that a model wrote."""
 
 
 class EstimationError(AdaptiveEvalError):
-    """No finite estimate follows from the numbers given."""
+    """No finite estimate follows from the numbers."""
 
 
 class Unscored(AdaptiveEvalError):
@@ -101,11 +101,11 @@ class Unscored(AdaptiveEvalError):
     status : str
         A value of `pytest_adaptive_eval.items.item.Status` other than ``ok``.
     detail : str
-        What happened, for the report.
+        Reason, for the report.
     text : str
-        The answer as far as there is one.
+        The answer, perhaps incomplete or empty.
     lasting : bool
-        Another run would end in the same way: the fault is kept with the answer, and the subject is not asked again.
+        Whether another run would end in the same way; the subject is then not asked again.
     """
 
     def __init__(self, status: str, detail: str = "", text: str = "", *, lasting: bool = False) -> None:

@@ -19,7 +19,7 @@ from typing import TextIO
 
 __all__ = ["find_input", "open_regular", "open_text", "read_regular"]
 
-#: The path may become a pipe between the check and the opening; it is then refused instead of waited for.
+#: A path that becomes a pipe between the check and the opening is then refused instead of waited for.
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
 _NOT_FOLLOWING = getattr(os, "O_NOFOLLOW", 0)
 
@@ -73,7 +73,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> io.Buf
 
 
 def read_regular(path: str | os.PathLike[str], *, follow: bool = True) -> bytes:
-    """Read a regular file whole; parameters and errors as of `open_regular`."""
+    """Return the bytes of a regular file; parameters and errors as of `open_regular`."""
     with open_regular(path, follow=follow) as file:
         return file.read()
 

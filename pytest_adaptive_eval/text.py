@@ -1,7 +1,7 @@
-r"""Foreign text made safe for each place where it is shown.
+r"""Formatting of numbers and lists, and cleaning of foreign text.
 
-Answers, item ids, model names and error messages come from elsewhere.  Nothing
-is dropped silently but colour codes: a character that a place cannot hold is
+Answers, item ids, model names and error messages are foreign.  Only colour codes are
+removed silently: a character that an output cannot hold is
 shown as its escape, such as ``\x00``.
 """
 
@@ -21,8 +21,8 @@ _ANSI = re.compile(
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\x9d\n]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[@-Z\\^_]"
 )
-#: What XML 1.0 forbids, and what it allows and discourages: C1 controls and non-characters.  Naming what it allows
-#: instead would compile nine times as long, for every run that shows a table.
+#: Characters that XML 1.0 forbids or discourages: C1 controls and non-characters.  A pattern of the allowed characters
+#: would compile nine times as long, in every run that shows a table.
 _NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 #: Joiners are not printable, but scripts and emoji need them.
 _JOINERS = "\u200c\u200d"
@@ -42,13 +42,13 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def clean_xml(text: str, limit: int | None = None) -> str:
-    """Text that XML 1.0 can hold, in an attribute or an element, name or value.
+    """Return text that XML 1.0 can hold, in an attribute or an element, name or value.
 
     Parameters
     ----------
     text : str
     limit : int, optional
-        Characters kept; a longer text ends by saying how many were left out.
+        Longest text, in characters; a longer one ends with the number of characters left out.
     """
     text = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
     text = _NOT_XML.sub(_escaped, text)
@@ -58,14 +58,14 @@ def clean_xml(text: str, limit: int | None = None) -> str:
 
 
 def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = False) -> str:
-    """One line for a terminal: no control characters, no colours, and no command of a CI runner.
+    """Return one line for a terminal, without control characters, colours and commands of CI runners.
 
     Parameters
     ----------
     text : str
         White space of any kind becomes single spaces.
     limit : int, optional
-        Columns of the result; an ellipsis tells that something was cut.
+        Columns of the result; an ellipsis marks a cut.
     keep_end : bool
         Cut from the middle: names of checkpoints differ at their end.
     """
@@ -80,15 +80,15 @@ def clean_terminal(text: str, limit: int | None = None, *, keep_end: bool = Fals
 
 
 def guard(text: str, prefix: str = "") -> str:
-    """Foreign text for a log, its white space and lines kept, in which no CI runner finds a workflow command.
+    """Return foreign text for a log, with its lines and white space, without workflow commands of CI runners.
 
-    Colours are dropped, and what cannot be seen is shown as its escape.
+    Colours are removed, and invisible characters are shown as escapes.
 
     Parameters
     ----------
     text : str
     prefix : str
-        Of each line; without one, only a line that would be a command gets one.
+        Prefix of each line; when empty, only a line that would be a command gets one.
     """
     text = _ANSI.sub("", str(text)).replace("\r\n", "\n")
     if not text.isprintable():
@@ -103,7 +103,7 @@ def guard(text: str, prefix: str = "") -> str:
 
 
 def columns(text: str) -> int:
-    """Columns that a terminal needs: wide characters take two, combining ones none."""
+    """Return the columns that a terminal needs: two for wide characters, none for combining ones."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
@@ -114,7 +114,7 @@ def _width(character: str) -> int:
 
 
 def _fitting(text: str, limit: int) -> str:
-    """The longest start of `text` in `limit` columns; piles of combining characters are cut as well."""
+    """Return the longest start of `text` in `limit` columns; long runs of combining characters are cut as well."""
     used = 0
     for at, character in enumerate(text):
         used += _width(character)
@@ -133,9 +133,9 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
     width : int
         Columns of a line, with its indent.
     indent : str
-        Of every line but the first.
+        Start of every line but the first.
     first : str, optional
-        What the first line begins with; the indent when omitted.
+        Start of the first line; the indent when omitted.
     """
     lines: list[str] = []
     line = indent if first is None else first
@@ -150,18 +150,18 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number as reports show it: ``.512``, ``-1.204``, ``1.000``."""
+    """Return a number as reports show it: ``.512``, ``-1.204``, ``1.000``."""
     text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 item``, ``2 items``, for sentences."""
+    """Return ``1 item`` or ``2 items``, for sentences."""
     return f"{number} {noun}" + "s" * (number != 1)
 
 
 def relative(path: os.PathLike[str] | str, base: Path) -> str:
-    """A path as people read it: relative to `base` when it lies there."""
+    """Return a path relative to `base` if it lies there, else as it is."""
     try:
         return Path(path).resolve().relative_to(base.resolve()).as_posix()
     except ValueError:

@@ -40,6 +40,14 @@ Number = int | float
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Index = Annotated[int, msgspec.Meta(ge=0)]
 
+#: Values of the types without parameters, in words.
+_WORDS = {
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.StrType: "text",
+    inspect.BoolType: "true or false",
+}
+
 V = TypeVar("V")
 
 
@@ -160,14 +168,8 @@ def type_words(kind: inspect.Type) -> str:
             number = any(isinstance(option, inspect.FloatType) for option in kind.types)
             dropped = (inspect.NoneType, inspect.IntType) if number else inspect.NoneType
             return " or ".join(type_words(option) for option in kind.types if not isinstance(option, dropped))
-        case inspect.IntType():
-            return "a whole number" + (f" of at least {kind.ge}" if kind.ge is not None else "")
-        case inspect.FloatType():
-            return "a number"
-        case inspect.StrType():
-            return "text"
-        case inspect.BoolType():
-            return "true or false"
+        case inspect.IntType(ge=int(least)):
+            return f"a whole number of at least {least}"
         case inspect.LiteralType():
             return " or ".join(json.dumps(value) if isinstance(value, bool) else repr(value) for value in kind.values)
         case inspect.TupleType():
@@ -177,7 +179,7 @@ def type_words(kind: inspect.Type) -> str:
         case inspect.DictType() if not isinstance(kind.value_type, inspect.AnyType):
             return f"a table ({type_words(kind.value_type)} under each name)"
         case _:
-            return "a table"
+            return _WORDS.get(type(kind), "a table")
 
 
 def _builtin(value: Any, name: str) -> Any:

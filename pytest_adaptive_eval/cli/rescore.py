@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -115,13 +115,10 @@ def rescore(
     study_names = {name for study in record.studies for name in (study.name, study.nodeid)}
     study_gates = [gate for gate in record.gates if gate.interview in study_names]
     judgments = _conditions(record, interviews, gates, study_gates)
-    family = sum(condition.denials(interview.bank) for _, interview, condition in judgments)
     for interview in interviews:
         recorded_gates = [gate for gate in record.gates if gate.interview in interview.names]
         _compare_with(interview, interviews, recorded_gates, baseline, folders)
-    for interview in interviews:
-        interview.result = _result(interview, family)
-    verdicts = [*(_judged(gate, interview, condition) for gate, interview, condition in judgments), *study_gates]
+    verdicts = [*_verdicts(interviews, judgments), *study_gates]
     # gates of a file do not depend on what the recorded run missed
     carried = ("required",) if gates else ("missing", "deselected", "shard", "required")
     extra = {name: record.extra[name] for name in carried if record.extra.get(name)}
@@ -149,22 +146,8 @@ def _passes(record: RunRecord, verdicts: Sequence[GateRecord]) -> bool:
 
 def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Rescored:
     """Return the interview with the scores by its present bank."""
-    bank = banks.get(old.name)
-    if bank is None:
-        raise ConfigError(
-            f"the bank of {old.name!r}, {old.bank.get('path') or old.bank.get('name')}, is not at hand: name it with "
-            f"--bank {old.name}=PATH"
-        )
+    bank = _same_items(old, banks.get(old.name))
     items = dict(zip(map(str, bank.ids), bank.items, strict=True))
-    absent_item = next((entry.item for entry in old.administrations if entry.item not in items), None)
-    if absent_item is not None or len(bank) != old.size:
-        mismatch = (
-            f"has no item {absent_item!r}" if absent_item is not None else f"has {len(bank)} items and had {old.size}"
-        )
-        raise ConfigError(
-            f"{old.name}: the bank {bank.name!r} {mismatch}: the draws were made from another set of items, so that "
-            "they say nothing about this one"
-        )
     pairs = [(entry, _regraded(entry, items[entry.item])) for entry in old.administrations]
     if any(before.item_hash == new.item_hash and before.score != new.score for before, new in pairs):
         note = "the test scores answers in its own way, so that the recorded scores stand"
@@ -175,6 +158,25 @@ def _graded(old: InterviewRecord, banks: Mapping[str, ItemBank]) -> _Rescored:
     if lost := sum(new.score is None and before.score is not None for before, new in pairs):
         rescored.notes.append(f"{counted(lost, 'score')} of changed items are lost: no text was kept")
     return rescored
+
+
+def _same_items(old: InterviewRecord, bank: ItemBank | None) -> ItemBank:
+    """Return the interview's bank; refuse a missing one, and one with other items."""
+    if bank is None:
+        raise ConfigError(
+            f"the bank of {old.name!r}, {old.bank.get('path') or old.bank.get('name')}, is not at hand: name it with "
+            f"--bank {old.name}=PATH"
+        )
+    ids = set(map(str, bank.ids))
+    absent_item = next((entry.item for entry in old.administrations if entry.item not in ids), None)
+    if absent_item is not None or len(bank) != old.size:
+        size = f"has {len(bank)} items and had {old.size}"
+        mismatch = size if absent_item is None else f"has no item {absent_item!r}"
+        raise ConfigError(
+            f"{old.name}: the bank {bank.name!r} {mismatch}: the draws were made from another set of items, so that "
+            "they say nothing about this one"
+        )
+    return bank
 
 
 def _regraded(entry: Administration, item: Item) -> Administration:
@@ -368,9 +370,16 @@ def _noise(interview: _Rescored) -> DecodingNoise | None:
     return noise_of(interview.administrations, old.samples, old.size) if old.decoding_noise else None
 
 
-def _judged(gate: GateRecord, interview: _Rescored, condition: Condition) -> GateRecord:
-    assert interview.result is not None
-    return replace(gate, verdict=interview.result.verdict(condition).to_json())
+def _verdicts(
+    interviews: Sequence[_Rescored], judgments: Sequence[tuple[GateRecord, _Rescored, Condition]]
+) -> Iterator[GateRecord]:
+    """Set the interviews' results, and yield the gates with their verdicts."""
+    family = sum(condition.denials(interview.bank) for _, interview, condition in judgments)
+    for interview in interviews:
+        interview.result = _result(interview, family)
+    for gate, interview, condition in judgments:
+        assert interview.result is not None
+        yield replace(gate, verdict=interview.result.verdict(condition).to_json())
 
 
 def _new_record(interview: _Rescored) -> InterviewRecord:

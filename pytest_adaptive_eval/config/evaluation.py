@@ -1,4 +1,4 @@
-"""Settings of a run, and the assembly of an evaluation from what the user wrote."""
+"""Settings of a run, and the assembly of an evaluation from its written settings."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["EvalSpec", "Evaluation", "Settings", "bank_notes"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What flags and ini settings say for every evaluation; None leaves it to the evaluation.
+    """Flags and ini settings, which apply to every evaluation; None leaves a setting to the evaluation.
 
     Parameters
     ----------
     root : Path
-        Folder that relative paths fall back to.
+        Folder for relative paths that do not exist beside the file.
     folder : Path
-        Where the journal and the records live.
+        Folder of the journal and the records.
     model : str or None
         Text that names the subject.
     budget : str or None
@@ -44,20 +44,20 @@ class Settings:
     fresh : bool
         Start every interview anew, whatever the journal holds.
     record, junit : Path or None
-        Where to write the run's record and the gate report besides.
+        Additional files for the run's record and the gate report.
     graders : tuple of str
-        Modules that the user trusts to grade.
+        Modules whose functions may grade.
     baseline : str or None
-        What gates call ``"baseline"``: a run's record, a history of runs, or
+        File that gates call ``"baseline"``: a run's record, a history of runs, or
         recorded answers.
     missing_baseline : {"warn", "record", "fail"}
-        What happens where there is none yet.
+        Action where there is no baseline yet.
     html : Path or None
-        Where to write the report for people.
+        File for the report for people.
     unsafe_code : bool
         Run code that a model wrote without a sandbox.
     model_options : mapping
-        How the subject is loaded or reached.
+        Options for loading or reaching the subject.
     required_gates : tuple of str
         Node ids, or ends of them, of gates without whose results nothing is promoted.
     """
@@ -89,22 +89,22 @@ class Evaluation:
     bank : ItemBank
     policy : Policy
     seed : int
-        As the user set it; recorded.
+        Seed as the user set it; recorded.
     stream : int
         Seed of this evaluation's own draws, from `seed` and `name`.
     budget : int
         Administrations.
     notes : tuple of str
-        What a reader of any verdict must know.
+        Notes for readers of any verdict.
     path : Path or None
-        Of the bank.
+        Path of the bank.
     lead : str
-        Who leads the interview and by what embeddings, where someone does.
+        Interviewer and embeddings of the selector ``autojudger``, in words; else empty.
     samples : int
-        Times that each item is put to the subject; its score is the mean.
+        Administrations of each item; its score is their mean.
     repeat : int, str or None
-        Items that are asked again at the end, to measure the noise of decoding: a count, or a share of those asked.
-        None until it is known who answers, where the user sets nothing; see `for_subject` and `stopping.repeats`.
+        Items that are asked again at the end, to measure decoding noise: a count, or a share of those asked.
+        None until the subject is known, where the user sets nothing; see `for_subject` and `stopping.repeats`.
     interviewer : tuple or None
         Spec and options of the model that leads the interview; None where no model does.
     """
@@ -124,10 +124,10 @@ class Evaluation:
 
     @property
     def allows_for_noise(self) -> bool:
-        """Whether intervals of this policy can allow for the noise of decoding.
+        """Whether intervals of this policy can allow for decoding noise.
 
-        A ladder takes the questions of a level as draws from the task, and the luck of decoding with them; of other
-        policies without an interval by the draws no verdict depends on it.
+        The interval of a ladder takes items as draws from the task, which includes decoding noise.  Of other policies
+        without an interval by the draws no verdict depends on it.
         """
         return self.policy.levelled is None and not self.policy.design_based
 
@@ -137,12 +137,12 @@ class Evaluation:
 
     @property
     def questions(self) -> int:
-        """Questions at most: samples and repeats of the items in the budget."""
+        """Largest number of administrations: samples and repeats of the items in the budget."""
         return self.budget * self.samples + repeats(self.repeat, self.budget)
 
     @property
     def decodings(self) -> int:
-        """Answers that a score is the mean of, where the noise of decoding is measured; else 0."""
+        """Number of answers that a score is the mean of, where decoding noise is measured; else 0."""
         return self.samples if self.questions > self.budget else 0
 
 

@@ -1,4 +1,4 @@
-"""``kind = "network"``: one model is interviewed at the nodes of a network, by code or by other models."""
+"""Studies of the kind ``network``: one model is interviewed at each node, by code or by other models."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
 
 __all__ = ["NETWORK", "NetworkPlan", "NetworkStudyTable"]
 
-#: The first is of the interviewee, the others are of nodes.
+#: The first metric is of the interviewee, the others are of nodes.
 _METRICS = ("energy", "auc", "last_level")
-#: Share of the answers above which faults of the run void it.
+#: Share of failed answers above which the run is void.
 _FAULTS = 0.05
-#: From this share of an interviewer's questions that code had to make on, a note tells.
+#: Share of an interviewer's items written by code above which a note is added.
 _FALLBACKS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
-    """A network that is ready to be held; see `StudyPlan`.
+    """A network that is ready to run; see `StudyPlan`.
 
     Parameters
     ----------
     name : str
     network : Network
     models : tuple of Member
-        The interviewee first.
+        Models, the interviewee first.
     written : mapping
-        The network as it was written.
+        Settings of the network as written.
     memory : int or None
         Models in memory at once.
     folder : Path
-        Of hashes of checkpoints, and of pictures.
+        Folder for hashes of checkpoints and for pictures.
     """
 
     name: str
@@ -66,28 +66,28 @@ class NetworkPlan:
 
     @property
     def candidate(self) -> str:
-        """The interviewee."""
+        """Name of the interviewee."""
         return self.network.interviewee
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The interviewee and the nodes."""
+        """Names of the interviewee and the nodes."""
         return (self.candidate, *(node.name for node in self.network.nodes))
 
     @property
     def roles(self) -> tuple[tuple[Member, bool], ...]:
-        """Those who are interviewed are subjects, and supervisors and interviewers agents."""
+        """The models; those that are interviewed are subjects, supervisors and interviewers are agents."""
         interviewed = set(self.network.subjects)
         return tuple((member, member.name in interviewed) for member in self.models)
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Energy of the interviewee, area and last level of a node."""
+        """Energy of the interviewee, and area and last level of a node."""
         return _METRICS
 
     @property
     def _most(self) -> int:
-        """Replies at most: a level is answered at once, and each of its questions is written by itself."""
+        """Largest number of replies: one for the answers of a level, and one for each item that is written."""
         network = self.network
         times = 1 + network.retries
         return network.rounds * sum(
@@ -97,7 +97,7 @@ class NetworkPlan:
 
     @property
     def outlook(self) -> str:
-        """The shape, who takes part, and how many questions there are at most."""
+        """A sentence on topology, models and the largest number of items."""
         network = self.network
         most = sum(node.levels * node.queries for node in network.nodes) * network.rounds
         others = [member.name for member in self.models[1:]]
@@ -110,7 +110,7 @@ class NetworkPlan:
         return {"network": dict(self.written), "seed": self.network.seed, "subjects": list(self.subjects)}
 
     def check(self, condition: Condition) -> None:
-        """Refuse what is not measured, or not of that."""
+        """Raise a ConfigError for a gate on a metric that its subject does not have."""
         condition.check_study(self.metrics, self.subjects, self.candidate)
         of_node = condition.subject in self.subjects[1:]
         if of_node != (condition.metric != _METRICS[0]):
@@ -128,7 +128,7 @@ class NetworkPlan:
         )  # fmt: skip
 
     def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
-        """Hold all nodes."""
+        """Run all nodes."""
         network = self.network
         loaders = {model.name: loader(model, self.folder / "cache", subject) for model, subject in self.roles}
         pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
@@ -207,7 +207,7 @@ def _tell(progress: Progress, most: int, done: int) -> None:
 
 
 class _Counting(MutableMapping[str, str]):
-    """Replies that are kept, counted as they come."""
+    """Cached replies, with a count of new ones."""
 
     def __init__(self, replies: MutableMapping[str, str], tell: Callable[[int], None]) -> None:
         self._replies, self._tell, self._done = replies, tell, 0

@@ -1,4 +1,4 @@
-"""``kind = "peers"``: a panel of models that set each other tasks, answer them, and judge all answers."""
+"""Studies of the kind ``peers``: models set each other tasks, answer them and judge all answers."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from pytest_adaptive_eval.typed_tables import Number, Table, described
 __all__ = ["PEERS", "PanelPlan", "PanelTable", "PeersTable"]
 
 _METRICS = ("score",)
-#: Requests to servers that are under way at once.
+#: Concurrent requests to servers.
 _AT_ONCE = 8
-#: From this share of missing judgments on, a note tells.
+#: Share of missing judgments above which a note is added.
 _MISSING = 0.05
-#: Each verdict says so.
+#: Note of each verdict.
 _OPINION = "scores are a panel's opinion: no answer was checked against a truth"
 
 
 @dataclass(frozen=True, slots=True)
 class PanelPlan:
-    """A peer assessment that is ready to be held; see `StudyPlan`.
+    """A peer assessment that is ready to run; see `StudyPlan`.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class PanelPlan:
     memory : int or None
         Models in memory at once.
     cache : Path
-        Where hashes of checkpoints are kept.
+        Folder for hashes of checkpoints.
     """
 
     name: str
@@ -62,7 +62,7 @@ class PanelPlan:
 
     @property
     def candidate(self) -> str:
-        """The first."""
+        """Name of the first model."""
         return self.models[0].name
 
     @property
@@ -72,23 +72,23 @@ class PanelPlan:
 
     @property
     def roles(self) -> tuple[tuple[Member, bool], ...]:
-        """All are agents: a panel sets tasks and judges as well as it answers."""
+        """The models, all of them agents, since they set tasks and judge too."""
         return tuple((member, False) for member in self.models)
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The score alone; mode ``paper`` tells no errors, so that no gate can be set on it."""
+        """The score; none in mode ``paper``, whose scores have no standard errors."""
         return _METRICS if self.settings.mode == "reliability" else ()
 
     @property
     def calls(self) -> int:
-        """That the rounds take when each task is accepted at once."""
+        """Number of calls if each first task is accepted."""
         n = len(self.models)
         return self.settings.rounds * (1 + 2 * n + n * n)
 
     @property
     def outlook(self) -> str:
-        """The panel, and what its rounds cost."""
+        """A sentence on the panel and the cost of its rounds."""
         here = sum(not member.remote for member in self.models)
         few = self.memory is not None and self.memory < here
         memory = f", {self.memory} of {here} in memory at once" if few else ""
@@ -111,7 +111,7 @@ class PanelPlan:
         )  # fmt: skip
 
     def check(self, condition: Condition) -> None:
-        """Refuse what is not measured."""
+        """Raise a ConfigError for a gate on a metric that is not measured."""
         condition.check_study(self.metrics, self.subjects, self.candidate)
 
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
@@ -119,7 +119,7 @@ class PanelPlan:
         return StudyResult.from_json(data)
 
     def hold(self, replies: MutableMapping[str, str], progress: Progress) -> StudyResult:
-        """Hold all rounds."""
+        """Run all rounds."""
         loaders = {model.name: loader(model, self.cache, subject) for model, subject in self.roles}
         pool = AgentPool(loaders, self.memory, remote=[model.name for model in self.models if model.remote])
         try:

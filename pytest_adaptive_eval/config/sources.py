@@ -1,4 +1,4 @@
-"""What settings and records name, found and loaded when it is needed: subjects, banks, graders, the sandbox."""
+"""Lazy loading of subjects, banks, graders and the sandbox that settings and records name."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = ["CodeRunner", "TaskGraders", "check_model", "load_model", "recorded_b
 
 
 class CodeRunner:
-    """The sandbox, opened and put to the test when the first code is to be run.
+    """The sandbox, opened and tested before the first code runs.
 
     Parameters
     ----------
     unsafe : bool
-        Run without one, as the user accepts.
+        Run without a sandbox, as the user accepts.
     """
 
     def __init__(self, *, unsafe: bool = False) -> None:
@@ -44,7 +44,7 @@ class CodeRunner:
         Raises
         ------
         SandboxUnavailable
-            Code cannot be locked up here.
+            This machine has no sandbox.
         """
         if self._sandbox is None:
             from pytest_adaptive_eval.sandbox import Sandbox
@@ -59,7 +59,7 @@ class TaskGraders(Mapping[str, Grader]):
     Parameters
     ----------
     load : callable
-        Gives the families by name.
+        Function that returns the families by name.
     """
 
     def __init__(self, load: Callable[[], Mapping[str, TaskFamily]]) -> None:
@@ -85,11 +85,11 @@ def load_model(
     spec : str
         As `pytest_adaptive_eval.subjects.load_subject` takes it.
     folders : sequence of Path
-        What a relative path may be relative to, in order.
+        Folders that a relative path is looked up in, in order.
     cache : Path
-        Where checkpoint hashes are kept.
+        Folder for checkpoint hashes.
     options : mapping
-        Of `pytest_adaptive_eval.subjects.load_subject`.
+        Options of `pytest_adaptive_eval.subjects.load_subject`.
 
     Raises
     ------

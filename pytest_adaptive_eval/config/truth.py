@@ -1,4 +1,4 @@
-"""How a panel's opinion agrees with coded truth, where its members were interviewed on one bank or task too."""
+"""Agreement of a panel's scores with accuracies of its members on a bank or task."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pytest_adaptive_eval.studies.peers.scoring import agreement
 
 __all__ = ["LEAST", "agree_with_truth"]
 
-#: Members with an accuracy below which nothing is told.
+#: Least number of members with an accuracy.
 LEAST = 3
 
 
 def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
-    """Add to each peer assessment of a run how it agrees with interviews of its members, found by their checkpoints.
+    """Add to each peer assessment of a run its agreement with interviews of its members, matched by checkpoint.
 
     Parameters
     ----------
     run : RunRecord
-        Its studies' accounts get ``truth``: by bank or task the accuracies, and rank correlations with the scores and
+        Its studies' accounts get ``truth``: accuracies by bank or task, and their rank correlations with the scores and
         with each judge's mean judgments of others.
     earlier : iterable of RunRecord
-        Runs whose interviews count where this run has none of a member, oldest first.
+        Runs whose interviews are used for members without one in this run, oldest first.
     """
     panels = [study for study in run.studies if study.judged_by_models and not study.error]
     if panels:
@@ -39,7 +39,7 @@ def agree_with_truth(run: RunRecord, earlier: Iterable[RunRecord] = ()) -> None:
 
 def _truth(study: StudyRecord, interviews: Sequence[InterviewRecord]) -> list[dict[str, Any]]:
     names = {str(member["checkpoint"]): str(member["name"]) for member in study.members if member.get("checkpoint")}
-    member_interviews = [  # by bank: each member may have been interviewed in an evaluation of its own
+    member_interviews = [  # named by bank, since each member may have its own evaluation
         replace(
             interview,
             name=str(interview.bank.get("name") or interview.name),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,14 +90,8 @@ def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
     try:
         with open_text(path) as file:
             rows = csv.DictReader(file, strict=True)
-            heads = [(head or "").strip() for head in rows.fieldnames or ()]
-            rows.fieldnames = heads
+            rows.fieldnames = heads = _headers(path, rows.fieldnames)
             columns: dict[str, dict[str, float]] = {head: {} for head in heads if head != SUBJECT}
-            if SUBJECT not in heads or not columns or "" in heads or len(set(heads)) < len(heads):
-                raise ConfigError(
-                    f"--reference {path}: expected a column {SUBJECT!r} and columns of scores, each with its own name; "
-                    f"found {', '.join(heads) or 'nothing':.200}"
-                )
             for row in rows:
                 where = f"--reference {path}:{rows.line_num}"
                 if None in row or None in row.values():
@@ -111,6 +106,17 @@ def _read_scores(path: Path) -> tuple[dict[str, dict[str, float]], set[str]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"--reference {path} is no CSV in UTF-8: {error}") from None
     return columns, names
+
+
+def _headers(path: Path, written: Sequence[str] | None) -> list[str]:
+    """Return the names of the columns: one of the subjects, and at least one of scores."""
+    heads = [(head or "").strip() for head in written or ()]
+    if SUBJECT not in heads or len(heads) < 2 or "" in heads or len(set(heads)) < len(heads):
+        raise ConfigError(
+            f"--reference {path}: expected a column {SUBJECT!r} and columns of scores, each with its own name; found "
+            f"{', '.join(heads) or 'nothing':.200}"
+        )
+    return heads
 
 
 def _score(cell: str, where: str) -> float:
