@@ -54,9 +54,8 @@ class Frame:
 
     def __init__(self, x: Span, y: Span, size: Span = (WIDTH, _HEIGHT), margins: Sequence[float] = _MARGINS) -> None:
         self.width, self.height = size
-        left, right, top, bottom = margins
-        self.left, self.right = left, self.width - right
-        self.top, self.bottom = top, self.height - bottom
+        self.left, self.right = margins[0], self.width - margins[1]
+        self.top, self.bottom = margins[2], self.height - margins[3]
         self._x, self._y = x, y
 
     def x(self, value: float) -> float:

@@ -168,35 +168,46 @@ def _standard_errors(interview: InterviewRecord, before: list[float], bank: Item
     """Return recomputed standard errors before each question, None if the recomputed abilities differ."""
     import numpy as np
 
-    asked = interview.by_item()
     index = {name: n for n, name in enumerate(bank.ids)}
-    items = [index.get(a.item, -1) for a in asked]
-    make_estimator = ESTIMATORS.get(str(interview.policy.get("estimator")))
-    same_scale = bank.dimensions == 1 and bank.scale == interview.bank.get("scale")
-    if make_estimator is None or not same_scale or min(items) < 0:
+    items = [index.get(asked.item, -1) for asked in interview.by_item()]
+    if bank.dimensions != 1 or bank.scale != interview.bank.get("scale") or min(items) < 0:
         return None
-    scores = np.array([[plottable(a.score) for a in asked]], dtype=float)  # None becomes NaN
-    A, d = bank.discrimination[items][None], bank.intercept[items][None]
-    c = None if bank.asymptote is None else bank.asymptote[items][None]
     starts = [n for n in range(1, len(before)) if before[n] != before[n - 1]]
     sampled = sorted({starts[round(n)] for n in np.linspace(0, len(starts) - 1, _POINTS)}) if starts else []
-    estimator = make_estimator()
-    estimate = estimator.prior(1, 1)
-    abilities, errors = [before[0]], [float(estimate.standard_error[0, 0])]
-    try:
-        for n in sampled:
-            estimate = estimator.estimate(scores[:, :n], A[:, :n], d[:, :n], None if c is None else c[:, :n], estimate)
-            abilities.append(float(estimate.theta[0, 0]))
-            errors.append(float(estimate.standard_error[0, 0]))
-    except (ValueError, ArithmeticError):
+    estimates = _recomputed(interview, bank, items, sampled)
+    if estimates is None:
         return None
-    recorded = [before[n] for n in (0, *sampled)]
-    if not np.isfinite(errors).all() or np.abs(np.subtract(abilities, recorded)).max() > _TOLERANCE:
+    abilities, errors = zip(*estimates, strict=True)
+    differences = np.subtract(abilities[1:], [before[n] for n in sampled])
+    if not np.isfinite(errors).all() or (np.abs(differences) > _TOLERANCE).any():
         return None
     batch_starts = np.zeros(len(before), dtype=int)
     batch_starts[starts] = starts
     batch = np.maximum.accumulate(batch_starts)  # first question of each question's batch
     return [float(v) for v in np.interp(batch, [0, *sampled], errors)]
+
+
+def _recomputed(
+    interview: InterviewRecord, bank: ItemBank, items: list[int], sampled: list[int]
+) -> list[tuple[float, float]] | None:
+    """Return ability and standard error of the prior, and after each number of answers; None if they fail."""
+    import numpy as np
+
+    make_estimator = ESTIMATORS.get(str(interview.policy.get("estimator")))
+    if make_estimator is None:
+        return None
+    scores = np.array([[plottable(asked.score) for asked in interview.by_item()]], dtype=float)  # None becomes NaN
+    A, d = bank.discrimination[items][None], bank.intercept[items][None]
+    c = None if bank.asymptote is None else bank.asymptote[items][None]
+    estimator = make_estimator()
+    estimates = [estimator.prior(1, 1)]
+    try:
+        for n in sampled:
+            guess = None if c is None else c[:, :n]
+            estimates.append(estimator.estimate(scores[:, :n], A[:, :n], d[:, :n], guess, estimates[-1]))
+    except (ValueError, ArithmeticError):
+        return None
+    return [(float(estimate.theta[0, 0]), float(estimate.standard_error[0, 0])) for estimate in estimates]
 
 
 def accuracy_funnel(interview: InterviewRecord) -> Funnel | None:

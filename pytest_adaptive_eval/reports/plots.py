@@ -47,6 +47,8 @@ _PANEL, _PANEL_MARGINS = (280.0, 140.0), (44.0, 42.0, 12.0, 26.0)
 _FAR = 3.0
 #: Width of a bar in a table, and of its margins.
 _BAR, _BAR_MARGIN = 160.0, 4.0
+#: Width of the labels of rows.
+_LABEL = 150.0
 
 
 def _shape(kind: Kind, x: float, y: float, r: float) -> str:
@@ -373,11 +375,11 @@ def stacked_bars(key: str, rows: Sequence[tuple[str, Sequence[float], bool]], pa
         Names of the parts.
     """
     most = max((sum(amounts) for _, amounts, _ in rows), default=0.0) or 1.0
-    left, width = 150.0, WIDTH - 150.0 - 50.0
+    width = WIDTH - _LABEL - 50.0
     drawn = []
     for n, (name, amounts, highlighted) in enumerate(rows):
-        top, x = n * LINE + 2.0, left
-        drawn.append(tag("text", name, class_="end halo" if highlighted else "end", x=left - 8, y=top + 11))
+        top, x = n * LINE + 2.0, _LABEL
+        drawn.append(tag("text", name, class_="end halo" if highlighted else "end", x=_LABEL - 8, y=top + 11))
         for k, amount in enumerate(amounts):
             bar = width * amount / most
             drawn.append(tag("rect", class_=f"part p{k}", x=x, y=top, width=bar, height=LINE - 5))
@@ -399,19 +401,19 @@ def heatmap(names: Sequence[str], cells: Sequence[Sequence[float | None]], key: 
     key : str
         Prefix of the picture's ids.
     """
-    n, left, top = len(names), 150.0, 24.0
-    side = min((WIDTH - left) / n, 44.0)
+    n, top = len(names), 24.0
+    side = min((WIDTH - _LABEL) / n, 44.0)
     parts = []
     for i, (name, row) in enumerate(zip(names, cells, strict=True)):
         y = top + i * side
-        parts.append(tag("text", name, class_="end", x=left - 8, y=y + side / 2 + 4))
-        parts.append(tag("text", str(i + 1), class_="mid", x=left + (i + 0.5) * side, y=top - 8))
+        parts.append(tag("text", name, class_="end", x=_LABEL - 8, y=y + side / 2 + 4))
+        parts.append(tag("text", str(i + 1), class_="mid", x=_LABEL + (i + 0.5) * side, y=top - 8))
         for j, judgment in enumerate(row):
-            parts += _heat_cell(left + j * side, y, side, judgment)
-    given = [[judgment for judgment in row if judgment is not None] for row in cells]
+            parts += _heat_cell(_LABEL + j * side, y, side, judgment)
+    judgments = [[judgment for judgment in row if judgment is not None] for row in cells]
     description = "; ".join(
         f"{name} gives {number(sum(row) / len(row), 1)} on average"
-        for name, row in zip(names, given, strict=True)
+        for name, row in zip(names, judgments, strict=True)
         if row
     )
     return svg(key, "Mean judgment by judge and contestant", description, (WIDTH, top + n * side + 4), *parts)
