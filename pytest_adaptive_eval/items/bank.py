@@ -1,4 +1,4 @@
-"""Banks of items: texts that are read when needed, parameters as arrays."""
+"""Banks of items, with lazily read texts and parameters as arrays."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = ["ItemBank", "Steepest", "scale_id"]
 Array = NDArray[np.float64]
 
 
-class _Some(Sequence[Any]):
-    """Some places of a sequence that is read lazily."""
+class _Selection(Sequence[Any]):
+    """Selected elements of a lazily read sequence."""
 
-    def __init__(self, whole: Sequence[Any], places: Sequence[int]) -> None:
-        self._whole, self._places = whole, places
+    def __init__(self, whole: Sequence[Any], positions: Sequence[int]) -> None:
+        self._whole, self._positions = whole, positions
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._positions)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return [self._whole[n] for n in self._places[index]]
-        return self._whole[self._places[index]]
+            return [self._whole[n] for n in self._positions[index]]
+        return self._whole[self._positions[index]]
 
 
 def _frozen(values: ArrayLike) -> Array:
@@ -47,17 +47,17 @@ def _frozen(values: ArrayLike) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steepest:
-    """The items of a bank by falling slope, so that a selector need not look at flat ones.
+    """Items of a bank by falling slope, so that a selector can skip flat ones.
 
     Parameters
     ----------
     order, place : array of int, shape (n,)
-        Positions in the bank, and where each item of the bank stands here.
+        Positions in the bank, and the position of each item of the bank in this order.
     discrimination : array, shape (n, D)
     intercept, squared_slope : array, shape (n,)
     asymptote : array, shape (n,), optional
     ceiling : array, shape (n,)
-        What an item can tell at most, ``|A|^2 / 4`` rounded up, in rising order.
+        Upper limit of the item information, ``|A|^2 / 4`` rounded up, in rising order.
     """
 
     order: NDArray[np.int64]
@@ -70,7 +70,7 @@ class Steepest:
 
     @classmethod
     def of(cls, bank: ItemBank) -> Steepest:
-        """Sort a bank."""
+        """Return the items of a bank sorted."""
         order = np.argsort(-bank.squared_slope, kind="stable")
         squared = bank.squared_slope[order]
         c = None if bank.asymptote is None else bank.asymptote[order]
@@ -93,36 +93,36 @@ class ItemBank:
     Parameters
     ----------
     name : str
-        The bank's short name, without suffix.
+        Short name, without suffix.
     ids : sequence of str, length n
         Unique item ids.
     items : sequence of Item, length n
-        May read lazily; ``items[i].id == ids[i]``.
+        May be read lazily; ``items[i].id == ids[i]``.
     discrimination : array_like, shape (n, D)
-        A; negative where better subjects answer worse.
+        A; negative if better subjects answer worse.
     intercept : array_like, shape (n,)
     guess : array_like, shape (n,), optional
-        Lower asymptote c in [0, 1); zeros when omitted.
+        Lower asymptote c in [0, 1); zeros if omitted.
     calibrated : bool
         False for a bank without parameters: uniform draws only, no ability.
     model : str
         ``1pl``, ``2pl``, ``3pl``, ``mirt`` or ``none``.
     scale : str
-        Id of the fit that made the parameters; abilities on two scales do not compare.
+        Id of the fit of the parameters; abilities on two scales are not comparable.
     content_hash : str
-        Hash over the items' texts, as the reader computed it.
+        Hash over the items' texts, computed by the reader.
     categories : sequence of str, length n, optional
-        The broadest category of each item.
+        Broadest category of each item.
     subjects : tuple of str
         Names of the subjects whose responses calibrated the bank.
     accuracies : tuple of float
-        Accuracy of each of them over the whole bank, in [0, 1], predicted where
-        a subject has no score; empty where it is not known, as of a bank that
-        was written from parameters.
+        Accuracy of each of them over the whole bank, in [0, 1], with predictions
+        for missing scores; empty if unknown, as in a bank written from
+        parameters.
     report : mapping
-        The calibration report; ``trusted`` is False for a bank written by force.
+        Calibration report; ``trusted`` is False for a bank written by force.
     conformal : mapping of str to Conformal
-        Replayed errors by the policy's key, see `Policy.key`.
+        Errors of replayed interviews by the policy's key, see `Policy.key`.
     in_formats : FormatScale, optional
         Parameters of the items with and without their image or text, see
         `items.modalities.asked_in_formats`.
@@ -150,9 +150,9 @@ class ItemBank:
     report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     conformal: Mapping[str, Conformal] = field(default_factory=lambda: MappingProxyType({}))
     in_formats: FormatScale | None = None
-    #: The guess floors, or None where no item has one, which spares two passes over the bank.
+    #: Lower asymptotes, or None if all are 0, which saves two passes over the bank.
     asymptote: Array | None = field(init=False, default=None)
-    #: ``|A|^2``, shape (n,): what Fisher information needs of the slopes at every step.
+    #: ``|A|^2``, shape (n,), for the item information at every step.
     squared_slope: Array = field(init=False, default_factory=lambda: np.empty(0))
     _steepest: Steepest | None = field(init=False, default=None, repr=False)
 
@@ -213,7 +213,7 @@ class ItemBank:
         return len(self.ids)
 
     def probability(self, theta: Array, out: Array | None = None) -> Array:
-        """Probability of a right answer to every item at abilities (S, D), shape (S, n), see `irt.probability`."""
+        """Return the probability of a right answer to every item, shape (S, n), at abilities (S, D)."""
         return irt.probability(theta, self.discrimination, self.intercept, self.asymptote, out)
 
     @property
@@ -223,12 +223,12 @@ class ItemBank:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What its dimensions are, where they are parts of ability; see `items.modalities.asked_in_formats`."""
+        """Names of the ability components, if the dimensions are such; see `items.modalities.asked_in_formats`."""
         return tuple(self.report.get("parts", ()))
 
     @property
     def steepest(self) -> Steepest:
-        """Its items by falling slope, sorted when first looked at."""
+        """Items by falling slope, sorted at the first access."""
         if self._steepest is None:
             object.__setattr__(self, "_steepest", Steepest.of(self))
         assert self._steepest is not None
@@ -240,14 +240,14 @@ class ItemBank:
         return self.difficulty_of(slice(None))
 
     def difficulty_of(self, items: Any) -> Array:
-        """Difficulty of some items, as an index or a slice says; see `difficulty`."""
+        """Return the difficulty of the items at an index or slice; see `difficulty`."""
         norm = self.discrimination[items, 0] if self.dimensions == 1 else np.sqrt(self.squared_slope[items])
         with np.errstate(divide="ignore", invalid="ignore"):
             b: Array = np.where(norm != 0, -self.intercept[items] / norm, np.nan)
         return b
 
     def index(self, item_id: str) -> int:
-        """Position of an item id.
+        """Return the position of an item id.
 
         Raises
         ------
@@ -260,37 +260,37 @@ class ItemBank:
             raise BankError(f"bank {self.name!r} has no item {item_id!r}") from None
 
     def only(self, category: str) -> ItemBank:
-        """The items of one of the broadest categories, on the same scale, as a bank of its own.
+        """Return the items of one of the broadest categories as a bank on the same scale.
 
         Raises
         ------
         ConfigError
             There is no such category.
         """
-        places = [n for n, own in enumerate(self.categories) if own == category]
-        if not places:
-            known = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
-            raise ConfigError(f"bank {self.name!r} has no category {category!r}; it has {known}")
-        part = self.some(places, category)
+        positions = [n for n, broadest in enumerate(self.categories) if broadest == category]
+        if not positions:
+            available = ", ".join(dict.fromkeys(filter(None, self.categories))) or "none"
+            raise ConfigError(f"bank {self.name!r} has no category {category!r}; it has {available}")
+        part = self.some(positions, category)
         return replace(part, report=MappingProxyType({**self.report, "category": category}))
 
     def some(self, places: Sequence[int], what: str, items: Sequence[Item] | None = None) -> ItemBank:
-        """Some of the items, on the same scale, as a bank of its own.
+        """Return selected items as a bank on the same scale.
 
         Parameters
         ----------
         places : sequence of int
             Positions in this bank.
         what : str
-            Tells this part from others, in the content hash.
+            Name of the selection, for the content hash.
         items : sequence of Item, optional
-            Others that take their places, as hard as they.
+            Replacements of the same difficulty.
         """
-        own = [self.ids[n] for n in places]
+        ids = [self.ids[n] for n in places]
         return replace(
             self,
-            ids=own if items is None else [item.id for item in items],
-            items=_Some(self.items, places) if items is None else items,
+            ids=ids if items is None else [item.id for item in items],
+            items=_Selection(self.items, places) if items is None else items,
             discrimination=self.discrimination[places],
             intercept=self.intercept[places],
             guess=self.guess[places],
@@ -302,21 +302,21 @@ class ItemBank:
         )
 
     def comparable(self, other: ItemBank) -> bool:
-        """Whether another bank has the same items in the same places, or twins of them."""
+        """Return whether another bank has the same items at the same positions, or variants of them."""
         of = self.report.get("twins", {}).get("of")
         same = of is not None and of == other.report.get("twins", {}).get("of")
         return same or self.content_hash == other.content_hash
 
     @classmethod
     def uncalibrated(cls, name: str, items: Sequence[Item], **more: Any) -> ItemBank:
-        """A bank of items without parameters: every item is taken to be alike."""
+        """Return a bank of items without parameters, which are treated alike."""
         n = len(items)
         ids = more.pop("ids", None) or [item.id for item in items]
         return cls(name, ids, items, np.zeros((n, 1)), np.zeros(n), calibrated=False, model="none", scale="", **more)
 
 
 def scale_id(discrimination: ArrayLike, intercept: ArrayLike, guess: ArrayLike) -> str:
-    """Id of a fit: the first 16 hex digits of SHA-256 over its parameters."""
+    """Return the id of a fit: the first 16 hex digits of SHA-256 over its parameters."""
     digest = hashlib.sha256()
     for array in (discrimination, intercept, guess):
         digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())

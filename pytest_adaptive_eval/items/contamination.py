@@ -1,12 +1,11 @@
-"""The contaminated twin of a bank: beside its items, such as are no good on purpose.
+"""Contaminate a bank with decoys: deliberately broken items.
 
-Items with an image and a text are swapped apart, in three ways: the image taken
-from another item, the text from another item, or image, text and key all from
-different items.  Key, choices and grader always stay together, so that such an
-item is graded as strictly as any; nobody can answer it but by chance, or without
-what was swapped.  Each is marked in its ``meta``, ``"low_quality": "image"``, so that who
-fits responses to the twin knows which items are no good, and can tell whether
-they are found.
+A decoy is an item whose image comes from another item, or whose text does, or
+whose image, text and key come from three items.  Key, choices and grader stay
+together, so that a decoy is graded as strictly as any item.  It can be answered
+only by chance, or without the exchanged part.  Its ``meta`` has
+``"low_quality": "image"``, so that a fit to responses can be checked for
+detecting decoys.
 """
 
 from __future__ import annotations
@@ -21,30 +20,30 @@ from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Item
 
 __all__ = ["LOW_QUALITY", "SWAPS", "contaminated", "swapped"]
 
-#: Where an item's ``meta`` tells how it was spoilt.
+#: Key of ``meta`` with the exchanged part.
 LOW_QUALITY = "low_quality"
-#: What of an item is taken from others.
+#: Parts of an item that come from others.
 SWAPS = ("all", "image", "text")
-#: Other items that are tried before one is said to have no partner.
+#: Number of random partners that are tried for a decoy.
 DRAWS = 200
 
 
 def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) -> list[Item]:
-    """The items, and behind them low-quality ones, a third of each kind as far as they can be made.
+    """Return the items followed by decoys, a third of each kind as far as possible.
 
     Parameters
     ----------
     items : sequence of Item
-        Those with an image and a text are swapped; low-quality ones among them are left out.
+        Items of a bank; those with an image and a text give decoys, and decoys among them are dropped.
     share : float
-        Of low-quality items in the whole, above 0 and at most one half.
+        Share of decoys in the result, above 0 and at most one half.
     seed : int
-        Another one gives another twin.
+        Seed of the exchanges.
 
     Raises
     ------
     BankError
-        Fewer than three items have an image and a text, or no swap changes what is asked.
+        Fewer than three items have an image and a text, or no exchange changes an item.
     """
     if not 0.0 < share <= 0.5:
         raise BankError(f"the share of low-quality items is {share!r}, expected a number above 0 and at most 0.5")
@@ -56,15 +55,15 @@ def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) ->
             "to the items that need them"
         )
     rng = random.Random(f"contaminated {seed}")
-    wanted = min(round(len(originals) * share / (1.0 - share)), len(whole)) or 1
+    decoy_count = min(round(len(originals) * share / (1.0 - share)), len(whole)) or 1
     bad: list[Item] = []
     for item in rng.sample(whole, len(whole)):
-        for turn in range(len(SWAPS)):  # the next kind in turn, or another where no partner is found
+        for turn in range(len(SWAPS)):  # the next kind in turn, or another without a partner
             spoilt = swapped(item, SWAPS[(len(bad) + turn) % len(SWAPS)], whole, rng)
             if spoilt is not None:
                 bad.append(spoilt)
                 break
-        if len(bad) == wanted:
+        if len(bad) == decoy_count:
             break
     if not bad:
         raise BankError("no swap changes what is asked: the items have all the same image, or the same text and answer")
@@ -72,15 +71,15 @@ def contaminated(items: Sequence[Item], *, share: float = 0.5, seed: int = 0) ->
 
 
 def swapped(item: Item, kind: str, items: Sequence[Item], rng: random.Random) -> Item | None:
-    """An item with parts of others, marked as of low quality; None where no partner is found.
+    """Return a decoy: an item with parts of others; None if no partner fits.
 
     Parameters
     ----------
     item : Item
-        Gives the key, with choices and grader.
+        Item whose key, choices and grader are used.
     kind : {"all", "image", "text"}
     items : sequence of Item
-        To take parts from.
+        Items that give the exchanged parts.
     rng : random.Random
     """
     for _ in range(DRAWS):
@@ -90,7 +89,7 @@ def swapped(item: Item, kind: str, items: Sequence[Item], rng: random.Random) ->
             break
     else:
         return None
-    gone = (EXPRESSION, MARKED)  # a twin with other values has no sense
+    gone = (EXPRESSION, MARKED)  # variants of a decoy make no sense
     meta = {name: value for name, value in item.meta.items() if name not in gone}
     meta |= {LOW_QUALITY: kind, "image_of": image.id, "text_of": text.id}
     return replace(
@@ -105,13 +104,13 @@ def swapped(item: Item, kind: str, items: Sequence[Item], rng: random.Random) ->
 
 
 def _spoilt(item: Item, kind: str, image: Item, text: Item) -> bool:
-    """Whether an item of these parts differs from each it was made of, and its key is not right by accident."""
+    """Return whether an item of these parts differs from its sources, and its key is wrong."""
     images, words = image.image_paths, (text.prompt, text.messages)
     if kind != "text" and images == item.image_paths:
         return False
     if kind != "image" and words == (item.prompt, item.messages):
         return False
-    # the parts may be those of an item as it stands, whose key then must be another
+    # the parts may be those of one item, whose key must then differ
     for whole in (image, text):
         if images == whole.image_paths and words == (whole.prompt, whole.messages) and _key(whole) == _key(item):
             return False
@@ -119,8 +118,8 @@ def _spoilt(item: Item, kind: str, image: Item, text: Item) -> bool:
 
 
 def _key(item: Item) -> str:
-    """The answer itself, where a letter names a choice."""
+    """Return the answer, or the choice that its letter names."""
     answer = item.answer.strip()
-    place = ord(answer.upper()) - 65 if len(answer) == 1 else -1
-    named = item.choices[place] if 0 <= place < len(item.choices) else answer
+    index = ord(answer.upper()) - 65 if len(answer) == 1 else -1
+    named = item.choices[index] if 0 <= index < len(item.choices) else answer
     return " ".join(named.split()).casefold()

@@ -1,4 +1,4 @@
-"""Graders that might not end, each with a time limit: patterns of banks and functions of users."""
+"""Graders with a time limit: patterns of banks and functions of users."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["BUILT_IN", "LimitedGrader", "accepts_any_text", "check_pattern", "gr
 PATTERN_SECONDS = 2.0
 #: Time limit of a user's grading function, in seconds, unless its attribute ``timeout`` is another number.
 FUNCTION_SECONDS = 15.0
-#: Atoms that a pattern may have with its counted repetitions written out, which `regex` does in memory.
+#: Limit of the atoms in a pattern with its counted repetitions expanded, which `regex` does in memory.
 _ATOMS = 100_000
 
-#: Wrong answers to nearly every question, which have no form in common.  The long one ends patterns that take
-#: quadratic time, and fails those that limit an answer's length.
+#: Wrong answers to nearly every item, without a common form.  The long one detects patterns that take quadratic
+#: time, and patterns that limit the length of an answer.
 _WRONG = ("No.", "I do not know", "qwxz jkv", "qwxz jkv\n" * 300)
 
-#: A pattern's parts that the two engines may read differently, or that count its atoms.
+#: Parts of a pattern that the two engines read differently, or that affect the number of atoms.
 _PART = re.compile(
     r"(?P<kept>\\N\{[^}]*\}|\\.|\(\?\#[^)]*\))|\[(?P<set>\^?\]?(?:\\.|[^\]\\])*)\]"
     r"|\{(?:(?P<least>\d+)(?:,\d*)?|,\d*)\}|(?P<brace>\{)|(?P<open>\()|(?P<close>\))|.",
@@ -36,16 +36,16 @@ _PART = re.compile(
 
 
 def _translated(pattern: str) -> str:
-    """Return a pattern of `re` as `regex` must be given it to read it in the same way.
+    """Return a pattern of `re` in the form that `regex` reads in the same way.
 
     `regex` takes ``{e}`` for approximate matching and ``[[:`` for a named class; for `re` both are plain characters.
 
     Raises
     ------
     ValueError
-        Written out, its counted repetitions have more than `_ATOMS` atoms.
+        The pattern has more than `_ATOMS` atoms with its counted repetitions expanded.
     """
-    out: list[str] = []
+    translated: list[str] = []
     counts, last = [0], 0  # atoms of each open group, and of the latest atom or group
     for part in _PART.finditer(pattern):
         text = part[0]
@@ -68,8 +68,8 @@ def _translated(pattern: str) -> str:
             counts[-1] += 1
         if max(counts) > _ATOMS:
             raise ValueError(f"its repetitions stand for more than {_ATOMS} characters")
-        out.append(text)
-    return "".join(out)
+        translated.append(text)
+    return "".join(translated)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -77,28 +77,28 @@ def _compiled(pattern: str) -> Any:
     import regex  # here, since nothing else of a run needs it
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about forms that may mean something else one day
-        re.compile(pattern)  # which decides what is a pattern
+        warnings.simplefilter("ignore")  # of forms whose meaning may change
+        re.compile(pattern)  # raises for an invalid pattern
         return regex.compile(_translated(pattern), regex.VERSION0)
 
 
-def _found(pattern: str, text: str) -> bool:
-    """Whether a pattern matches somewhere in a text; raises TimeoutError."""
+def _matches(pattern: str, text: str) -> bool:
+    """Return whether a pattern matches anywhere in a text; may raise TimeoutError."""
     return _compiled(pattern).search(text, timeout=PATTERN_SECONDS) is not None
 
 
 def grade_pattern(item: Item, text: str) -> float:
-    """Score 1 where the item's answer, a regular expression, matches somewhere in the text.
+    """Return 1 if the item's answer, a regular expression, matches anywhere in the text.
 
     Raises
     ------
     BankError
-        It is no regular expression.
+        The answer is not a regular expression.
     Unscored
         The search did not end within `PATTERN_SECONDS`.
     """
     try:
-        return float(_found(item.answer, text))
+        return float(_matches(item.answer, text))
     except TimeoutError:
         raise Unscored(
             Status.ERROR.value,
@@ -115,7 +115,7 @@ def grade_pattern(item: Item, text: str) -> float:
 
 
 def check_pattern(pattern: str) -> str:
-    """Return what is wrong with a regular expression, empty if nothing is."""
+    """Return the fault of a regular expression, empty if there is none."""
     try:
         _compiled(pattern)
     except RecursionError:
@@ -126,31 +126,31 @@ def check_pattern(pattern: str) -> str:
 
 
 def accepts_any_text(pattern: str) -> str:
-    """Return why a pattern tells no right answer from a wrong one, empty if it may.
+    """Return the reason why a pattern accepts wrong answers, empty if it may reject them.
 
     Raises
     ------
     TimeoutError
-        The search in some plain text did not end.
+        The search in an example text did not end.
     """
-    if _found(pattern, ""):
+    if _matches(pattern, ""):
         return "matches the empty text"
-    found = [_found(pattern, text) for text in _WRONG]  # in each, to learn of patterns that do not end
-    if all(found):
+    matches = [_matches(pattern, text) for text in _WRONG]  # in each text, to detect patterns that do not end
+    if all(matches):
         return "matches any text"
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedGrader:
-    """A user's grading function, called in a thread of its own with a time limit.
+    """A user's grading function, called in another thread with a time limit.
 
     Parameters
     ----------
     function : callable
-        Takes the item and the text, returns a score in [0, 1].  Its attribute ``timeout`` is its time limit in
-        seconds, `FUNCTION_SECONDS` without one.  Its attribute ``deterministic`` is False where it may grade one text
-        in two ways.
+        Takes the item and the text, and returns a score in [0, 1].  Its attribute ``timeout`` is the time limit in
+        seconds, `FUNCTION_SECONDS` by default.  Its attribute ``deterministic`` is False if its scores of one text can
+        differ.
     """
 
     function: Callable[[Item, str], Any]
@@ -166,7 +166,7 @@ class LimitedGrader:
         Raises
         ------
         BankError
-            The attribute ``timeout`` is no number above 0.
+            The attribute ``timeout`` is not a number above 0.
         Unscored
             The function did not return in time.
         """
@@ -188,5 +188,5 @@ class LimitedGrader:
             ) from None
 
 
-#: Every grader that an item can name without trusting a module.
+#: Graders that an item can name without a trusted module.
 BUILT_IN: Mapping[str, Grader] = MappingProxyType({**GRADERS, "regex": grade_pattern})

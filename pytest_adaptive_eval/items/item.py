@@ -1,4 +1,4 @@
-"""One question, its grading, and what became of asking it."""
+"""Items of a bank, their grading, and responses to them."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ Grader = Callable[["Item", str], float]
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
 
-#: A value that a prompt marks as one that may be drawn anew: ``<20>`` or ``<rate=20>``.
+#: Mark of a value in a prompt that variants redraw: ``<20>`` or ``<rate=20>``.
 MARK = re.compile(r"<(?:([A-Za-z]\w{0,29})=)?(-?)(\d{1,15})(?:\.(\d{1,15}))?>")
-#: Where an item's ``meta`` tells how the answer follows from the marked values.
+#: Key of ``meta`` with the expression for the answer in terms of the marked values.
 EXPRESSION = "answer_expression"
-#: Where it keeps the prompt with its marks.
+#: Key of ``meta`` with the marked prompt.
 MARKED = "marked_prompt"
 
-#: Answers are graded on at most this many characters, so that a runaway
-#: completion cannot stall a grader.
+#: Number of characters of an answer that are graded, so that a long completion
+#: cannot stall a grader.
 GRADED_CHARACTERS = 20_000
-#: What stands for the rest of a longer answer in journals and records.
+#: Note in journals and records in place of the rest of a longer answer.
 _CUT = re.compile(r"\n\[([0-9]{1,18}) more characters were neither graded nor kept\]")
 
 
 class Status(enum.StrEnum):
-    """What became of one administration.  Only ``ok`` carries a score."""
+    """Status of an administration.  Only ``ok`` has a score."""
 
     OK = "ok"
     TRUNCATED = "truncated"
@@ -65,7 +65,7 @@ class Status(enum.StrEnum):
 
     @property
     def infrastructure(self) -> bool:
-        """Whether the fault lies with the run and not with the subject."""
+        """Whether the run is at fault, not the subject."""
         return self in _INFRASTRUCTURE
 
 
@@ -73,9 +73,9 @@ _INFRASTRUCTURE = (Status.TIMEOUT, Status.ERROR, Status.SANDBOX_ERROR, Status.NO
 
 
 def cut_text(text: str) -> str:
-    """Return the part of an answer that is graded, and a line that tells the length of the rest.
+    """Return the graded part of an answer, and a line with the length of the rest.
 
-    This is what memory, journals and records keep.  A text that was cut before stays as it is.
+    Memory, journals and records store this text.  A text that is cut already does not change.
     """
     if len(text) <= GRADED_CHARACTERS or _rest(text):
         return text
@@ -84,36 +84,36 @@ def cut_text(text: str) -> str:
 
 
 def length_note(text: str) -> str:
-    """Return how long an answer was that `cut_text` cut; empty for any other."""
+    """Return a sentence on the length of an answer that `cut_text` cut; empty for any other."""
     if not (more := _rest(text)):
         return ""
     return f"the answer has {GRADED_CHARACTERS + more} characters: the first {GRADED_CHARACTERS} were graded and kept"
 
 
 def _rest(text: str) -> int:
-    """Characters that `cut_text` left out."""
-    found = _CUT.fullmatch(text, GRADED_CHARACTERS)
-    return int(found[1]) if found else 0
+    """Return the number of characters that `cut_text` removed."""
+    match = _CUT.fullmatch(text, GRADED_CHARACTERS)
+    return int(match[1]) if match else 0
 
 
 def unmarked(prompt: str) -> str:
-    """A prompt as a subject reads it: its values without marks and names."""
+    """Return a prompt as a subject reads it: its values without marks and names."""
     return MARK.sub(lambda mark: mark[0][1:-1].rpartition("=")[2], prompt)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The outcome of administering one item.
+    """Outcome of administering one item.
 
     Parameters
     ----------
     status : Status
     score : float or None
-        In [0, 1] when ``status`` is ok, else None: an error is never a score.
+        In [0, 1] if ``status`` is ok, else None.
     text : str
-        The raw completion, as far as it is known.
+        Raw completion, if known.
     detail : str
-        Why there is no score, or what the grader had to say.
+        Reason for a missing score, or a note of the grader.
     """
 
     status: Status
@@ -130,20 +130,20 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question of a bank.
+    """An item of a bank.
 
     Parameters
     ----------
     id : str
         Unique in its bank: ASCII, short, without ``::``, brackets or spaces.
     prompt : str
-        What the subject reads.  Empty only when `messages` is given.
+        Text that the subject reads.  Empty only if `messages` is given.
     answer : str
-        The expected answer, as the grader reads it.
+        Expected answer, in the form of the grader.
     grader : str
         ``exact``, ``choice``, ``numeric``, ``regex``, ``contains``,
-        ``python:module:function`` (only from modules that the user trusts), or
-        ``task`` for a generated item that its task family grades.
+        ``python:module:function`` (only from trusted modules), or ``task`` for a
+        generated item that its task family grades.
     images : tuple of str
         Image files, relative to the bank's folder.
     choices : tuple of str
@@ -151,18 +151,18 @@ class Item:
     category : tuple of str
         From the broadest to the finest.
     formats : tuple of str
-        Modality combinations in which the item can be asked, such as
+        Formats in which the item can be administered, such as
         ``image+text``, ``text``, ``image``, ``none``; the first is the default.
     messages : tuple of mappings
         A chat, as ``{"role": ..., "content": ...}``, instead of `prompt`.
     meta : mapping
-        Anything else; ``max_tokens`` caps the answer, ``level`` and ``seed``
-        tell a generated item, ``tolerance`` serves the numeric grader,
-        ``answer_expression`` and ``marked_prompt`` make twins.
+        Further data: ``max_tokens`` caps the answer, ``level`` and ``seed``
+        identify a generated item, ``tolerance`` is for the numeric grader,
+        ``answer_expression`` and ``marked_prompt`` are for variants.
     custom : callable, optional
-        The resolved function of a ``python:``, ``regex`` or ``task`` grader.
+        Resolved function of a ``python:``, ``regex`` or ``task`` grader.
     root : str
-        Folder that `images` are relative to; no part of the item's content.
+        Folder that `images` are relative to; not part of the item's content.
     """
 
     id: str
@@ -180,25 +180,25 @@ class Item:
 
     @property
     def image_paths(self) -> tuple[str, ...]:
-        """The image files, joined to the bank's folder."""
+        """Paths of the image files, joined to the bank's folder."""
         return tuple(f"{self.root}/{name}" if self.root else name for name in self.images)
 
     @property
     def task(self) -> str:
-        """The task family that a generated item, whose id is ``task-level-seed``, is of."""
+        """Task family of a generated item, whose id is ``task-level-seed``."""
         return self.id.partition("-")[0]
 
     def grade(self, text: str) -> float:
-        """Score of an answer, in [0, 1]."""
+        """Return the score of an answer, in [0, 1]."""
         text = str(text)[:GRADED_CHARACTERS]
         if self.custom is not None:
-            given = self.custom(self, text)
+            returned = self.custom(self, text)
             try:
-                score = float(given)
+                score = float(returned)
             except (TypeError, ValueError, OverflowError):
                 raise BankError(
-                    f"item {self.id!r}: its grader {self.grader!r} gave {type(given).__name__}, expected a number in "
-                    "[0, 1]"
+                    f"item {self.id!r}: its grader {self.grader!r} gave {type(returned).__name__}, expected a number "
+                    "in [0, 1]"
                 ) from None
         else:
             try:
@@ -224,7 +224,7 @@ class Item:
         return score
 
     def readable(self, text: str) -> bool:
-        """Whether a text has the form of an answer: a letter or choice, a number, for other graders anything at all."""
+        """Return whether a text has the form of an answer: a choice, a number, or (other graders) any text."""
         text = str(text)[:GRADED_CHARACTERS]
         if self.grader == "choice":
             return _chosen(self, text) is not None
@@ -233,19 +233,19 @@ class Item:
         return bool(text.strip())
 
     def in_format(self, name: str) -> Item:
-        """The item as asked in the modality combination `name` (``none`` is the empty one)."""
+        """Return the item in the format `name`; ``none`` has neither image nor text."""
         if name not in self.formats:
             raise BankError(f"item {self.id!r} has no format {name!r}, only {', '.join(self.formats)}")
-        kept = set(name.split("+"))
+        modalities = set(name.split("+"))
         item = self
-        if "image" not in kept:
+        if "image" not in modalities:
             item = replace(item, images=())
-        if "text" not in kept:
+        if "text" not in modalities:
             item = replace(item, prompt="", messages=())
         return item
 
     def to_json(self) -> dict[str, Any]:
-        """The item as one JSON object; fields at their default are left out."""
+        """Return the item as a JSON object, without fields that have their default."""
         out: dict[str, Any] = {"id": self.id}
         for name in ("prompt", "answer", "grader"):
             if getattr(self, name):
@@ -261,7 +261,7 @@ class Item:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 (first 16 hex digits) of everything that is asked and graded."""
+        """First 16 hex digits of SHA-256 over everything that is administered and graded."""
         return hashlib.sha256(_canonical(self.to_json()).encode("ascii")).hexdigest()[:16]
 
 
@@ -274,20 +274,20 @@ def _normal(text: str) -> str:
 
 
 def _comparable(item: Item, text: str) -> tuple[str, str]:
-    """The expected answer and the given one as they are compared; punctuation counts where nothing else is expected."""
-    wanted = _normal(item.answer)
-    return (wanted, _normal(text)) if wanted else (_folded(item.answer), _folded(text))
+    """Return the expected answer and a text as they are compared; punctuation counts if it is all of the answer."""
+    expected = _normal(item.answer)
+    return (expected, _normal(text)) if expected else (_folded(item.answer), _folded(text))
 
 
 def _exact(item: Item, text: str) -> float:
-    """Equal after folding case and white space and dropping surrounding punctuation."""
-    wanted, given = _comparable(item, text)
-    return float(given == wanted)
+    """Return 1 if the text equals the answer, ignoring case, white space and surrounding punctuation."""
+    expected, answer = _comparable(item, text)
+    return float(answer == expected)
 
 
 def _contains(item: Item, text: str) -> float:
-    wanted, given = _comparable(item, text)
-    return float(wanted in given)
+    expected, answer = _comparable(item, text)
+    return float(expected in answer)
 
 
 # a letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words
@@ -311,41 +311,41 @@ def _choices(item: Item) -> list[str]:
 
 
 def _choice_at(choices: list[str], text: str) -> int | None:
-    """Place of the choice that a text is, with or without an article, or whose letter it begins with."""
-    for given in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))), _normal(text.strip(" *$}"))):
-        if given and given in choices:
-            return choices.index(given)
+    """Return the index of the choice that a text equals, apart from an article, or whose letter it begins with."""
+    for candidate in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))), _normal(text.strip(" *$}"))):
+        if candidate and candidate in choices:
+            return choices.index(candidate)
     letter = _LEADING.match(text)
-    place = ord(letter[1].upper()) - ord("A") if letter else None
-    return None if place is None or (choices and place >= len(choices)) else place
+    index = ord(letter[1].upper()) - ord("A") if letter else None
+    return None if index is None or (choices and index >= len(choices)) else index
 
 
 def named_choice(item: Item) -> int | None:
-    """Place of the choice that an item's answer names by its text or its letter; None where there is no such one.
+    """Return the index of the choice that an item's answer names by text or letter, or None.
 
-    Any letter will do where the item keeps its choices within its prompt.
+    Any letter is valid if the choices are in the prompt.
     """
     return _choice_at(_choices(item), item.answer.strip())
 
 
 def _chosen(item: Item, text: str) -> int | None:
-    """Place of the choice that an answer names; None where it does not read as naming one.
+    """Return the index of the choice that an answer names, or None.
 
-    The last "answer is X" counts: what stands before may be reasoning.
+    The last "answer is X" counts, because earlier ones may be reasoning.
     """
-    choices, given = _choices(item), text.strip()
-    if _normal(given) not in choices:
-        for plain, boxed in reversed(_STATED.findall(given)):
-            place = _choice_at(choices, plain or boxed)
-            if place is not None:
-                return place
-    return _choice_at(choices, given)
+    choices, answer = _choices(item), text.strip()
+    if _normal(answer) not in choices:
+        for plain, boxed in reversed(_STATED.findall(answer)):
+            index = _choice_at(choices, plain or boxed)
+            if index is not None:
+                return index
+    return _choice_at(choices, answer)
 
 
 def _choice(item: Item, text: str) -> float:
-    """The letter of a choice ("B", "(B) blue", "the answer is B") or the choice's own text."""
-    place = _chosen(item, text)
-    return float(place is not None and place == named_choice(item))
+    """Return 1 for the letter of the right choice ("B", "(B) blue", "the answer is B") or its text."""
+    index = _chosen(item, text)
+    return float(index is not None and index == named_choice(item))
 
 
 _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?")
@@ -354,10 +354,10 @@ _NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?")
 def _number(text: str) -> Fraction | None:
     from fractions import Fraction  # with decimal, a tenth of what importing numpy costs
 
-    found = _NUMBER.findall(text.replace("\N{MINUS SIGN}", "-"))
-    if not found:
+    numbers = _NUMBER.findall(text.replace("\N{MINUS SIGN}", "-"))
+    if not numbers:
         return None
-    top, _, bottom = found[-1].replace(",", "").partition("/")
+    top, _, bottom = numbers[-1].replace(",", "").partition("/")
     try:
         exponent = re.search(r"[eE]([-+]?\d+)", top)
         if exponent and abs(int(exponent.group(1))) > 400:
@@ -368,29 +368,29 @@ def _number(text: str) -> Fraction | None:
 
 
 def expected_number(item: Item) -> tuple[Fraction, float]:
-    """The number that a numeric item expects, and how far an answer may be from it.
+    """Return the number that a numeric item expects, and its tolerance.
 
     Raises
     ------
     BankError
-        The item's answer holds no number, or ``meta.tolerance`` is none.
+        The item's answer has no number, or ``meta.tolerance`` is not a number of at least 0.
     """
-    wanted, tolerance = _number(item.answer), item.meta.get("tolerance", 0.0)
-    if wanted is None:
+    expected, tolerance = _number(item.answer), item.meta.get("tolerance", 0.0)
+    if expected is None:
         raise BankError(f"item {item.id!r}: the answer {item.answer!r:.80} holds no number that the grader can read")
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0.0 <= tolerance < math.inf:
         raise BankError(f"item {item.id!r}: meta.tolerance is {tolerance!r:.80}, expected a number of at least 0")
-    return wanted, tolerance
+    return expected, tolerance
 
 
 def _numeric(item: Item, text: str) -> float:
-    """The last number of the answer equals the expected one exactly, or within ``meta.tolerance``."""
-    wanted, tolerance = expected_number(item)
-    got = _number(text)
-    return float(got is not None and abs(got - wanted) <= tolerance)
+    """Return 1 if the last number in the text is within ``meta.tolerance`` of the expected one."""
+    expected, tolerance = expected_number(item)
+    answer = _number(text)
+    return float(answer is not None and abs(answer - expected) <= tolerance)
 
 
-#: The graders that always end, by name.  Patterns have a time limit, see `pytest_adaptive_eval.items.grading`.
+#: Graders that always end, by name.  Patterns have a time limit, see `pytest_adaptive_eval.items.grading`.
 GRADERS: Mapping[str, Grader] = MappingProxyType(
     {"exact": _exact, "choice": _choice, "numeric": _numeric, "contains": _contains}
 )

@@ -1,11 +1,10 @@
-"""Banks whose items are asked in formats: with image and text, with either alone, with neither.
+"""Banks of item-format pairs: items with image and text, with either alone, or with neither.
 
-An item in a format is an item of a bank of its own, a *pair*, so that all that
-draws, estimates and judges on a bank does so on pairs as well, and a budget
-counts calls.  A pair's category is its format.  Where the bank has parameters in
-formats (M2- or M3-IRT), pairs are items of a multidimensional logistic model
-whose dimensions are the parts of ability, in standard deviations of the
-calibration subjects from their middle.
+A pair is an item of a bank of its own, so that draws, estimates and gates work
+on pairs as on items, and a budget counts calls.  A pair's category is its
+format.  If the bank has parameters in formats (M2- or M3-IRT), pairs are items
+of a multidimensional logistic model.  Its dimensions are the ability components,
+in standard deviations of the calibration subjects from their mean.
 """
 
 from __future__ import annotations
@@ -27,83 +26,61 @@ __all__ = ["ALL", "asked_in_formats", "pair_id"]
 
 Array = NDArray[np.float64]
 
-#: Says that items are asked in every format that they have.
+#: Stands for every format of an item.
 ALL = "all"
 
 
 def pair_id(item: Item, form: str) -> str:
-    """The id of an item in a format: the item's own in its default format, ``ITEM@FORMAT`` in the others."""
+    """Return the id of an item-format pair: the item's id in its default format, ``ITEM@FORMAT`` in others."""
     return item.id if form == item.formats[0] else f"{item.id}@{form}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pairs(Sequence[Item]):
-    """Items in formats, made when they are asked for."""
+    """Item-format pairs, created on access."""
 
     items: Sequence[Item]
-    places: Sequence[tuple[int, str]]
+    positions: Sequence[tuple[int, str]]
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.positions)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[n] for n in range(*index.indices(len(self)))]
-        place, form = self.places[index]
-        item = self.items[place]
+        position, form = self.positions[index]
+        item = self.items[position]
         return replace(item.in_format(form), id=pair_id(item, form), formats=(form,))
 
 
 def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> ItemBank:
-    """The bank of a bank's items in formats.
+    """Return the bank of the item-format pairs of a bank.
 
     Parameters
     ----------
     bank : ItemBank
     formats : "all" or sequence of str
-        Such as ``("image+text", "text")``; an item is asked in those that it has.
+        Formats such as ``("image+text", "text")``; an item gives a pair for each of them that it has.
 
     Returns
     -------
     ItemBank
-        Of K dimensions, one a part of ability, where the bank has parameters in formats; else uncalibrated.  Its
-        report names ``formats`` and ``parts``.
+        It has K dimensions, one per ability component, if the bank has parameters in formats; otherwise it is
+        uncalibrated.  Its report has ``formats`` and ``parts``.
 
     Raises
     ------
     ConfigError
-        A format that no item has, an item that has fewer than two of the formats, or fewer than two formats.
+        There are fewer than two formats, no item has one of them, or an item has fewer than two.
     """
-    wanted = None if formats == ALL else tuple(formats)
-    if wanted is not None and (isinstance(formats, str) or len(set(wanted)) != len(wanted) or len(wanted) < 2):
-        raise ConfigError(
-            f'formats is {formats!r}, expected "all" or a list of two or more, such as ["image+text", "text"]'
-        )
-    have = [{form: pair_id(item, form) for form in item.formats} for item in bank.items]  # read once: texts are lazy
-    known = list(dict.fromkeys(form for own in have for form in own))
-    if wanted is not None and (unknown := [form for form in wanted if form not in known]):
-        raise ConfigError(
-            f"no item of the bank {bank.name!r} has the format {unknown[0]!r}; they have {', '.join(known)}"
-        )
-    places: list[tuple[int, str]] = []
-    ids: list[str] = []
-    for place, names in enumerate(have):
-        own = [form for form in names if wanted is None or form in wanted]
-        if len(own) < 2:
-            raise ConfigError(
-                f"item {bank.ids[place]!r} of the bank {bank.name!r} has {len(own)} of the formats "
-                f"{', '.join(wanted or known)}: "
-                'asking in formats needs two or more; add "formats" to the item, such as ["image+text", "text"]'
-            )
-        places += [(place, form) for form in own]
-        ids += [names[form] for form in own]
-    order = [form for form in known if any(form == own for _, own in places)]
+    pairs, order = _pairs(bank, formats)
+    items, scale = _Pairs(bank.items, [(index, form) for index, form, _ in pairs]), bank.in_formats
+    ids = [name for _, _, name in pairs]
     shared: dict[str, Any] = {
         "ids": ids,
-        "categories": [form for _, form in places],
+        "categories": [form for _, form, _ in pairs],
         "content_hash": hashlib.sha256(f"{bank.content_hash} in {', '.join(order)}".encode()).hexdigest()[:16],
     }
-    items, scale = _Pairs(bank.items, places), bank.in_formats
     report = {**bank.report, "formats": order}
     if scale is None:
         return ItemBank.uncalibrated(bank.name, items, report=MappingProxyType(report), **shared)
@@ -113,8 +90,8 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
             f"the bank {bank.name!r} was calibrated in the formats {', '.join(modalities.formats)}, and its items are "
             f"to be asked as {missing[0]!r} too: calibrate it with answers in that format, or leave it out of formats"
         )
-    rows = np.array([place for place, _ in places])
-    columns = np.array([modalities.formats.index(form) for _, form in places])
+    rows = np.array([index for index, _, _ in pairs])
+    columns = np.array([modalities.formats.index(form) for _, form, _ in pairs])
     slopes, intercepts = scale.standard()
     slopes, intercepts = slopes[rows, columns], intercepts[rows, columns]
     return ItemBank(
@@ -129,3 +106,30 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
         report=MappingProxyType({**report, "parts": list(modalities.parts)}),
         **shared,
     )
+
+
+def _pairs(bank: ItemBank, formats: str | Sequence[str]) -> tuple[list[tuple[int, str, str]], list[str]]:
+    """Return position, format and id of each item-format pair, and the formats in use."""
+    chosen = None if formats == ALL else tuple(formats)
+    if chosen is not None and (isinstance(formats, str) or len(set(chosen)) != len(chosen) or len(chosen) < 2):
+        raise ConfigError(
+            f'formats is {formats!r}, expected "all" or a list of two or more, such as ["image+text", "text"]'
+        )
+    pair_ids = [{form: pair_id(item, form) for form in item.formats} for item in bank.items]  # texts are read once
+    available = list(dict.fromkeys(form for ids in pair_ids for form in ids))
+    if unavailable := [form for form in chosen or () if form not in available]:
+        raise ConfigError(
+            f"no item of the bank {bank.name!r} has the format {unavailable[0]!r}; they have {', '.join(available)}"
+        )
+    pairs: list[tuple[int, str, str]] = []
+    for index, ids in enumerate(pair_ids):
+        forms = [form for form in ids if chosen is None or form in chosen]
+        if len(forms) < 2:
+            raise ConfigError(
+                f"item {bank.ids[index]!r} of the bank {bank.name!r} has {len(forms)} of the formats "
+                f"{', '.join(chosen or available)}: "
+                'asking in formats needs two or more; add "formats" to the item, such as ["image+text", "text"]'
+            )
+        pairs += [(index, form, ids[form]) for form in forms]
+    used = {form for _, form, _ in pairs}
+    return pairs, [form for form in available if form in used]

@@ -1,4 +1,4 @@
-"""Responses of many subjects to many items: what banks are calibrated from and backtests replay."""
+"""Responses of many subjects to many items, for calibration and backtests."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["FormatResponses", "Responses"]
 Array = NDArray[np.float64]
 
 
-def _twice(names: Sequence[str]) -> str | None:
-    """The first name that stands a second time."""
-    seen: set[str] = set()
+def _duplicate(names: Sequence[str]) -> str | None:
+    """Return the first duplicate name, or None."""
+    earlier: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in earlier:
             return name
-        seen.add(name)
+        earlier.add(name)
     return None
 
 
@@ -40,12 +40,13 @@ class Responses:
     items : sequence of str, length n
         Unique item ids.
     scores : array_like, shape (S, n)
-        In [0, 1]; NaN where a subject has no score on an item.
+        In [0, 1]; NaN for a missing score.
     families : sequence of str, length S, optional
         Training run or model family of each subject; subjects of one family
-        are never split between fitting and testing.  Each is its own when omitted.
+        are never split between fitting and testing.  By default each subject is
+        a family.
     source : str
-        The file or folder, for messages.
+        File or folder, for messages.
 
     Raises
     ------
@@ -72,9 +73,9 @@ class Responses:
             )
         if not scores.size:
             raise ResponsesError(f"{self.source}: no responses; expected at least one subject and one item")
-        for what, names in (("subject", self.subjects), ("item", self.items)):
-            if (twice := _twice(names)) is not None:
-                raise ResponsesError(f"{self.source}: the {what} {twice!r} stands twice; give each a name of its own")
+        for axis, names in (("subject", self.subjects), ("item", self.items)):
+            if (twice := _duplicate(names)) is not None:
+                raise ResponsesError(f"{self.source}: the {axis} {twice!r} stands twice; give each a name of its own")
         with np.errstate(invalid="ignore"):
             bad = np.argwhere((scores < 0) | (scores > 1))
         if len(bad):
@@ -92,7 +93,7 @@ class Responses:
         return float((~np.isnan(self.scores)).mean())
 
     def of(self, subjects: ArrayLike) -> Responses:
-        """The responses of some subjects, by position, in that order."""
+        """Return the responses of the subjects at the given positions, in that order."""
         rows = np.asarray(subjects, dtype=np.int64)
         return Responses(
             tuple(self.subjects[s] for s in rows),
@@ -105,7 +106,7 @@ class Responses:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormatResponses:
-    """Scores of S subjects on n items, each asked in up to F formats.
+    """Scores of S subjects on n items, each administered in up to F formats.
 
     Parameters
     ----------
@@ -114,13 +115,13 @@ class FormatResponses:
     items : sequence of str, length n
         Unique item ids.
     modalities : Modalities
-        With the F formats.
+        The F formats.
     scores : array_like, shape (S, n, F)
-        In [0, 1]; NaN where a subject has no score on an item in a format.
+        In [0, 1]; NaN for a missing score.
     families : sequence of str, length S, optional
         As in `Responses`.
     source : str
-        The file or folder, for messages.
+        File or folder, for messages.
 
     Raises
     ------
@@ -145,20 +146,22 @@ class FormatResponses:
             )
         pairs = tuple(f"{item} in {name}" for item in self.items for name in formats)
         whole = Responses(self.subjects, pairs, scores.reshape(len(scores), -1), self.families, self.source)
-        scores.setflags(write=False)  # and checked like those in one format
+        scores.setflags(write=False)  # Responses has checked them
         for name in ("subjects", "items"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "families", whole.families)
         object.__setattr__(self, "scores", scores)
 
     def at(self, items: ArrayLike) -> FormatResponses:
-        """The responses to some items, by position or by truth values, in that order."""
-        places = np.arange(len(self.items))[np.asarray(items)]
-        some = tuple(self.items[i] for i in places)
-        return FormatResponses(self.subjects, some, self.modalities, self.scores[:, places], self.families, self.source)
+        """Return the responses to the items at the given positions, or where a mask is true, in that order."""
+        positions = np.arange(len(self.items))[np.asarray(items)]
+        selected = tuple(self.items[i] for i in positions)
+        return FormatResponses(
+            self.subjects, selected, self.modalities, self.scores[:, positions], self.families, self.source
+        )
 
     @property
     def whole(self) -> Responses:
-        """The responses to the items in their fullest format."""
+        """Responses to the items in their fullest format."""
         full = self.modalities.fullest
         return Responses(self.subjects, self.items, self.scores[:, :, full], self.families, self.source)

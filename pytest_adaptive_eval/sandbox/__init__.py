@@ -1,8 +1,8 @@
-"""Running code that a model wrote: locked up, proved to be, and believed in nothing but the values it returns.
+"""Run code that a model wrote in a locked-down process, and read nothing but the values that it returns.
 
 `Sandbox.open` finds the best tier that holds on this machine and raises
 `pytest_adaptive_eval.errors.SandboxUnavailable` when there is none.
-``docs/sandbox.md`` says what is held, by which layer, and what is not.
+``docs/sandbox.md`` lists the protections of each layer, and their limits.
 """
 
 from __future__ import annotations

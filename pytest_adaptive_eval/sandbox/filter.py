@@ -1,4 +1,4 @@
-"""The system calls that code in the sandbox may make: an allow-list, as a program for the kernel's seccomp filter.
+"""The allow-list of system calls in the sandbox, as a program for the kernel's seccomp filter.
 
 Everything that is not named here fails with EPERM: processes, sockets, signals,
 files to write, namespaces, keys, rings and whatever the kernel learns next.
@@ -68,18 +68,18 @@ def _instruction(code: int, k: int, then: int = 0, otherwise: int = 0) -> bytes:
 
 
 def _conditions(checks: tuple[_Check, ...]) -> list[bytes]:
-    """Instructions that allow the call if all `checks` hold and else refuse it, as their last two instructions do."""
+    """Return instructions that allow the call if all `checks` hold, and refuse it otherwise."""
     steps: list[tuple[int, int, int | None, int | None]] = []  # None: refuse
-    for word, argument, what in checks:
+    for word, argument, operand in checks:
         low = _ARGUMENTS + 8 * argument
         steps.append((_LOAD, low, 0, 0))
-        if isinstance(what, tuple):
-            steps += [(_EQUAL, value, len(what) - 1 - i, 0) for i, value in enumerate(what[:-1])]
-            steps.append((_EQUAL, what[-1], 0, None))
+        if isinstance(operand, tuple):
+            steps += [(_EQUAL, value, len(operand) - 1 - i, 0) for i, value in enumerate(operand[:-1])]
+            steps.append((_EQUAL, operand[-1], 0, None))
         elif word == "null":
             steps += [(_EQUAL, 0, 0, None), (_LOAD, low + 4, 0, 0), (_EQUAL, 0, 0, None)]
         else:
-            steps.append((_SET, what, None, 0) if word == "none of" else (_SET, what, 0, None))
+            steps.append((_SET, operand, None, 0) if word == "none of" else (_SET, operand, 0, None))
     refuse = len(steps) + 1
     out = [
         _instruction(code, k, *(refuse - i - 1 if jump is None else jump for jump in (then, otherwise)))
@@ -90,7 +90,7 @@ def _conditions(checks: tuple[_Check, ...]) -> list[bytes]:
 
 @functools.cache
 def seccomp_program(machine: str) -> bytes:
-    """The filter for a machine, an array of ``struct sock_filter``.
+    """Return the filter for a machine, an array of ``struct sock_filter``.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def seccomp_program(machine: str) -> bytes:
     Raises
     ------
     KeyError
-        The system calls of that machine are not known here.
+        The system calls of that machine are unknown.
     """
     column, architecture = MACHINES[machine]
     out = [

@@ -1,10 +1,10 @@
-"""What runs inside the sandbox: it locks itself down, tells how it is locked, and only then is given code to run.
+"""The program inside the sandbox: it locks itself down, reports its state, and then receives code to run.
 
-A fresh interpreter gets this module, compiled, over its standard input; nothing
-of the package is there.  It imports as little as it can, since every start
-pays for it.  Until the foreign code arrives it can be trusted, afterwards
-nothing that the process says can: its answers are values, which the parent
-reads strictly and compares with what it alone knows.
+A fresh interpreter reads this module, compiled, from its standard input, without
+the package.  It imports little, because every start takes that time.  Once the
+foreign code has arrived, nothing that the process writes can be trusted: its
+answers are values, which the parent parses strictly and compares with expected
+values that the process does not know.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict
 
     class Start(TypedDict):
-        """What the parent tells a process of root's that is to start another behind walls."""
+        """Message to a process of root that starts another one in bubblewrap."""
 
         command: tuple[str, ...]
         user: tuple[int, int] | None  # uid and gid to become
-        folder: str  # that this user must be able to reach
-        barrier: str  # the folder above it which is closed to others, or empty
+        folder: str  # folder that this user must be able to enter
+        barrier: str  # folder above it that others may not enter, or empty
 
     class Setup(TypedDict):
-        """What the parent tells the harness before anything is locked."""
+        """Message to the harness before the lockdown."""
 
-        layers: frozenset[str]  # what to do
+        layers: frozenset[str]  # protections to apply
         user: tuple[int, int] | None  # uid and gid to become
-        result: int  # the descriptor for messages
-        keep: int  # another one to leave open, or -1
-        parent: int  # the process to die with, or 0
-        limits: tuple[tuple[str, int], ...]  # names of `resource` and how much
+        result: int  # descriptor for messages
+        keep: int  # another descriptor to keep open, or -1
+        parent: int  # process whose end ends this one, or 0
+        limits: tuple[tuple[str, int], ...]  # names of `resource` and values
         rules: tuple[tuple[str, bool | None], ...]  # readable: a whole folder, a file (False), a folder's list (None)
         filter: bytes  # the seccomp program
 
 
 __all__ = ["BOOT", "DEPTH", "LIMIT", "NAME", "encode", "launch", "main"]
 
-#: Most characters of one message of results, and how deep values may be nested.
+#: Limits of the characters in one message of results, and of the depth of values.
 LIMIT = 4_000_000
 DEPTH = 100
-#: The name under which the child runs this module, and that of the module which the foreign code becomes.
+#: Name of this module in the child, and of the module with the foreign code.
 NAME = "__sandbox__"
 _ANSWER = "answer"
 #: Read a length and a compiled module from standard input, and run it.
@@ -63,24 +63,24 @@ exec(s[0],{{"__name__":"{NAME}","load":load,"setup":s[1]}})"""
 
 
 def encode(value: Any, limit: int = LIMIT) -> str:
-    """A value as JSON text that tells types apart, the same for equal values of one type.
+    """Return a value as JSON text with its type, the same for equal values of one type.
 
-    Dictionaries and sets are sorted by what their members look like, negative
-    zero becomes zero, and subclasses of the builtin types become these.
+    Dictionaries and sets are sorted by the text of their members, negative zero
+    becomes zero, and a subclass of a builtin type becomes that type.
 
     Raises
     ------
     TypeError
-        A type that has no such form.
+        The type has no such form.
     ValueError
         More than `limit` characters, or nested deeper than `DEPTH`.
     """
-    left = limit
+    remaining = limit
 
     def spend(piece: str) -> str:
-        nonlocal left
-        left -= len(piece)
-        if left < 0:
+        nonlocal remaining
+        remaining -= len(piece)
+        if remaining < 0:
             raise ValueError(f"a result of more than {limit} characters")
         return piece
 
@@ -114,7 +114,7 @@ def encode(value: Any, limit: int = LIMIT) -> str:
 
 
 def _landlock(rules: tuple[tuple[str, bool | None], ...], call: Callable[..., int]) -> int:
-    """A Landlock ruleset that refuses everything the kernel can refuse but reading `rules`; its descriptor."""
+    """Return the descriptor of a Landlock ruleset that refuses everything except reading the paths in `rules`."""
     version = call(444, None, 0, 1)
     if version < 1:
         raise OSError("this kernel has no Landlock")
@@ -128,19 +128,19 @@ def _landlock(rules: tuple[tuple[str, bool | None], ...], call: Callable[..., in
     read_file, read_folder = 1 << 2, 1 << 3
     for path, folder in rules:
         try:
-            there = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
         access = read_file if folder is False else read_folder if folder is None else read_file | read_folder
-        rule = access.to_bytes(8, sys.byteorder) + there.to_bytes(4, sys.byteorder)
+        rule = access.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
         if call(445, ruleset, 1, rule, 0):
             raise OSError(f"the Landlock rule for {path} was refused")
-        os.close(there)
+        os.close(descriptor)
     return ruleset
 
 
 def _become(user: int, group: int) -> None:
-    """Give up being root, for good."""
+    """Change to an ordinary user for good."""
     try:
         os.setgroups([])
         os.setresgid(group, group, group)
@@ -150,8 +150,59 @@ def _become(user: int, group: int) -> None:
         raise OSError(f"root may not become user {user} here ({why}); start as an ordinary user") from None
 
 
+def _open_descriptors(own: set[int]) -> list[int]:
+    """Return the open descriptors below 256, except for the harness's own."""
+    descriptors = []
+    for number in set(range(256)) - own:
+        try:
+            os.fstat(number)
+        except OSError:
+            continue
+        descriptors.append(number)
+    return sorted(descriptors)
+
+
+def _refusals() -> dict[str, int]:
+    """Return the error number with which the kernel refuses each forbidden operation, 0 where it does not."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def fork() -> None:
+        if os.fork() == 0:
+            os._exit(0)
+
+    operations: dict[str, Callable[[], Any]] = {
+        "read": lambda: os.open("/", os.O_RDONLY),
+        "write": lambda: os.open("/", os.O_WRONLY),
+        "socket": lambda: libc.socket(2, 1, 0),
+        "signal": lambda: libc.kill(os.getpid(), 0),
+        "execute": lambda: os.execv("/nothing", ["nothing"]),
+        "fork": fork,
+    }
+    errors = {}
+    for name, operation in operations.items():
+        ctypes.set_errno(0)
+        try:
+            errors[name] = ctypes.get_errno() if operation() == -1 else 0
+        except OSError as error:
+            errors[name] = error.errno or 0
+    return errors
+
+
+def _set_limits(limits: tuple[tuple[str, int], ...]) -> None:
+    """Set resource limits, by the names of `resource`, or lower ones if the hard limits are lower."""
+    import resource
+
+    for name, limit in limits:
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(number, (limit, limit))
+
+
 def _lock(setup: Setup) -> tuple[int, str]:
-    """Give up everything that `setup` names; the descriptor for messages, and how the process is locked now."""
+    """Apply the protections in `setup`; return the descriptor for messages, and the report of the state as text."""
     import ctypes
     import resource
 
@@ -159,7 +210,7 @@ def _lock(setup: Setup) -> tuple[int, str]:
     libc = ctypes.CDLL(None, use_errno=True)
 
     def call(number: int, *arguments: Any) -> int:
-        """A system call; whole machine words, so that no argument is cut."""
+        """Make a system call with whole machine words, so that no argument is truncated."""
         words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
         return int(libc.syscall(ctypes.c_long(number), *words))
 
@@ -182,19 +233,15 @@ def _lock(setup: Setup) -> tuple[int, str]:
         raise OSError("PR_SET_NO_NEW_PRIVS was refused")
     dumpable = prctl(3)
 
-    taken = {0, 1, 2, status, ruleset, setup["keep"], setup["result"]}
-    result = next(n for n in (*os.urandom(64), 63, 62, 61, 60, 59, 58, 57) if 9 < n < 64 and n not in taken)
+    used = {0, 1, 2, status, ruleset, setup["keep"], setup["result"]}
+    result = next(n for n in (*os.urandom(64), 63, 62, 61, 60, 59, 58, 57) if 9 < n < 64 and n not in used)
     os.dup2(setup["result"], result, inheritable=False)
     if "descriptors" in layers:
-        kept = sorted({2, status, ruleset, setup["keep"], result} - {-1})
-        for low, high in zip(kept, [*kept[1:], 1 << 20], strict=True):
+        own = sorted({2, status, ruleset, setup["keep"], result} - {-1})
+        for low, high in zip(own, [*own[1:], 1 << 20], strict=True):
             os.closerange(low + 1, high)
     if "rlimits" in layers:
-        for name, most in setup["limits"]:
-            number = getattr(resource, name)
-            hard = resource.getrlimit(number)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(number, (most, most))
+        _set_limits(setup["limits"])
     if "landlock" in layers:
         if call(446, ruleset, 0):
             raise OSError("Landlock was refused")
@@ -207,37 +254,14 @@ def _lock(setup: Setup) -> tuple[int, str]:
         if prctl(22, 2, head):
             raise OSError("the seccomp filter was refused")
 
-    def fails(act: Callable[[], Any]) -> int:
-        """The error number with which the kernel refuses, 0 where it does not."""
-        ctypes.set_errno(0)
-        try:
-            done = act()
-        except OSError as error:
-            return error.errno or 0
-        return ctypes.get_errno() if done == -1 else 0
-
-    def is_open(fd: int) -> bool:
-        return not fails(lambda: os.fstat(fd))
-
-    def fork() -> None:
-        if os.fork() == 0:
-            os._exit(0)
-
     report = {
         "status": os.pread(status, 1 << 16, 0).decode("ascii", "replace"),
-        "descriptors": [n for n in range(256) if n not in (status, result, setup["keep"]) and is_open(n)],
+        "descriptors": _open_descriptors({status, result, setup["keep"]}),
         "environment": sorted(os.environ),
         "limits": {name: resource.getrlimit(getattr(resource, name))[0] for name, _ in setup["limits"]},
         "spaces": spaces,
         "dumpable": dumpable,
-        "refused": {
-            "read": fails(lambda: os.open("/", os.O_RDONLY)),
-            "write": fails(lambda: os.open("/", os.O_WRONLY)),
-            "socket": fails(lambda: libc.socket(2, 1, 0)),
-            "signal": fails(lambda: libc.kill(os.getpid(), 0)),
-            "execute": fails(lambda: os.execv("/nothing", ["nothing"])),
-            "fork": fails(fork),
-        },
+        "refused": _refusals(),
     }
     os.close(status)
     os.environ.clear()
@@ -245,7 +269,7 @@ def _lock(setup: Setup) -> tuple[int, str]:
 
 
 def _reveal(folder: str, barrier: str) -> None:
-    """Make `folder` reachable, for this process only, in a view of the files in which `barrier` holds nothing else."""
+    """Make `folder` accessible to this process alone, in a mount namespace where `barrier` contains nothing else."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -270,13 +294,13 @@ def _reveal(folder: str, barrier: str) -> None:
 
 
 def launch(start: Start) -> None:
-    """Stop being root and become the command that builds the walls of the full tier, which takes the rest of the input.
+    """Change to an ordinary user and become bubblewrap's command, which reads the rest of the input.
 
     Parameters
     ----------
     start : Start
-        As a dictionary.  An interpreter in a folder that only root may enter,
-        such as ``/root/.pyenv``, is made visible first.
+        A dictionary.  An interpreter in a folder that only root may enter,
+        such as ``/root/.pyenv``, is made accessible first.
     """
     if start["barrier"]:
         _reveal(start["folder"], start["barrier"])
@@ -286,7 +310,7 @@ def launch(start: Start) -> None:
 
 
 def _text(value: Any, most: int) -> str:
-    """What an object says about itself, whatever it does when asked."""
+    """Return the text of an object, or ``?`` if that raises an exception."""
     try:
         return str.__str__(str(value))[:most]
     except BaseException:
@@ -294,7 +318,7 @@ def _text(value: Any, most: int) -> str:
 
 
 def _outcome(code: str, function: str, arguments: list[bytes]) -> str:
-    """Run the foreign code and call its function: ``["answers",[..]]`` or ``["broken",kind,message]`` as JSON."""
+    """Run foreign code, call its function, and return ``["answers",[..]]`` or ``["broken",kind,message]`` as JSON."""
     import marshal
 
     def failed(word: str, error: BaseException) -> str:
@@ -304,31 +328,31 @@ def _outcome(code: str, function: str, arguments: list[bytes]) -> str:
     sys.modules[_ANSWER] = module
     try:
         exec(compile(code, f"<{_ANSWER}>", "exec", dont_inherit=True), module.__dict__)
-        wanted = module.__dict__.get(function)
-        if not callable(wanted):
+        called = module.__dict__.get(function)
+        if not callable(called):
             raise NameError(f"there is no function {function}")
     except BaseException as error:
         return failed("broken", error)
     out = []
-    left = LIMIT
+    remaining = LIMIT
     for packed in arguments:
         try:
-            piece = f'["tuple",["value",{encode(wanted(*marshal.loads(packed)), max(left, 0))}]]'
+            piece = f'["tuple",["value",{encode(called(*marshal.loads(packed)), max(remaining, 0))}]]'
         except BaseException as error:
             piece = failed("failure", error)
-        left -= len(piece)
+        remaining -= len(piece)
         out.append(piece)
     text = f'["tuple",["answers",["list",[{",".join(out)}]]]]'
     return text if len(text) <= LIMIT else encode(("broken", "ValueError", f"results of more than {LIMIT} characters"))
 
 
 def main(setup: Setup, load: Callable[[], Any]) -> None:
-    """Lock, tell, take the code, run it, answer, and leave without a trace.
+    """Lock the process, report its state, read the code, run it, answer, and exit.
 
     Parameters
     ----------
     setup : Setup
-        What to give up.
+        Protections to apply.
     load : callable
         Reads the next object from the parent.
     """
@@ -350,7 +374,7 @@ def main(setup: Setup, load: Callable[[], Any]) -> None:
         leave(0)
 
 
-if __name__ == NAME:  # with these two names, as BOOT has put them there
+if __name__ == NAME:  # BOOT defines the two names
     if "command" in setup:  # type: ignore[name-defined]  # noqa: F821
         launch(setup)  # type: ignore[name-defined]  # noqa: F821
     main(setup, load)  # type: ignore[name-defined]  # noqa: F821
