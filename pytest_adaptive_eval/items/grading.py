@@ -63,7 +63,7 @@ def _translated(pattern: str) -> str:
             if part["brace"]:
                 text = r"\{"
             elif part["set"] is not None:
-                text = "[" + re.sub(r"(\\.)|\[", lambda found: found[1] or r"\[", part["set"], flags=re.DOTALL) + "]"
+                text = "[" + re.sub(r"(\\.)|\[", lambda match: match[1] or r"\[", part["set"], flags=re.DOTALL) + "]"
             last = 1
             counts[-1] += 1
         if max(counts) > _ATOMS:

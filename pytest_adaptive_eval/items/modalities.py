@@ -110,11 +110,7 @@ def asked_in_formats(bank: ItemBank, formats: str | Sequence[str] = ALL) -> Item
 
 def _pairs(bank: ItemBank, formats: str | Sequence[str]) -> tuple[list[tuple[int, str, str]], list[str]]:
     """Return position, format and id of each item-format pair, and the formats in use."""
-    chosen = None if formats == ALL else tuple(formats)
-    if chosen is not None and (isinstance(formats, str) or len(set(chosen)) != len(chosen) or len(chosen) < 2):
-        raise ConfigError(
-            f'formats is {formats!r}, expected "all" or a list of two or more, such as ["image+text", "text"]'
-        )
+    chosen = None if formats == ALL else _checked_formats(formats)
     pair_ids = [{form: pair_id(item, form) for form in item.formats} for item in bank.items]  # texts are read once
     available = list(dict.fromkeys(form for ids in pair_ids for form in ids))
     if unavailable := [form for form in chosen or () if form not in available]:
@@ -123,7 +119,7 @@ def _pairs(bank: ItemBank, formats: str | Sequence[str]) -> tuple[list[tuple[int
         )
     pairs: list[tuple[int, str, str]] = []
     for index, ids in enumerate(pair_ids):
-        forms = [form for form in ids if chosen is None or form in chosen]
+        forms = [form for form in ids if form in (chosen or available)]
         if len(forms) < 2:
             raise ConfigError(
                 f"item {bank.ids[index]!r} of the bank {bank.name!r} has {len(forms)} of the formats "
@@ -133,3 +129,12 @@ def _pairs(bank: ItemBank, formats: str | Sequence[str]) -> tuple[list[tuple[int
         pairs += [(index, form, ids[form]) for form in forms]
     used = {form for _, form, _ in pairs}
     return pairs, [form for form in available if form in used]
+
+
+def _checked_formats(formats: str | Sequence[str]) -> tuple[str, ...]:
+    """Return a list of two or more different formats; raise ConfigError for anything else."""
+    if isinstance(formats, str) or len(set(formats)) != len(formats) or len(formats) < 2:
+        raise ConfigError(
+            f'formats is {formats!r}, expected "all" or a list of two or more, such as ["image+text", "text"]'
+        )
+    return tuple(formats)

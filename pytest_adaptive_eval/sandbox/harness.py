@@ -150,10 +150,10 @@ def _become(user: int, group: int) -> None:
         raise OSError(f"root may not become user {user} here ({why}); start as an ordinary user") from None
 
 
-def _open_descriptors(own: set[int]) -> list[int]:
+def _open_descriptors(excluded: set[int]) -> list[int]:
     """Return the open descriptors below 256, except for the harness's own."""
     descriptors = []
-    for number in set(range(256)) - own:
+    for number in set(range(256)) - excluded:
         try:
             os.fstat(number)
         except OSError:
@@ -237,8 +237,8 @@ def _lock(setup: Setup) -> tuple[int, str]:
     result = next(n for n in (*os.urandom(64), 63, 62, 61, 60, 59, 58, 57) if 9 < n < 64 and n not in used)
     os.dup2(setup["result"], result, inheritable=False)
     if "descriptors" in layers:
-        own = sorted({2, status, ruleset, setup["keep"], result} - {-1})
-        for low, high in zip(own, [*own[1:], 1 << 20], strict=True):
+        still_needed = sorted({2, status, ruleset, setup["keep"], result} - {-1})
+        for low, high in zip(still_needed, [*still_needed[1:], 1 << 20], strict=True):
             os.closerange(low + 1, high)
     if "rlimits" in layers:
         _set_limits(setup["limits"])

@@ -156,19 +156,24 @@ def first_token(delivery: Delivery) -> Mapping[str, float] | None:
         generated = msgspec.convert(choice.logprobs, _Logprobs).content[0]
     except (msgspec.ValidationError, IndexError):
         return None
-    listed, content = generated.top_logprobs, choice.message.content
-    same = [entry.logprob for entry in listed if entry.token == generated.token]
-    close = [figure for figure in same if abs(math.exp(figure) - math.exp(generated.logprob)) <= TOLERANCE]
-    if len(listed) < 2 or sum(math.exp(entry.logprob) for entry in listed) > 1.0 + TOLERANCE or (same and not close):
-        return None
-    if content is not None and content.strip() not in ("", generated.token.strip()):
+    content = choice.message.content
+    if not _is_plausible(generated) or (content or "").strip() not in ("", generated.token.strip()):
         return None
     table: dict[str, float] = {}
-    for entry in listed:
+    for entry in generated.top_logprobs:
         token = entry.token.strip()
         figures = [entry.logprob, table[token]] if token in table else [entry.logprob]
         table[token] = math.log(math.fsum(map(math.exp, figures))) if len(figures) > 1 else entry.logprob
     return table
+
+
+def _is_plausible(generated: _TokenWithAlternatives) -> bool:
+    """Return whether at least two listed figures are probabilities, and agree with that of the generated token."""
+    listed = generated.top_logprobs
+    same = [entry.logprob for entry in listed if entry.token == generated.token]
+    agrees = any(abs(math.exp(figure) - math.exp(generated.logprob)) <= TOLERANCE for figure in same)
+    total = sum(math.exp(entry.logprob) for entry in listed)
+    return len(listed) >= 2 and total <= 1.0 + TOLERANCE and (agrees or not same)
 
 
 def _picture(name: str, root: str) -> dict[str, Any]:
@@ -205,27 +210,32 @@ def _reply(delivery: Delivery) -> Reply:
         if value != expected:
             raise _Malformed(f"{name} is {excerpt(value)}, expected {expected!r}")
     text, inside, closed = split_reasoning(_checked_text(message.content))
-    shown = _checked_text(message.reasoning_content) or _checked_text(message.reasoning)
-    reasoning = "\n\n".join(part for part in (shown, inside) if part)
+    separate = _checked_text(message.reasoning_content) or _checked_text(message.reasoning)
+    reasoning = "\n\n".join(part for part in (separate, inside) if part)
     refusal = _checked_text(message.refusal)
     usage = _usage(completion.usage, len(reasoning), len(text), delivery.seconds)
     if message.tool_calls or message.function_call or finish in ("tool_calls", "function_call"):
         raise _Malformed("the model called a tool, and none was offered")
     if finish not in ("stop", "length", "content_filter"):
         raise _Malformed(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
-    status, detail = Status.OK, ""
-    if refusal or finish == "content_filter":
-        status = Status.REFUSED
-        detail = f"the model refused: {excerpt(refusal)}" if refusal else "the server's filter cut the answer"
-    elif finish == "length":
-        status = Status.TRUNCATED
-        detail = f"not finished after {usage.completion_tokens or 'all its'} tokens"
-    elif not closed or not text.strip():
-        status = Status.EMPTY
-        detail = "nothing but white space" if closed else "its reasoning does not end"
+    empty = not closed or not text.strip()
+    status, detail = _status(finish, refusal, usage, empty=empty, closed=closed)
     if reasoning and status is not Status.OK:
         detail += f", behind {usage.reasoning_tokens or 'uncounted'} tokens of reasoning"
     return Reply(text, status, detail, reasoning, usage)
+
+
+def _status(finish: str, refusal: str, usage: Usage, *, empty: bool, closed: bool) -> tuple[Status, str]:
+    """Return the status of an answer, and the reason if it is not ok."""
+    if refusal or finish == "content_filter":
+        return Status.REFUSED, (
+            f"the model refused: {excerpt(refusal)}" if refusal else "the server's filter cut the answer"
+        )
+    if finish == "length":
+        return Status.TRUNCATED, f"not finished after {usage.completion_tokens or 'all its'} tokens"
+    if empty:
+        return Status.EMPTY, "nothing but white space" if closed else "its reasoning does not end"
+    return Status.OK, ""
 
 
 def _usage(counts: _TokenUsage | None, reasoning_length: int, text_length: int, seconds: float) -> Usage:

@@ -230,7 +230,7 @@ def _base(url: str, model: str) -> str:
     fault = ""
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         fault = "is no address of a server"
-    elif parts.query or parts.fragment or not url.isprintable() or not url.isascii() or " " in url:
+    elif parts.query or parts.fragment or not re.fullmatch("[!-~]+", url):
         fault = "has more than an address and a path"
     elif re.search(r"/(chat/)?completions/?$", parts.path):
         fault = "names a path below the base of the API"
