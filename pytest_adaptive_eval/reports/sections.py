@@ -41,6 +41,8 @@ class StudySection:
 
     Parameters
     ----------
+    name : str
+        The study kind.
     tables : callable
         Returns the tables after the rankings of a study.
     figures : callable
@@ -50,6 +52,7 @@ class StudySection:
         result and the result of each node.
     """
 
+    name: str
     tables: Callable[[StudyRecord], list[Table]] = _no_tables
     figures: Callable[[str, StudyRecord], list[Figure]] = _no_figures
     ranks_subjects: bool = True

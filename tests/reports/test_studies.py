@@ -18,7 +18,7 @@ from pytest_adaptive_eval.reports.github import annotation_lines, outputs
 from pytest_adaptive_eval.reports.junit import gate_report
 from pytest_adaptive_eval.reports.markdown import summary_markdown
 from pytest_adaptive_eval.reports.page import html_page
-from pytest_adaptive_eval.reports.study_sections import ENTRY_POINTS, SECTIONS
+from pytest_adaptive_eval.reports.study_sections import section_of
 from pytest_adaptive_eval.reports.terminal import summary_lines
 
 HOSTILE = "<script>alert(1)</script>|@you ::error::x\u202e\x1b[31m"
@@ -151,14 +151,15 @@ def test_section_of_another_package_is_found_by_its_entry_point(
 ) -> None:
     (tmp_path / "votes.py").write_text(
         "from pytest_adaptive_eval.reports.sections import StudySection, Table\n"
-        "SECTION = StudySection(lambda study: [Table('Votes', ('model', 'votes'), [('ann', '3')])])\n"
+        "REGISTERED = (StudySection('vote', lambda study: [Table('Votes', ('model', 'votes'), [('ann', '3')])]),)\n"
     )
     info = tmp_path / "votes-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: votes\nVersion: 1\n")
-    (info / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nvote = votes:SECTION\n")
+    (info / "entry_points.txt").write_text("[adaptive_eval.report_sections]\nvote = votes\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("pytest_adaptive_eval.reports.study_sections.SECTIONS", dict(SECTIONS))
+    section_of.cache_clear()
     page = html_page(run_of(make, make.study(kind="vote")))
+    section_of.cache_clear()
     assert "Ranking by score" in page
     assert ">Votes</h3>" in page

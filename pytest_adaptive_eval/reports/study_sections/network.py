@@ -12,7 +12,7 @@ from pytest_adaptive_eval.reports.sections import ROWS, StudySection, Table, sho
 from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 from pytest_adaptive_eval.text import number
 
-__all__ = ["SECTION", "network_picture"]
+__all__ = ["REGISTERED", "network_picture"]
 
 #: Size of a box, and the distances between boxes.
 _WIDTH, _HEIGHT, _ACROSS, _DOWN = 190, 78, 60, 18
@@ -92,8 +92,7 @@ def _figures(key: str, study: StudyRecord) -> list[Figure]:
     return [Figure("The network", caption, picture)]
 
 
-#: See `StudySection`.
-SECTION = StudySection(_tables, _figures, ranks_subjects=False)
+REGISTERED = (StudySection("network", _tables, _figures, ranks_subjects=False),)
 
 
 def _columns(nodes: Sequence[Node]) -> list[list[Node]]:

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import number
 
-__all__ = ["SECTION"]
+__all__ = ["REGISTERED"]
 
 #: Columns of the table by topic, and models of a heatmap; more would be unreadable.
 _COLUMNS, _MOST = 8, 33
@@ -54,8 +54,7 @@ def _figures(key: str, study: StudyRecord) -> list[Figure]:
     return figures
 
 
-#: See `StudySection`.
-SECTION = StudySection(_tables, _figures)
+REGISTERED = (StudySection("peers", _tables, _figures),)
 
 
 def _names(account: Mapping[str, Any]) -> list[str]:
