@@ -217,7 +217,7 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
     """Return a sentence on the first value that msgspec refused, from its message and the path in it."""
     problem, _, path = message.partition(" - at `$")
     kind: inspect.Type = inspect.type_info(table)
-    place = name = hint = ""
+    table_prefix = name = hint = ""
     for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path.partition("[...]")[0]):
         if key:
             kind = next(fields[key] for fields in map(_fields, _alternatives(kind)) if key in fields)
@@ -227,13 +227,13 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
                 option for option in _alternatives(kind) if isinstance(option, inspect.ListType | inspect.TupleType)
             ]
             kind = lists[0].item_type if isinstance(lists[0], inspect.ListType) else lists[0].item_types[0]
-            data, place, name = data[int(index)], f"{place}{name} {int(index) + 1}: ", ""
+            data, table_prefix, name = data[int(index)], f"{table_prefix}{name} {int(index) + 1}: ", ""
         if isinstance(kind, inspect.Metadata) and kind.extra:
             hint = kind.extra["hint"]
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         fields = next(filter(None, map(_fields, _alternatives(kind))))
-        return f"{place}unknown setting {f'{name}.{unknown[1]}'.lstrip('.')!r}; {suggestion(unknown[1], fields)}"
-    return f"{f'{place}{name}'.removesuffix(': ')} is {data!r:.80}, expected {type_words(kind)}{hint}"
+        return f"{table_prefix}unknown setting {f'{name}.{unknown[1]}'.lstrip('.')!r}; {suggestion(unknown[1], fields)}"
+    return f"{f'{table_prefix}{name}'.removesuffix(': ')} is {data!r:.80}, expected {type_words(kind)}{hint}"
 
 
 def _alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
