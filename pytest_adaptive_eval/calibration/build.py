@@ -116,7 +116,9 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
         raise ResponsesError(f"{responses.source}: fewer than two subjects with a response to these items")
     selected = responses.of(np.flatnonzero(rows))
     ids = tuple(compress(responses.items, columns))
-    return Responses(selected.subjects, ids, selected.scores[:, columns], selected.families, responses.source)
+    # ix_ keeps the memory order, on which the last digits of the fit depend
+    scores = responses.scores[np.ix_(rows, columns)]
+    return Responses(selected.subjects, ids, scores, selected.families, responses.source)
 
 
 def _with_texts(
