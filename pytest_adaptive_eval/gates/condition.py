@@ -83,6 +83,8 @@ class Metric(Generic[Result_contra]):
         Subject of the metric's series in figures and histories.
     digits : int
         Digits after the point in histories.
+    least_height : float
+        Least height of a panel of the history figure, in the metric's unit.
     """
 
     name: ClassVar[str]
@@ -98,6 +100,12 @@ class Metric(Generic[Result_contra]):
     whole_budget: ClassVar[bool] = False
     whole_bank: ClassVar[str] = "whole bank"
     digits: ClassVar[int] = 2
+    least_height: ClassVar[float] = 1.0
+
+    @property
+    def is_share(self) -> bool:
+        """True if values lie in [0, 1] and are drawn on that scale."""
+        return (self.minimum, self.maximum) == (0.0, 1.0)
 
     def component(self, name: str) -> Metric[Result_contra]:
         """Return the metric of one component, such as ``cross`` of ``ability.cross``.

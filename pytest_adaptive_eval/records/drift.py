@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.text import counted, number
 
 __all__ = ["BASELINE", "Alarm", "Point", "Series", "limit", "monitor"]
@@ -342,7 +343,7 @@ class _Watch:
         series, first = self.series, self.series.points[self.since]
         before, _, runs = self._mean(range(self.since))
         after, _, new = self._mean(range(self.since, self.now + 1), every=True)
-        digits = 3 if series.metric == "accuracy" else 2
+        digits = find_metric(series.metric).digits
         runs_between = f"{average_run_length:,.0f}".replace(",", " ")
         sentence = (
             f"{series.quantity} fell from {number(before, digits)} ({counted(runs, 'run')}) to {number(after, digits)} "

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError, JournalError
+from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Point, Series
@@ -382,7 +383,7 @@ class History:
             bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
             subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
             for metric, category, value, error in _estimates(interview):
-                asked = population(interview) if metric == "auc" else content
+                asked = population(interview) if find_metric(metric).by_levels else content
                 key = (interview.name, bank, asked, scale, metric, category)
                 point = Point(record.run, record.started, subject, checkpoint, value, error)
                 points.setdefault(key, []).append(point)

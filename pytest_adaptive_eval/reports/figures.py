@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import curves, plots, words
@@ -26,8 +27,6 @@ __all__ = ["KIND_WORDS", "PANELS", "Figure", "Panel", "history_legend", "history
 PANELS = 24
 #: Results of a question, in words.
 KIND_WORDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
-#: Least height of a history's axis, by metric.
-_LEAST_HEIGHT = {"accuracy": 0.2, "ability": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +175,10 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
     for entry in drawn:
         bounds = [point.value + side * z * point.standard_error for point in entry.points for side in (-1, 1)]
         ends.setdefault(entry.metric, []).extend(bounds)
-    spans = {metric: span_of(values, _LEAST_HEIGHT.get(metric, 1.0)) for metric, values in ends.items()}
+    spans = {metric: span_of(values, find_metric(metric).least_height) for metric, values in ends.items()}
     panels = []
     for n, entry in enumerate(drawn, 1):
-        whole = "area by levels" if entry.metric == "auc" else "whole bank"
+        whole = find_metric(entry.metric).whole_bank
         raised = [alarm for alarm in alarms if alarm.series == entry]
         panels.append(
             Panel(

@@ -217,7 +217,7 @@ def _gate_bar(verdict: Mapping[str, Any]) -> Markup | None:
     metric = registered_metric(condition.get("metric"))
     if condition.get("kind") == "not_worse_than":
         threshold = -threshold
-    elif metric is not None and (metric.minimum, metric.maximum) == (0.0, 1.0):
+    elif metric is not None and metric.is_share:
         return plots.interval_bar(*interval, target=threshold)
     span = span_of([*interval, threshold, *([0.0] if threshold < 0 else [])], 0.02)
     return plots.interval_bar(*interval, span, threshold)

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.records.drift import Alarm, Series
 from pytest_adaptive_eval.reports.axes import (
     LINE,
@@ -324,7 +325,7 @@ def history_plot(series: Series, alarms: Sequence[Alarm], run: str, span: Span, 
     """
     n = len(series.points)
     frame = Frame((-0.5, n - 0.5), span, _PANEL, _PANEL_MARGINS)
-    parts = frame.grid(ticks_in(span, 5), share_label if series.metric == "accuracy" else signed_label)
+    parts = frame.grid(ticks_in(span, 5), share_label if find_metric(series.metric).is_share else signed_label)
     for alarm in alarms:
         since = frame.x(alarm.since - 0.5)
         parts.append(tag("line", class_="change", x1=since, x2=since, y1=frame.top, y2=frame.bottom))

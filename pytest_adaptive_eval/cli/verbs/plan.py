@@ -12,6 +12,7 @@ from pytest_adaptive_eval.cli.options import PASSED
 from pytest_adaptive_eval.cli.screen import say
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.metrics import metric_names
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.claims.paired import Baseline
@@ -28,6 +29,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--margin", metavar="SHARE", type=float, default=0.1, help=text)
     add("--alpha", metavar="A", type=float, default=0.05, help="error rate of each one-sided verdict (%(default)s)")
     add("--power", metavar="P", type=float, default=0.8, help="required probability of a verdict (%(default)s)")
+    names = ", ".join(metric_names())
+    text = f"metric of the threshold, one of {names} (%(default)s)"
+    add("--metric", metavar="NAME", default="accuracy", choices=metric_names(), help=text)
     add("--at-least", metavar="X", type=float, help="threshold; the accuracy of average ability when omitted")
     text = "budget of an evaluation, for its probability of a verdict (the default budget)"
     add("--budget", metavar="N|N%", help=text)
@@ -64,27 +68,33 @@ def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, S
     from pytest_adaptive_eval.cat.session import POLICIES
     from pytest_adaptive_eval.claims.paired import FLIPS
     from pytest_adaptive_eval.claims.projection import accuracy_at
-    from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.gates.condition import Condition, find_metric
     from pytest_adaptive_eval.gates.planning import outlooks
     from pytest_adaptive_eval.text import number
 
     confidence, margin, target = 1.0 - options.alpha, options.margin, options.at_least
+    measure = find_metric(options.metric)
+    if target is None and not measure.is_share:
+        raise ConfigError(f"--metric {options.metric}: expected a threshold: give --at-least")
     if target is None:
         target = accuracy_at(bank, 0.0) if bank.calibrated else 0.5
-    if not (target - margin > 0 or target + margin < 1):
+    if measure.is_share and not (target - margin > 0 or target + margin < 1):
         raise ConfigError(
             f"--margin {margin}: no accuracy lies so far from the threshold {number(target)}: give a smaller margin, "
             "or another --at-least"
         )
-    threshold = Condition("accuracy", "at_least", target, confidence=confidence)
-    paired = Condition("accuracy", "not_worse_than", margin, "baseline", confidence=confidence)
+    threshold = Condition(options.metric, "at_least", target, confidence=confidence)
+    threshold.check(bank)
     decide, uniform = POLICIES["decide"], replace(POLICIES["decide"], selector=SELECTORS["random"], floor=0.0)
     plain = replace(bank, calibrated=False) if bank.calibrated else bank
-    label = f"accuracy >= {number(target)}"
+    label = f"{threshold.quantity} >= {number(target)}"
     rows: list[tuple[str, Sequence[Outlook]]] = []
     if bank.calibrated:
         rows.append((label, outlooks(threshold, bank, decide, margin=margin)))
     rows.append((f"{label}, uniform draws", outlooks(threshold, plain, uniform, margin=margin)))
+    if "not_worse_than" not in measure.kinds:
+        return rows
+    paired = Condition(options.metric, "not_worse_than", margin, "baseline", confidence=confidence)
     policy = decide if bank.calibrated else uniform
     paired_label = f"not worse than a baseline by {number(margin)}, {FLIPS:.0%} of answers differ"
     rows.append((paired_label, outlooks(paired, bank, policy, _baseline(bank, target))))

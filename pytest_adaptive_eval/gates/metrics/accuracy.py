@@ -32,6 +32,7 @@ class Accuracy(Metric[SessionResult]):
     kinds = ("at_least", "not_worse_than", "rank_within", "above")
     by_bets = True
     digits = 3
+    least_height = 0.2
 
     def check_value(self, condition: Condition) -> None:
         """Refuse an accuracy outside [0, 1] or a margin outside (0, 1)."""

@@ -1,0 +1,83 @@
+"""Macro accuracy: the mean over the bank's categories, each of which counts alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.claims.macro import macro_claim, macro_weights
+from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.bets import judge_claim
+from pytest_adaptive_eval.gates.condition import Condition, Metric
+from pytest_adaptive_eval.gates.outlook import Outlook
+from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, first_chances
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.verdict import Verdict
+from pytest_adaptive_eval.inference.betting import Claim, anytime_valid
+from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.sampling import mean_of_draws
+from pytest_adaptive_eval.items.bank import ItemBank
+
+__all__ = ["METRIC", "MacroAccuracy"]
+
+
+class MacroAccuracy(Metric[SessionResult]):
+    """Mean of the accuracies of all categories, decided by bets on weighted scores."""
+
+    name = "macro_accuracy"
+    description = "mean of the accuracies of the bank's categories"
+    unit = "proportion"
+    minimum, maximum = 0.0, 1.0
+    by_bets = True
+    digits = 3
+    least_height = 0.2
+
+    def check_value(self, condition: Condition) -> None:
+        """Refuse an accuracy outside [0, 1]."""
+        if not 0 <= condition.value <= 1:
+            raise ConfigError(f"{self.call(condition)}: an accuracy lies in [0, 1]")
+
+    def check_bank(self, condition: Condition, bank: ItemBank, *, climbed: bool) -> None:
+        """Refuse a bank with fewer than two categories."""
+        macro_weights(bank)
+
+    def claims(self, condition: Condition, bank: ItemBank, baselines: Mapping[str, Baseline]) -> tuple[Claim, ...]:
+        """Return the claim on the weighted sum of scores."""
+        return (macro_claim(bank, condition.value, condition.confidence),)
+
+    def judge(self, result: SessionResult, condition: Condition, verdict: Verdict) -> Verdict:
+        """Return the verdict by bets on the draws, which hold for any number of weighted scores."""
+        claim = macro_claim(result.bank, condition.value, condition.confidence)
+
+        def interval_of(log: DesignLog, confidence: float) -> Interval:
+            return anytime_valid(log, mean_of_draws(log), confidence, claim.unit)
+
+        return judge_claim(
+            result,
+            condition,
+            verdict,
+            lambda mean: min(mean * claim.scale, 1.0),
+            guessing=None if result.chance is None else result.chance / claim.scale,
+            interval_of=interval_of,
+        )
+
+    def forecast(
+        self, condition: Condition, bank: ItemBank, policy: Policy, baseline: Baseline | None, margin: float | None
+    ) -> list[Outlook]:
+        """Return the outlooks of the weighted scores, with the same accuracy in every category."""
+        gap = PLANNING_MARGIN if margin is None else margin
+        n, weights = len(bank), macro_weights(bank)
+        q = np.full((1, n), 1.0 / n)
+        if bank.calibrated:
+            q = first_chances(bank, policy, bank.probability(np.zeros((1, bank.dimensions))))
+        spread = float((weights**2 / q).sum()) / n**2
+        sides = [accuracy for accuracy in (condition.value + gap, condition.value - gap) if 0 < accuracy < 1]
+        share = float(weights.mean())
+        return [Outlook(n, gap * share, spread * accuracy * (1 - accuracy), condition.confidence) for accuracy in sides]
+
+
+METRIC = MacroAccuracy()
