@@ -223,10 +223,9 @@ def _sentence(table: type[Table], data: Any, message: str) -> str:
             kind = next(fields[key] for fields in map(_fields, _alternatives(kind)) if key in fields)
             data, name = data[key], f"{name}.{key}".lstrip(".")
         else:
-            lists = [
-                option for option in _alternatives(kind) if isinstance(option, inspect.ListType | inspect.TupleType)
-            ]
-            kind = lists[0].item_type if isinstance(lists[0], inspect.ListType) else lists[0].item_types[0]
+            sequences = (inspect.ListType, inspect.VarTupleType, inspect.TupleType)
+            items = [option for option in _alternatives(kind) if isinstance(option, sequences)]
+            kind = items[0].item_types[0] if isinstance(items[0], inspect.TupleType) else items[0].item_type
             data, table_prefix, name = data[int(index)], f"{table_prefix}{name} {int(index) + 1}: ", ""
         if isinstance(kind, inspect.Metadata) and kind.extra:
             hint = kind.extra["hint"]

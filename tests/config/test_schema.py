@@ -76,6 +76,8 @@ class Outer(Table, frozen=True, kw_only=True):
     inner: Inner | None = None
     row: list[Inner] = []  # noqa: RUF012 -- msgspec copies it
     shares: dict[str, float] | list[str] | None = None
+    names: tuple[str, ...] = ()
+    pair: tuple[float, float] = (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,8 @@ class Outer(Table, frozen=True, kw_only=True):
             {"shares": {"a": "b"}},
             "here: shares is {'a': 'b'}, expected a table (a number under each name) or a list (text each)",
         ),
+        ({"names": ["a", 1]}, "here: names 2 is 1, expected text"),
+        ({"pair": [0.5, "b"]}, "here: pair 2 is 'b', expected a number"),
         ({"inner": {"size": 2**64}}, "here: inner.size is too large: numbers in TOML have 64 bits"),
         ({"inner": None}, "here: inner is None, expected a table"),
     ],
