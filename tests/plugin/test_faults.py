@@ -131,7 +131,7 @@ def test_a_gate_on_a_deterministic_policy(lab: Any) -> None:
     )
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    why = "toy: this interview cannot feed a gate: the selector *set floor to*"
+    why = "toy: this interview cannot feed a gate: the selector *floor is 0, expected at least*"
     result.stderr.fnmatch_lines([f"ERROR: test_it.py::test_gate: {why}"])
     assert lab.asked == []
     (lab.path / "test_it.py").write_text((lab.path / "test_it.py").read_text().replace("0.5", "sum([0.5])"))
@@ -149,7 +149,7 @@ def test_a_gate_on_a_deterministic_policy_in_toml(lab: Any) -> None:
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["ERROR: adaptive-eval.toml::*: toy: this interview cannot feed a gate: *set floor to*"]
+        ["ERROR: adaptive-eval.toml::*: toy: this interview cannot feed a gate: *floor is 0, expected at least*"]
     )
     assert lab.asked == []
 
@@ -160,7 +160,7 @@ def test_a_gate_on_what_is_not_measured(project: Any) -> None:
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["E *AttributeError: <result of toy: * items> has no 'f1'; use accuracy, ability, gain, auc, last_level"]
+        ["E *AttributeError: <result of toy: * items> has no 'f1'; use ability, accuracy, auc, gain, last_level"]
     )
     assert project.outcomes() == [("test_gate", "ERROR")]
 

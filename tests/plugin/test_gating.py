@@ -325,7 +325,7 @@ def test_a_fixed_form_is_the_same_for_all_models_and_seeds(lab: Any) -> None:
         found = interview(lab)
         assert (found["asked"], found["stop"]) == (50, "BUDGET")
         assert f"toy-{tenths}" == found["subject"]["name"]
-        assert "a fixed form, drawn once: every checkpoint gets the same items" in sentence(lab)
+        assert "a fixed form, drawn once: all checkpoints get the same items" in sentence(lab)
         assert "exact uniform" in sentence(lab)
         forms.append([a["item"] for a in found["administrations"]])
     assert all(form == forms[0] for form in forms)
