@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pytest-adaptive-eval {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for verb in registered("pytest_adaptive_eval.cli.verbs", "pytest_adaptive_eval.verbs", Verb).values():
+    for verb in registered("pytest_adaptive_eval.cli.verbs", "adaptive_eval.verbs", Verb).values():
         verb_parser = commands.add_parser(verb.name, help=verb.summary, description=verb.description)
         verb.add_arguments(verb_parser)
         verb_parser.set_defaults(run_verb=verb.run)

@@ -13,7 +13,7 @@ class Verb(NamedTuple):
     """One verb of ``adaptive-eval``.
 
     A module in ``cli/verbs`` lists its verb in ``REGISTERED``.  So does a module that an entry point of the group
-    ``pytest_adaptive_eval.verbs`` names.
+    ``adaptive_eval.verbs`` names.
 
     Parameters
     ----------
