@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.tasks.answers import by_choice, by_number
 from pytest_adaptive_eval.tasks.family import Picture, Question, TaskFamily
 
@@ -132,9 +133,17 @@ def _icons(rng: random.Random, level: int) -> Question:
 
 
 def save_png(picture: Picture, path: Path) -> None:
-    """Write a picture as a PNG file (needs Pillow)."""
-    from PIL import Image
+    """Write a picture as a PNG file.
 
+    Raises
+    ------
+    ConfigError
+        pillow is missing.
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ConfigError("tasks with pictures need pillow, which is not installed: pip install pillow") from None
     Image.fromarray(picture).save(path, format="PNG", optimize=True)
 
 

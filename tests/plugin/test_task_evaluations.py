@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,15 @@ def test_workers_and_toml_judge_climbs_too(lab: Any) -> None:
     )
     assert lab.spawn("-n2").ret == 0
     assert [gate["verdict"]["outcome"] for gate in lab.record["gates"]] == ["PASS"]
+
+
+def test_pictures_without_pillow_are_a_usage_error(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\nlevels = 2\n')
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *tasks with pictures need pillow, which is not installed: pip install pillow"])
+    assert not lab.records
 
 
 def test_metrics_that_do_not_go_together(lab: Any) -> None:

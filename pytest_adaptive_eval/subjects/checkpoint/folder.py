@@ -230,7 +230,7 @@ def _snapshot(repository: Path) -> Path:
         commit = snapshots[0]
     if commit not in snapshots:
         raise CheckpointError(
-            f"{repository}: refs/main names the snapshot {commit!r}, which is not in the cache "
+            f"{repository}: refs/main names the snapshot {commit!r:.80}, which is not in the cache "
             f"({', '.join(snapshots) or 'no snapshot'}); pass the snapshot's own folder, or fetch the model again"
         )
     return repository / "snapshots" / commit
