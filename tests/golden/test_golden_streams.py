@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import golden_streams
 import pytest
-from golden_project import check
+from golden_project import check, stored
+
+
+def check_fits(name: str, now: dict[str, Any]) -> None:
+    """Compare fits with the stored ones.
+
+    A bank's scale is a hash of its parameters' bits: it is compared where they are equal to the last digit.  Another
+    release of scipy ends an optimisation at other last digits.
+    """
+    before = stored(name)
+    for fit, files in now.items():
+        if "params.npz" in files and files["params.npz"] != before[fit]["params.npz"]:
+            files["bank.json"]["scale"] = before[fit]["bank.json"]["scale"]
+    check(name, now)
 
 
 def test_twenty_seeds_of_the_promotion_example(tmp_path: Path) -> None:
@@ -18,10 +32,12 @@ def test_every_policy_selector_and_estimator_asks_the_same_items(tmp_path: Path)
 
 
 def test_ladders_of_every_kind_ask_the_same_items(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image", reason="families of pictures need pillow (extra hf)")
     check("ladders", golden_streams.ladders(tmp_path))
 
 
 def test_task_families_set_the_same_questions(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image", reason="families of pictures need pillow (extra hf)")
     check("item-texts", golden_streams.item_texts(tmp_path))
 
 
@@ -31,10 +47,10 @@ def test_networks_and_panels_ask_and_find_the_same(tmp_path: Path) -> None:
 
 
 def test_calibration_and_backtest_give_the_same_numbers(tmp_path: Path) -> None:
-    check("calibrations", golden_streams.calibrations(tmp_path))
+    check_fits("calibrations", golden_streams.calibrations(tmp_path))
 
 
 def test_calibration_and_backtest_with_torch_give_the_same_numbers(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="fits in formats need torch (extra hf)")
     pytest.importorskip("pyro", reason="the engine svi needs pyro (extra pyro)")
-    check("torch-calibrations", golden_streams.torch_calibrations(tmp_path))
+    check_fits("torch-calibrations", golden_streams.torch_calibrations(tmp_path))
