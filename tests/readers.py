@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
 import struct
 import zipfile
@@ -13,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.banks.responses import read_responses
@@ -106,6 +106,7 @@ def _log(folder: Path) -> None:
 
 
 def _workbook(folder: Path) -> None:
+    pytest.importorskip("python_calamine", reason="workbooks are read by python-calamine (extra xlsx)")
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -122,6 +123,7 @@ def _samples(folder: Path) -> None:
 
 
 def _checkpoint(folder: Path) -> None:
+    pytest.importorskip("safetensors", reason="headers of weight files are read by safetensors (extra hf)")
     (folder / "config.json").write_text('{"model_type": "llama", "architectures": ["LlamaForCausalLM"]}')
     for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
         (folder / name).write_text("{}")
@@ -135,6 +137,7 @@ def _checkpoint(folder: Path) -> None:
 
 
 def _clip(folder: Path) -> None:
+    pytest.importorskip("safetensors", reason="headers of weight files are read by safetensors (extra hf)")
     (folder / "open_clip_config.json").write_text("{}")
     header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
     (folder / "open_clip_model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 8)
@@ -308,6 +311,5 @@ READERS = {
         _with(_runs, _write("s.csv", "subject,score\nstep-1,0.5\n")),
         _command("correlate", "--from", "{}", "--reference", "{}/s.csv"),
     ),
+    "xlsx": Reader("m_MMBench_judged.xlsx", _workbook, _responses("m_MMBench_judged.xlsx")),
 }
-if importlib.util.find_spec("openpyxl") and importlib.util.find_spec("python_calamine"):
-    READERS["xlsx"] = Reader("m_MMBench_judged.xlsx", _workbook, _responses("m_MMBench_judged.xlsx"))

@@ -168,6 +168,7 @@ def told(job: Job) -> list[tuple[str, str]]:
 
 
 def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     record = runner.temp / "baseline" / "record.json"
     first = runner.action(model="replay:early.jsonl", baseline=str(record), artifact="reports", html="true")
     assert not first.failed, first.log

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.reports.words import promoted
 
@@ -212,6 +214,7 @@ def run_pytest(
     """
     loaded = ["adaptive_eval", *(point for name in distributions for point in entry_points(name))]
     if any(switch.startswith("-n") for switch in switches):
+        pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
         loaded.append("xdist")
     plugins = [word for name in dict.fromkeys(loaded) for word in ("-p", name)]
     hidden = ("CI", "GITHUB_", "PYTEST_", "TEAMCITY_")  # other plugins read them, and this run's own must not matter

@@ -180,9 +180,8 @@ class TestCache:
 
     @pytest.mark.parametrize("change", ["text", "order", "key", "picture"])
     def test_what_was_changed_is_embedded_anew(self, tmp_path: Path, change: str) -> None:
-        from PIL import Image
-
-        Image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
+        image = pytest.importorskip("PIL.Image", reason="pictures need pillow (extra clip)")
+        image.new("RGB", (4, 4), "red").save(tmp_path / "a.png")
         items = [Item("a", "one", images=("a.png",), root=str(tmp_path)), Item("b", "two")]
         encoder, cache = Counted(), tmp_path / "cache"
         CachedEmbedder(encoder, cache).embed(ItemBank.uncalibrated("b", items))
@@ -193,7 +192,7 @@ class TestCache:
         elif change == "key":
             encoder.key = "other weights"
         else:
-            Image.new("RGB", (4, 4), "blue").save(tmp_path / "a.png")
+            image.new("RGB", (4, 4), "blue").save(tmp_path / "a.png")
         CachedEmbedder(encoder, cache).embed(ItemBank.uncalibrated("b", items))
         assert encoder.asked == 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,6 +79,12 @@ def model():
 ALONE = ("-p", "no:hypothesispytest", "-p", "no:anyio")
 
 
+def _skip_without_xdist(args: Sequence[str]) -> None:
+    """Skip the test if the arguments of its run ask for workers, and pytest-xdist is not installed."""
+    if any(re.fullmatch(r"-n\d", arg) for arg in args):
+        pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
+
+
 class Lab:
     """A project to run pytest in."""
 
@@ -145,10 +152,12 @@ class Lab:
         """A run in this process, without pytest's logging, which looks at every logger there is before each test."""
         flags = ["--adaptive-eval"] if active else []
         flags += [] if logging else ["-p", "no:logging"]
+        _skip_without_xdist(args)
         return self.pytester.runpytest_inprocess(*ALONE, *flags, *args, no_reraise_ctrlc=True)
 
     def spawn(self, *args: str, timeout: float = 120) -> pytest.RunResult:
         """A run in a process of its own, as xdist and faults that kill need."""
+        _skip_without_xdist(args)
         return self.pytester.runpytest_subprocess(*ALONE, "--adaptive-eval", *args, timeout=timeout)
 
     def run_with(self, workers: Sequence[str], *args: str) -> pytest.RunResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -66,7 +67,8 @@ def test_a_model_that_is_not_there_is_one_usage_error_before_any_question(
     assert project.records == []
     told = [line for line in (*result.outlines, *result.errlines) if "ERROR" in line]
     assert len(told) == 1, told
-    assert {"http": "127.0.0.1:9", "empt": "config.json"}.get(spec[:4], "nowhere") in told[0]
+    empty = "config.json" if find_spec("transformers") else "install pytest-adaptive-eval[hf]"
+    assert {"http": "127.0.0.1:9", "empt": empty}.get(spec[:4], "nowhere") in told[0]
 
 
 def test_a_model_in_a_toml_file_that_is_not_there_is_a_usage_error(project: Any) -> None:
@@ -249,6 +251,7 @@ def test_the_record_agrees_with_the_exit_status(project: Any, hook: str) -> None
 
 
 def test_an_unwritten_page_promotes_nothing(project: Any) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     conftest = project.path / "conftest.py"
     conftest.write_text(
         f"{conftest.read_text()}\ndef pytest_adaptive_eval_verdict(verdict):\n    Path('page').mkdir(exist_ok=True)\n"
@@ -287,6 +290,8 @@ def test_no_report_is_written_over_what_is_none(project: Any, flag: str, path: s
     ],
 )
 def test_two_files_of_one_name(project: Any, first: str, second: str) -> None:
+    if second == "--adaptive-eval-html":
+        pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     result = project.run(f"{first}=one.out", f"{second}={project.path}/one.out")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: {first} and {second} both name */one.out: one would be lost, *"])
@@ -295,6 +300,7 @@ def test_two_files_of_one_name(project: Any, first: str, second: str) -> None:
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_no_report_of_an_earlier_run_outlives_a_mistake(project: Any, workers: tuple[str, ...]) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     flags = [f"--adaptive-eval-{kind}={kind}" for kind in ("record", "junit", "html")]
     assert project.run(*flags).ret == 0
     kinds = {"record", "junit", "html"}
@@ -422,6 +428,7 @@ def test_a_gate_on_levels_of_a_bank_without(project: Any) -> None:
 
 
 def test_a_page_that_cannot_be_written_costs_no_other_report(project: Any) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     project.toy(fault="(HERE / 'html.out').mkdir(exist_ok=True)")
     result = project.run(*(f"--adaptive-eval-{name}={name}.out" for name in ("record", "junit", "html")))
     assert result.ret == 1
@@ -431,6 +438,7 @@ def test_a_page_that_cannot_be_written_costs_no_other_report(project: Any) -> No
 
 
 def test_a_damaged_record_of_an_earlier_run_costs_nothing(project: Any) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     assert project.run().ret == 0
     (path,) = (project.path / ".adaptive-eval/runs").glob("*.json")
     record = json.loads(path.read_text())
@@ -441,6 +449,7 @@ def test_a_damaged_record_of_an_earlier_run_costs_nothing(project: Any) -> None:
 
 
 def test_a_page_says_how_the_run_ended(project: Any) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     conftest = project.path / "conftest.py"
     conftest.write_text(f"{conftest.read_text()}\ndef pytest_adaptive_eval_report(record): raise RuntimeError\n")
     assert project.run("--adaptive-eval-html=page.html").ret == 1

@@ -67,6 +67,7 @@ def test_a_cut_text_gets_the_score_of_the_whole(grader: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is of Linux")
 @pytest.mark.parametrize("subject", ["function", "batches"])
 def test_thirty_long_answers_take_little_memory_and_are_kept_in_part(lab: Any, subject: str) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     lab.bank(n=30)
     more = MEMORY + (BATCHES.format(length=LENGTH) if subject == "batches" else "")
     lab.toy(fault=f'return "right" + " " * {LENGTH}', more=more)

@@ -59,6 +59,7 @@ def test_required_of_toml(lab: Any) -> None:
 
 
 def test_required_under_xdist(project: Any) -> None:
+    pytest.importorskip("xdist", reason="workers need pytest-xdist (extra xdist)")
     project.ini("adaptive_eval_required = true")
     result = project.pytester.runpytest_subprocess("-n1", timeout=60)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

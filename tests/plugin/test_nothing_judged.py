@@ -33,6 +33,7 @@ def test_an_interview_without_a_score_records_no_figures(lab: Any) -> None:
 
 @pytest.mark.parametrize("flags", [(), ("-q",)], ids=["summary", "quiet"])
 def test_a_run_without_a_gate_says_that_nothing_was_judged(lab: Any, flags: tuple[str, ...]) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     lab.bank()
     lab.toy()
     lab.tests(

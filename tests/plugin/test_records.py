@@ -390,6 +390,7 @@ def test_merging_puts_jobs_together(two: Project) -> None:
 
 
 def test_report_writes_what_is_asked_for(two: Project) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     code, out, _ = two.command(
         *("report", two.ids[0], "--html", "r.html", "--markdown", "r.md", "--junit", "r.xml"),
         *("--responses", "r.csv", "--every-eval-ever", "neutral"),

@@ -69,6 +69,7 @@ def test_run_with_every_required_gate_passes(gates: Any, name: str) -> None:
     "select", [("-k", "test_gate"), ("test_it.py::test_gate",), ("--deselect=test_it.py::test_level",)]
 )
 def test_required_gate_that_a_selection_leaves_out_fails_the_run(gates: Any, select: tuple[str, ...]) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     required(gates, "test_level")
     result = gates.run(*select, "--adaptive-eval-html=page.html", "--adaptive-eval-record=record.json")
     assert result.ret == 1
@@ -113,6 +114,7 @@ def test_unknown_required_gate_fails_the_run_and_near_names_are_suggested(gates:
 
 @pytest.mark.parametrize("more", ["", "def test_plain_fails():\n    assert False\n"])
 def test_selection_without_any_evaluation_fails_for_a_required_gate(gates: Any, more: str) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     required(gates, "test_gate")
     gates.tests("def test_alone():\n    pass\n" + more, "test_alone")
     for select in (("test_alone.py",), ("-k", "nothing_has_this_name")):

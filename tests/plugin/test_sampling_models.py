@@ -26,6 +26,7 @@ HALF = "return 'right' if n * 0.618 % 1 < 0.5 else 'wrong'"
 
 
 def ask(lab: Any, settings: str = WHOLE, threshold: float = 0.5, **toy: Any) -> dict[str, Any]:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     lab.bank()
     lab.toy(**{"identity": SAMPLING, "fault": HALF, **toy})
     lab.tests(ASK.format(settings=settings, threshold=threshold))

@@ -78,6 +78,7 @@ def test_the_gap_is_gated_and_told_by_category(lab: Any, kind: str, outcome: str
 
 
 def test_other_values_come_with_another_seed_and_records_can_be_judged_again(lab: Any) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     project(lab, "by-heart")
     lab.run("--adaptive-eval-seed=5")
     redrawn = lab.record["interviews"][1]

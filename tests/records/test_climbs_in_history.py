@@ -128,6 +128,7 @@ def test_compare_tells_the_change_of_an_area(verbs: Verbs) -> None:
 
 
 def test_a_fallen_area_alarms_and_stands_in_the_trend(verbs: Verbs) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     for day in range(12):
         verbs.add(climb([10, 10 - day % 2, 7 + day % 3, 1], seed=day))
     assert verbs("drift")[:2] == (0, "1 series of 12 runs watched\nno alarm\n")

@@ -180,6 +180,7 @@ def test_outputs(make: SimpleNamespace) -> None:
 
 
 def test_a_record_that_contradicts_itself_promotes_nothing(make: SimpleNamespace) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     record = make.record(gates=[*at(make, "PASS", 1), *at(make, "INCONCLUSIVE", on_inconclusive="fail")])
     record.exit_status = 0
     assert outputs(record)["promote"] == "false"

@@ -32,6 +32,8 @@ from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.page import html_page, write_page
 from tests.reports.held import bank, held, items, run
 
+pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
+
 PAYLOADS = {
     "script": "<script>document.title='owned'</script>",
     "end of script": "</script><script>document.title='owned'</script></style><style>*{display:none}</style>",

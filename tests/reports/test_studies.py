@@ -37,6 +37,7 @@ def terminal(record: RunRecord, width: int = 80) -> str:
 
 
 def test_every_report_tells_the_candidate_s_score_and_rank(make: SimpleNamespace) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     record = run_of(make, make.study())
     told = "score of cat 3.800 [3.700, 3.900], rank 1.0 [1, 1] of 3, 8 of 9 rounds"
     assert told in " ".join(terminal(record).split())
@@ -51,6 +52,7 @@ def test_every_report_tells_the_candidate_s_score_and_rank(make: SimpleNamespace
 
 
 def test_a_promotion_by_opinion_alone_warns_everywhere(make: SimpleNamespace) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     record = run_of(make, make.study())
     assert record.promote
     said = "only models' opinion of each other speaks for this promotion"
@@ -82,6 +84,7 @@ def test_no_other_promotion_warns(make: SimpleNamespace, change: str) -> None:
 
 
 def test_a_void_study_is_told_and_promotes_nothing(make: SimpleNamespace) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     void = make.study(error="no task was accepted", metrics={}, account={})
     record = run_of(make, void, gates=[make.gate("ERROR", of="council")])
     record.exit_status = 1
@@ -104,6 +107,7 @@ def test_gates_stand_with_their_study(make: SimpleNamespace) -> None:
 
 
 def test_hostile_names_stay_text(make: SimpleNamespace) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     names = (HOSTILE, "bee", HOSTILE + "2")
     record = run_of(make, make.study(names, name=HOSTILE, error=HOSTILE, notes=[HOSTILE]))
     page = html_page(record)
@@ -128,6 +132,7 @@ JUNK = st.recursive(
 @settings(max_examples=60)
 @given(st.data())
 def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataObject) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     account = make.study().account
     for name in data.draw(st.lists(st.sampled_from([*sorted(account), "nodes"]), max_size=4)):
         account[name] = data.draw(JUNK)

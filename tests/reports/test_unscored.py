@@ -60,6 +60,7 @@ def text_of(report: str, run: RunRecord) -> str:
     if report == "junit":
         return gate_report(run).decode()
     if report == "page":
+        pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
         return html_page(run).partition("<main")[2]
     return summary_markdown(run)
 
