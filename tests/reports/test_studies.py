@@ -146,6 +146,7 @@ def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataOb
 
 
 def test_page_of_an_unknown_study_kind_has_its_rankings_alone(make: SimpleNamespace) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     page = html_page(run_of(make, make.study(kind="debate")))
     assert "Ranking by score" in page
     assert "Who judged whom" not in page
@@ -154,6 +155,7 @@ def test_page_of_an_unknown_study_kind_has_its_rankings_alone(make: SimpleNamesp
 def test_section_of_another_package_is_found_by_its_entry_point(
     make: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     (tmp_path / "votes.py").write_text(
         "from pytest_adaptive_eval.reports.sections import StudySection, Table\n"
         "REGISTERED = (StudySection('vote', lambda study: [Table('Votes', ('model', 'votes'), [('ann', '3')])]),)\n"
