@@ -9,7 +9,6 @@ from scipy.stats import binom
 
 from benchmarks import error_rates
 from pytest_adaptive_eval.claims.paired import PairedClaim
-from pytest_adaptive_eval.gates import condition as conditions
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.betting import Claim
 
@@ -75,9 +74,7 @@ def test_a_sound_gate_passes_and_is_repeatable(tmp_path, capsys):
 
 def test_a_gate_with_a_margin_that_is_too_wide_is_detected(monkeypatch, capsys):
     sound = PairedClaim.of
-    monkeypatch.setattr(
-        conditions.PairedClaim, "of", lambda baseline, margin, confidence: sound(baseline, 3 * margin, confidence)
-    )
+    monkeypatch.setattr(PairedClaim, "of", lambda baseline, margin, confidence: sound(baseline, 3 * margin, confidence))
     assert error_rates.main(["--seeds", "40", "--cells", PAIRED]) == 1
     assert f"exceeded: 1 of 2 cells exceed the promised 0.050: {PAIRED} (PASS)" in capsys.readouterr().out
 
