@@ -1,1 +1,1 @@
-"""What a gate can bet on, given a bank."""
+"""Claims on a bank that gates test by bets, and estimates of the claimed quantities."""

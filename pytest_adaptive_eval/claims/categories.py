@@ -17,15 +17,15 @@ from pytest_adaptive_eval.items.bank import ItemBank
 __all__ = ["CategoryResult", "by_category"]
 
 Array = NDArray[np.float64]
-#: Abilities at which a category's expected accuracy is computed anew: one matrix row of the bank each.
+#: Maximum number of ability estimates that predict a category; each takes a row of predicted scores over the bank.
 _ABILITIES = 16
-#: Categories reported, the largest first.
+#: Maximum number of reported categories; the largest are kept.
 _CATEGORIES = 40
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryResult:
-    """What an interview says about one category.
+    """Result of an interview in one category.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ class CategoryResult:
     size, asked, scored : int
         Items in the bank, administered, and with a score.
     accuracy : Interval or None
-        Over all the category's items; None where none was asked, or the items
-        were not drawn at random.  Each interval holds by itself, not all at once.
+        Mean score over all the category's items.  None if none of them was administered, or if the
+        items were not drawn at random.  The confidence holds for each interval alone, not for all at once.
     standard_error : float or None
-        Of the estimate.
+        Standard error of the estimate.
     """
 
     category: str
@@ -47,7 +47,7 @@ class CategoryResult:
     standard_error: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """For the record."""
+        """Return the result as it stands in a record."""
         return {
             "category": self.category,
             "size": self.size,
@@ -66,12 +66,12 @@ def by_category(
     *,
     drawn: bool = True,
 ) -> list[CategoryResult]:
-    """Accuracy in each of the bank's broadest categories.
+    """Return the accuracy in each of the bank's broadest categories.
 
-    Uniform draws are uniform within each category too, so that the exact
-    interval of a category's own draws holds.  Otherwise the score within the
-    category is taken as a quantity on the whole bank, zero outside of it, whose
-    total the draws estimate, with the bank's predictions as control variate::
+    Uniform draws are uniform within each category too, so the exact interval of
+    the category's draws holds.  With other draws, the score within the category
+    is a quantity on the whole bank that is zero for other items.  The draws
+    estimate its total, with the bank's predictions as control variate::
 
         T_t = sum of the category's scores before t + its predicted scores after
               + (r_t - m_t) / q_t   where item t is of the category
@@ -80,18 +80,18 @@ def by_category(
     ----------
     bank : ItemBank
     log : DesignLog
-        Of one subject.
+        Draws of one subject.
     abilities : sequence of shape (t, D), or None
-        Estimated before each draw; None on an uncalibrated bank.
+        Ability estimates before each draw, in logits; None on an uncalibrated bank.
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     drawn : bool
-        Whether the draws say something of the bank, see `SessionResult.invalid`; without, there are no intervals.
+        Whether the draws represent the bank, see `SessionResult.invalid`.  If not, there are no intervals.
 
     Returns
     -------
     list of CategoryResult
-        By name; empty where the bank has fewer than two categories.
+        Ordered by name; empty if the bank has fewer than two categories.
     """
     names, code, sizes = np.unique(np.asarray(bank.categories, dtype=object), return_inverse=True, return_counts=True)
     if len(names) < 2 or not len(log):
@@ -110,13 +110,18 @@ def by_category(
             str(names[c]), int(sizes[c]), int(inside.sum()), int((inside & ~np.isnan(log.scores)).sum())
         )
         if inside.any() and uniform:
-            own = log[inside]
-            left = sizes[c] - np.arange(len(own), dtype=np.float64)
-            mean = np.full(len(own), 0.5)
-            right = (float(np.nansum(own.scores)) + 1.0) / (result.scored + 2.0)
-            spread = left**2 * right * (1.0 - right)
-            own = replace(own, propensities=1.0 / left, predictions=mean, rest=0.5 * left, variance=spread)
-            result = _with_interval(result, replace(own, size=int(sizes[c])), confidence)
+            category_log = log[inside]
+            items_left = sizes[c] - np.arange(len(category_log), dtype=np.float64)
+            accuracy = (float(np.nansum(category_log.scores)) + 1.0) / (result.scored + 2.0)
+            category_log = replace(
+                category_log,
+                propensities=1.0 / items_left,
+                predictions=np.full(len(category_log), 0.5),
+                rest=0.5 * items_left,
+                variance=items_left**2 * accuracy * (1.0 - accuracy),
+                size=int(sizes[c]),
+            )
+            result = _with_interval(result, category_log, confidence)
         elif inside.any() and expected is not None:
             result = _with_interval(result, expected.log(c, inside), confidence)
         results.append(result)
@@ -124,46 +129,46 @@ def by_category(
 
 
 def _with_interval(result: CategoryResult, log: DesignLog, confidence: float) -> CategoryResult:
-    """The result with its interval, from a log of the category's scores over `log.size` items."""
+    """Return the result with its interval, from a log of the category's scores over `log.size` items."""
     share = log.size / result.size
-    found = merge_missing_bounds(*with_missing_bounded(log, confidence))
-    right = float(np.nansum(log.scores))
-    least, most = right / result.size, (right + result.size - result.scored) / result.size
-    if log.noise:  # another decoding may find other scores
+    mean = merge_missing_bounds(*with_missing_bounded(log, confidence))
+    total = float(np.nansum(log.scores))
+    least, most = total / result.size, (total + result.size - result.scored) / result.size
+    if log.noise:  # with decoding noise, the observed scores do not limit the accuracy
         least, most = 0.0, 1.0
 
     def within(value: float) -> float:
         return min(max(share * value, least), most)
 
-    interval = Interval(within(found.estimate), within(found.low), within(found.high), confidence, found.method)
+    interval = Interval(within(mean.estimate), within(mean.low), within(mean.high), confidence, mean.method)
     return replace(result, accuracy=interval, standard_error=share * standard_error(log))
 
 
 class _Expected:
-    """Predictions of the bank along an interview, summed by category."""
+    """Predicted scores of the bank during an interview, summed by category."""
 
     def __init__(self, bank: ItemBank, log: DesignLog, theta: Array, code: NDArray[np.intp]) -> None:
         self.outer = log
-        # of all the abilities on the way, some known before each draw serve: any prediction made before is valid
+        # any prediction fixed before a draw is valid, so a few of the ability estimates suffice
         changes = np.flatnonzero(np.r_[True, (theta[1:] != theta[:-1]).any(axis=1)])
-        some = np.unique(np.linspace(0, len(changes) - 1, min(_ABILITIES, len(changes))).round().astype(int))
-        starts = changes[some]
+        selected = np.unique(np.linspace(0, len(changes) - 1, min(_ABILITIES, len(changes))).round().astype(int))
+        starts = changes[selected]
         self.row = np.searchsorted(starts, np.arange(len(log)), side="right") - 1
         p = bank.probability(theta[starts]) if bank.calibrated else np.full((len(starts), len(bank)), 0.5)
         self.code, self.p = code, p
         self.drawn = p[self.row, log.items]
 
     def log(self, category: int, inside: NDArray[np.bool_]) -> DesignLog:
-        """The draws as of a score that is zero outside the category."""
+        """Return the draws with scores that are zero outside the category."""
         outer, members = self.outer, self.code == category
         spread = self.p * (1.0 - self.p)
         share = spread[:, members].sum(axis=1) / np.maximum(spread.sum(axis=1), 1e-12)
         items = outer.items
-        # what a row predicts of the items drawn before t
-        own = np.where(inside, self.p[:, items], 0.0)
-        gone = np.concatenate([np.zeros((len(own), 1)), own.cumsum(axis=1)[:, :-1]], axis=1)
+        drawn_inside = np.where(inside, self.p[:, items], 0.0)
+        # sum of each row's predicted scores of the category over the items drawn before t
+        before = np.concatenate([np.zeros((len(drawn_inside), 1)), drawn_inside.cumsum(axis=1)[:, :-1]], axis=1)
         steps = np.arange(len(items))
-        rest = self.p[:, members].sum(axis=1)[self.row] - gone[self.row, steps]
+        rest = self.p[:, members].sum(axis=1)[self.row] - before[self.row, steps]
         return replace(
             outer,
             scores=np.where(inside, outer.scores, 0.0),

@@ -1,10 +1,10 @@
 """Classification by ability: whether a subject lies above or below a cut score, item by item.
 
-Everything here presumes that the bank's model holds for the subject: its
-answers are independent given its ability, with the probabilities that the bank
-says.  The error rates are therefore only as good as the bank.  The tests in
-`inference` presume nothing but the random draws; where they can decide, a gate
-should use them.
+Everything here assumes that the bank's model holds for the subject: its
+answers are independent given its ability, with the bank's predicted scores.
+The error rates are therefore only as good as the bank.  The tests in
+`inference` assume random draws alone.  A gate should use them where they can
+decide.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ __all__ = ["INDIFFERENCE", "Classification", "Cut", "classify", "likelihood_rati
 Array = NDArray[np.float64]
 
 #: Half-width of the indifference region in logits: a quarter of the calibration subjects' standard deviation.  The
-#: literature has .1 to .3; half of it needs up to four times the items.
+#: literature uses .1 to .3; half the width needs up to four times the items.
 INDIFFERENCE = 0.25
 
-#: Abilities at which `glr` and `mixture` look on each side of the cut: their distances from the region's opposite end
-#: grow by this factor, up to `FARTHEST` logits.  Where a ratio reaches its bound b the curvature of the log-likelihood
-#: is 2 b / distance^2, so that such steps miss its maximum by at most b (0.1 / 2)^2, a quarter of a percent of b.
+#: Growth factor of the grid of abilities on each side of the cut for `glr` and `mixture`: distances from the region's
+#: opposite end, up to `FARTHEST` logits.  Where a ratio reaches its bound b, the curvature of the log-likelihood is
+#: 2 b / distance^2.  The grid therefore misses the maximum by at most b (0.1 / 2)^2, a quarter of a percent of b.
 GROWTH = 1.1
 FARTHEST = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """What S subjects were classified as.
+    """Classification of S subjects.
 
     Parameters
     ----------
     side : array of int, shape (S,)
         1 above the cut, -1 below it, 0 undecided.
     at : array of int, shape (S,)
-        Administrations at the decision; all of them where there is none.
+        Number of administrations at the decision; all of them for an undecided subject.
     """
 
     side: NDArray[np.int64]
@@ -53,10 +53,10 @@ class Classification:
 
 
 def wald_bounds(confidence: float = 0.95) -> tuple[float, float]:
-    """Lower and upper bound of the log likelihood ratio, log(b / (1 - a)) and log((1 - b) / a), a = b = 1 - confidence.
+    """Return the bounds of the log likelihood ratio, log(b / (1 - a)) and log((1 - b) / a), a = b = 1 - confidence.
 
     Wald (1945).  Each error is at most ``a / (1 - a)``, and the two together at
-    most 2a; as the ratio leaps over its bound, they are smaller in practice.
+    most 2a.  They are smaller in practice, since the ratio jumps past its bound.
 
     Raises
     ------
@@ -79,49 +79,50 @@ def likelihood_ratio(
     indifference: float = INDIFFERENCE,
     method: Literal["sprt", "glr", "mixture"] = "sprt",
 ) -> Array:
-    """Running log likelihood ratio of general ability above the cut to below it, shape (S, t).
+    """Return the running log likelihood ratio of general ability above the cut to below it, shape (S, t).
 
-    Items may be chosen by the answers so far, as the choice cancels in a ratio.
+    Items may be chosen by the answers so far, since the choice cancels in a ratio.
 
     ``sprt``: the sequential probability ratio test (Wald 1945; Reckase 1983;
     Eggen 1999), ``log L(cut + indifference) - log L(cut - indifference)``.  In
     one dimension the expected ratio does not grow at any ability up to the
-    region's lower end, whichever items are asked, so that the errors that
-    `wald_bounds` grants hold for all of them, and likewise above; within the
-    region none is promised.
+    region's lower end, for any choice of items.  The error rates of
+    `wald_bounds` therefore hold for all these abilities, and likewise above the
+    region.  Within the region there is no error rate.
 
     ``glr``: the generalised ratio (Thompson 2009; Bartroff, Finkelman & Lai
-    2008), with the likeliest ability on each side, at or beyond the region's
+    2008), with the most likely ability on each side, at or beyond the region's
     ends, in place of the ends.  A subject far from the cut is classified sooner.
-    Wald's bounds do not hold for it, since it takes the best of many ratios:
-    in simulations at the region's ends it erred about twice as often as they
-    say, where Bartroff and others simulate bounds for each test.
+    Wald's bounds do not hold for it, since it takes the best of many ratios.
+    In simulations at the region's ends it erred about twice as often as they
+    state.  Bartroff and others simulate bounds for each test.
 
     ``mixture``: the likelihood of the side that leads, averaged over its
-    abilities (Wald 1945; Robbins 1970), half of the weight at the region's end,
-    against the other side's likeliest.  Sooner than ``sprt`` far from the cut,
-    and the bounds hold as they do for it.  0 while neither side leads.
+    abilities (Wald 1945; Robbins 1970) with half of the weight at the region's
+    end, against the most likely ability of the other side.  It decides sooner
+    than ``sprt`` far from the cut, and the bounds hold as they do for ``sprt``.
+    The ratio is 0 while neither side leads.
 
     With D > 1 the cut is on the first dimension.  The others are integrated out
-    under their standard normal calibration distribution, by Laplace's method:
-    the errors then hold on average over subjects of that general ability, not
-    for each profile.  Held at the mean, 0, they would let an item of another
-    dimension count as evidence on this one.
+    under their standard normal calibration distribution, by Laplace's method.
+    The error rates then hold on average over subjects of that general ability,
+    not for each profile.  With the others fixed at the mean, 0, an item of
+    another dimension would count as evidence on this one.
 
-    Scores in (0, 1) count by ``r log p + (1 - r) log(1 - p)``.  Where p is their
-    mean, the bounds hold for them too, as the ratio is convex in r.
+    Scores in (0, 1) have the log likelihood ``r log p + (1 - r) log(1 - p)``.  If
+    p is their mean, the bounds hold for them too, since the ratio is convex in r.
 
     Parameters
     ----------
     scores : array, shape (S, t)
-        In [0, 1], in the order of the administrations; NaN = unscored, which
-        counts nothing and must not depend on what the answer would have been.
+        In [0, 1], in the order of the administrations.  NaN marks a missing score, which
+        adds nothing; it must not depend on the score that the answer would have had.
     A : array, shape (S, t, D)
     d : array, shape (S, t)
     c : array, shape (S, t), or None for no guessing
-        Parameters of the items asked, see `ItemBank`.
+        Parameters of the administered items, see `ItemBank`.
     cut : float
-        In logits on the bank's scale.
+        Cut score, in logits on the bank's scale.
     indifference : float
         Half-width, in logits, of the region about the cut where either answer is accepted.
     method : {"sprt", "glr", "mixture"}
@@ -129,7 +130,7 @@ def likelihood_ratio(
     Raises
     ------
     ValueError
-        The region has no width, the cut is not finite, shapes do not belong together, or the method is unknown.
+        The region has no width, the cut is not finite, the shapes do not match, or the method is unknown.
     """
     if not (math.isfinite(cut) and math.isfinite(indifference) and indifference > 0):
         raise ValueError(f"cut {cut!r} with indifference {indifference!r}: expected finite logits, the second above 0")
@@ -158,7 +159,10 @@ def likelihood_ratio(
 
 
 def _averaged(heights: Array) -> Array:
-    """Log of the likelihood averaged over the abilities (G, S, t), half of the weight on the first, shape (S, t)."""
+    """Return the log of the mean likelihood over G abilities, from shape (G, S, t) to (S, t).
+
+    The first ability has half of the weight.
+    """
     weights = np.full(len(heights), 0.5 / (len(heights) - 1))
     weights[0] = 0.5
     top = heights.max(axis=0)
@@ -166,35 +170,35 @@ def _averaged(heights: Array) -> Array:
 
 
 def _running(points: Array, scores: Array, A: Array, d: Array, c: Array | None) -> Array:
-    """Log-likelihood of the answers so far at abilities (G,) in one dimension, shape (G, S, t)."""
+    """Return the log-likelihood of the answers so far at abilities (G,) in one dimension, shape (G, S, t)."""
     z = A[..., 0] * points[:, None, None] + d
-    # an answer a row, as the sum is wanted after each
-    every = [np.broadcast_to(x, z.shape).reshape(-1, 1) for x in (scores, 0.0 if c is None else c)]
-    each = irt.log_likelihood(every[0], z.reshape(-1, 1), None if c is None else every[1])
-    return np.asarray(each.reshape(z.shape).cumsum(axis=-1))
+    # `log_likelihood` sums over a row, and the sum is needed after each answer: one answer per row
+    rows = [np.broadcast_to(x, z.shape).reshape(-1, 1) for x in (scores, 0.0 if c is None else c)]
+    answer_terms = irt.log_likelihood(rows[0], z.reshape(-1, 1), None if c is None else rows[1])
+    return np.asarray(answer_terms.reshape(z.shape).cumsum(axis=-1))
 
 
 def _running_marginal(points: Array, scores: Array, A: Array, d: Array, c: Array | None) -> Array:
-    """The same at general abilities, with the other dimensions integrated out."""
+    """Return the log-likelihood at general abilities (G,) with the other dimensions integrated out, shape (G, S, t)."""
     times, (subjects, t) = len(points), scores.shape
-    # a subject with each of the abilities is one of the estimator's subjects
+    # the estimator's rows are all pairs of an ability and a subject
     d = (d + A[..., 0] * points[:, None, None]).reshape(times * subjects, t)
     scores, others = np.tile(scores, (times, 1)), np.tile(A[..., 1:], (times, 1, 1))
     c = None if c is None else np.tile(c, (times, 1))
-    prior = MAP()
-    at = prior.prior(len(scores), others.shape[-1])
+    estimator = MAP()
+    modes = estimator.prior(len(scores), others.shape[-1])
     out = np.empty(scores.shape)
     for k in range(1, t + 1):
         guess = None if c is None else c[:, :k]
-        at = prior.estimate(scores[:, :k], others[:, :k], d[:, :k], guess, at)
-        z = irt.logits(at.theta, others[:, :k], d[:, :k])
-        height = irt.log_likelihood(scores[:, :k], z, guess) - 0.5 * (at.theta**2).sum(axis=1)
-        out[:, k - 1] = height + 0.5 * np.linalg.slogdet(at.covariance)[1]
+        modes = estimator.estimate(scores[:, :k], others[:, :k], d[:, :k], guess, modes)
+        z = irt.logits(modes.theta, others[:, :k], d[:, :k])
+        height = irt.log_likelihood(scores[:, :k], z, guess) - 0.5 * (modes.theta**2).sum(axis=1)
+        out[:, k - 1] = height + 0.5 * np.linalg.slogdet(modes.covariance)[1]
     return out.reshape(times, subjects, t)
 
 
 def classify(ratio: Array, confidence: float = 0.95) -> Classification:
-    """Side of the cut where each subject's ratio first crosses one of `wald_bounds`.
+    """Return the side of the cut where each subject's ratio first crosses one of `wald_bounds`.
 
     Parameters
     ----------
@@ -220,13 +224,13 @@ def classify(ratio: Array, confidence: float = 0.95) -> Classification:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cut:
-    """A cut score on a bank's general ability, by the ``mixture`` ratio of `likelihood_ratio`.
+    """A cut score on a bank's general ability, tested by the ``mixture`` ratio of `likelihood_ratio`.
 
     Parameters
     ----------
     bank : ItemBank
     cut : float
-        In logits.
+        Cut score, in logits.
     confidence : float
         One less either error.
     """
@@ -236,7 +240,7 @@ class Cut:
     confidence: float = 0.95
 
     def classify(self, log: DesignLog) -> Classification:
-        """Sides of the subjects of a log, whose arrays have shape (S, t)."""
+        """Classify the subjects of a log, whose arrays have shape (S, t)."""
         bank, items = self.bank, log.items
         c = None if bank.asymptote is None else bank.asymptote[items]
         ratio = likelihood_ratio(

@@ -1,8 +1,8 @@
-"""Whether accuracy with everything given exceeds accuracy with less: by the draws alone, whatever the bank's quality.
+"""Claims that accuracy in the fullest format exceeds accuracy in smaller ones, tested by draws on any bank.
 
-A shortcut is what a subject does that answers questions about a picture without the picture.  The *gain* of a format
-over a smaller one is the difference of the two accuracies over the bank, and a gate on the gain asks it of every
-smaller format that was asked.
+A subject takes a shortcut if it answers questions about a picture without the picture.  The *gain* of a format over a
+smaller one is the difference of the two accuracies over the bank.  A gate on the gain requires it over every smaller
+format of the bank.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["GapClaim", "fullest", "gap_claims"]
 
 Array = NDArray[np.float64]
 
-#: A format's accuracy before it was asked, and the answers that this guess is worth.
+#: Prior accuracy of a format, and the number of answers with the same weight.
 GUESS, WORTH = 0.5, 2.0
-#: No running accuracy is taken to be nearer to 0 or 1.
+#: Minimum distance of a running accuracy from 0 and from 1.
 NEAREST = 0.02
 
 
 def fullest(bank: ItemBank) -> str:
-    """The format with most modalities, of a bank that is asked in formats."""
+    """Return the format with most modalities, of a bank that is administered in formats."""
     formats: Sequence[str] = bank.report.get("formats", ())
     return max(formats, key=lambda form: 0 if form == "none" else 1 + form.count("+"), default="")
 
@@ -40,19 +40,19 @@ def fullest(bank: ItemBank) -> str:
 class GapClaim(Claim):
     """The claim that accuracy in one format exceeds that in another by an amount.
 
-    Tested on ``(1 + c score) / 2`` of every pair of item and format, with c = 1 in the larger format, -1 in the smaller
-    and 0 in others, which lies in [0, 1] like a score.  Predictions are the format's accuracy so far.
+    The bets are on ``(1 + c score) / 2`` of every item-format pair, which lies in [0, 1] like a score.  The sign c is 1
+    in the larger format, -1 in the smaller and 0 in others.  Predictions are the format's accuracy so far.
 
     Parameters
     ----------
     signs : array, shape (n,)
-        c of every pair of the bank.
+        Sign c of every pair of the bank.
     codes : array of int, shape (n,)
-        The format of every pair.
+        Number of the format of every pair.
     items : int
-        Pairs in each of the two formats.
+        Number of pairs in each of the two formats.
     form : str
-        The smaller one.
+        The smaller format.
     """
 
     signs: Array = field(default_factory=lambda: np.empty(0))
@@ -62,33 +62,33 @@ class GapClaim(Claim):
 
     @property
     def sought(self) -> float | None:
-        """None: it is about differences."""
+        """None: the claim is on differences."""
         return None
 
     def view(self, log: DesignLog) -> DesignLog:
-        """The draws of the signed scores."""
+        """Return the draws of the signed scores."""
         signs, codes = self.signs[log.items], self.codes[log.items]
-        kinds, counts = np.arange(self.codes.max() + 1), np.bincount(self.codes)
-        of_kind = np.array([self.signs[self.codes == kind][0] for kind in kinds])
-        mine = codes[..., None] == kinds
-        answered = mine & ~np.isnan(log.scores)[..., None]
-        right = np.where(answered, np.nan_to_num(log.scores)[..., None], 0.0)
+        formats, counts = np.arange(self.codes.max() + 1), np.bincount(self.codes)
+        format_signs = np.array([self.signs[self.codes == code][0] for code in formats])
+        in_format = codes[..., None] == formats
+        answered = in_format & ~np.isnan(log.scores)[..., None]
+        scores = np.where(answered, np.nan_to_num(log.scores)[..., None], 0.0)
 
         def before(x: Array) -> Array:
             return np.asarray(x.cumsum(axis=-2) - x)
 
-        share = (before(right) + GUESS * WORTH) / (before(answered.astype(float)) + WORTH)
-        share = np.clip(share, NEAREST, 1.0 - NEAREST)
-        left = counts - before(mine.astype(float))
-        predicted = 0.5 + 0.5 * of_kind * share
+        accuracy = (before(scores) + GUESS * WORTH) / (before(answered.astype(float)) + WORTH)
+        accuracy = np.clip(accuracy, NEAREST, 1.0 - NEAREST)
+        pairs_left = counts - before(in_format.astype(float))
+        predicted = 0.5 + 0.5 * format_signs * accuracy
         reach = (log.down + log.up) / 2.0
-        spread = 0.25 * np.abs(of_kind) * share * (1.0 - share)
+        spread = 0.25 * np.abs(format_signs) * accuracy * (1.0 - accuracy)
         return replace(
             log,
             scores=np.where(signs == 0.0, 0.5, 0.5 + 0.5 * signs * log.scores),
             predictions=np.take_along_axis(predicted, codes[..., None], axis=-1)[..., 0],
-            rest=(left * predicted).sum(axis=-1),
-            variance=left.sum(axis=-1) * (left * spread).sum(axis=-1),
+            rest=(pairs_left * predicted).sum(axis=-1),
+            variance=pairs_left.sum(axis=-1) * (pairs_left * spread).sum(axis=-1),
             down=reach,
             up=reach,
             noise=log.noise * (0.25 * signs**2).mean(axis=-1),
@@ -97,27 +97,27 @@ class GapClaim(Claim):
         )
 
     def gap(self, log: DesignLog, confidence: float, *, sequential: bool) -> Interval:
-        """The difference of the two accuracies, with an interval as gates use it."""
-        seen = self.view(log)
+        """Return the difference of the two accuracies, with the interval that gates use."""
+        signed = self.view(log)
         if sequential:
-            found = anytime_valid(seen, mean_of_draws(seen), confidence, self.unit)
+            interval = anytime_valid(signed, mean_of_draws(signed), confidence, self.unit)
         else:
-            found = merge_missing_bounds(*with_missing_bounded(seen, confidence))
+            interval = merge_missing_bounds(*with_missing_bounded(signed, confidence))
 
         def difference(mean: float) -> float:
             return (2.0 * mean - 1.0) * log.size / self.items
 
-        low, high = difference(found.low), difference(found.high)
-        return replace(found, estimate=difference(found.estimate), low=max(low, -1.0), high=min(high, 1.0))
+        low, high = difference(interval.low), difference(interval.high)
+        return replace(interval, estimate=difference(interval.estimate), low=max(low, -1.0), high=min(high, 1.0))
 
 
 def gap_claims(bank: ItemBank, gain: float, confidence: float) -> tuple[GapClaim, ...]:
-    """The claims that accuracy in the fullest format exceeds that in each smaller one by `gain`.
+    """Return the claims that accuracy in the fullest format exceeds that in each smaller one by `gain`.
 
     Raises
     ------
     ConfigError
-        The bank is not asked in formats, or not all its items in all of them.
+        The bank is not administered in formats, or some items lack a format.
     """
     full = fullest(bank)
     formats = [form for form in bank.report.get("formats", ()) if form != full]
@@ -125,16 +125,16 @@ def gap_claims(bank: ItemBank, gain: float, confidence: float) -> tuple[GapClaim
         raise ConfigError(f'the bank {bank.name!r} is not asked in formats, so there is no gain: set formats = "all"')
     names, codes, counts = np.unique(np.asarray(bank.categories, dtype=object), return_inverse=True, return_counts=True)
     if len(set(counts.tolist())) > 1:
-        told = ", ".join(f"{count} as {name}" for name, count in zip(names, counts, strict=True))
+        format_counts = ", ".join(f"{count} as {name}" for name, count in zip(names, counts, strict=True))
         raise ConfigError(
-            f"the items of the bank {bank.name!r} have different formats ({told}), so that accuracies do not compare: "
-            "list formats that all items have"
+            f"the items of the bank {bank.name!r} have different formats ({format_counts}), so that accuracies do not "
+            "compare: list formats that all items have"
         )
     size, items = len(bank), int(counts[0])
-    place = {str(name): n for n, name in enumerate(names)}
+    code_of = {str(name): n for n, name in enumerate(names)}
     out = []
     for form in formats:
-        signs = np.where(codes == place[full], 1.0, np.where(codes == place[form], -1.0, 0.0))
+        signs = np.where(codes == code_of[full], 1.0, np.where(codes == code_of[form], -1.0, 0.0))
         total = size / 2.0 + gain * items / 2.0
         unit = max(0.1 * items / size, 1e-3) / 2.0
         out.append(GapClaim(total, confidence, unit, signs=signs, codes=codes, items=items, form=form))

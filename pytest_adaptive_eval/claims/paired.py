@@ -1,11 +1,10 @@
-"""Comparison with a baseline on the same items: its answers tell most of what the candidate will answer.
+"""Comparison of a candidate with a baseline on the same items.
 
 A candidate usually differs from its baseline on few items, so the baseline's
-score is by far the best control variate for the candidate's.  Where the
-baseline answered the whole bank, its total is known and the interview draws
-mostly the items on which the two may differ.  Where it answered some items that
-were drawn at random, the candidate follows the same draws, and the sum of the
-differences is tested.
+score is by far the best control variate for the candidate's.  If the baseline
+answered the whole bank, its total is known, and the interview mostly draws
+items on which the two may differ.  If it answered randomly drawn items alone,
+the candidate follows the same draws, and the sum of the differences is tested.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ __all__ = ["Baseline", "PairedClaim"]
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Share of items on which a candidate is expected to differ, before any answer, and the items that this guess is worth.
+#: Prior share of items on which a candidate differs (flips), and the number of items with the same weight.
 FLIPS, GUESS_WORTH = 0.05, 10.0
-#: Shares of flips that follow p(1-p), the rest being even, of the guesses that the answers decide between.
+#: Models of flips: share of flips in proportion to p(1-p), the rest being even.  The answers weight the models.
 SHARES = (0.0, 0.5, 1.0)
-#: Logits by which a candidate is expected to agree with its baseline beyond what its ability explains, likewise.
+#: Models of agreement: logits by which a candidate agrees with its baseline beyond its predicted score.
 AGREEMENT = (0.0, 1.0, 2.0, 3.0, 4.0)
-#: Margins that a candidate is assumed to lie from the threshold: an equal one lies one away, and in most trials was
-#: decided soonest by stakes for a little more, as better ones are.
+#: Assumed distances of a candidate from the threshold, in margins.  An equal candidate lies one margin away; in most
+#: trials, stakes for a slightly greater distance decided it soonest, as they do better candidates.
 MARGINS = (1.5, 3.0)
-#: A flip is never expected to be rarer or more frequent than this.
+#: Limits of the expected flip rate.
 RAREST, MOST = 1e-3, 0.5
 
 
@@ -48,19 +47,19 @@ class Baseline:
     ----------
     name : str
     scores : array, shape (n,)
-        In [0, 1], in the bank's order; NaN where unknown.
+        In [0, 1], in the bank's order; NaN where missing.
     log : DesignLog, optional
-        The draws by which the known items came; needed where some are unknown.
-    twins : bool
-        The items have the same places, and other values.
+        Draws of the scored items; required if some scores are missing.
     climbed : bool
-        The known items are those of a climb, which is compared level by level
-        and says nothing of the others.
+        The scored items are those of a ladder, which is compared level by level and does not represent
+        the other items.
+    twins : bool
+        The items are variants: the same items with redrawn values.
 
     Raises
     ------
     BaselineError
-        Items are unknown, and nothing says how the known ones were drawn.
+        Scores are missing, and the draws of the others are unknown.
     """
 
     name: str
@@ -76,9 +75,9 @@ class Baseline:
             and not self.complete
             and (log is None or np.isnan(log.propensities + log.down + log.up).any())
         ):
-            known = int((~np.isnan(self.scores)).sum())
+            scored = int((~np.isnan(self.scores)).sum())
             raise BaselineError(
-                f"the baseline {self.name!r} has scores on {known} of {len(self.scores)} items that were not drawn at "
+                f"the baseline {self.name!r} has scores on {scored} of {len(self.scores)} items that were not drawn at "
                 'random, so nothing can be said about the others: record it on the whole bank (budget = "100%"), or '
                 "by the policy 'decide'"
             )
@@ -95,47 +94,46 @@ class Baseline:
 
     @property
     def coverage(self) -> str:
-        """What a partial baseline lacks, and how to mend it."""
+        """Explanation that a partial baseline does not suffice, with the fix."""
         return (
             f"the baseline {self.name} holds answers to only {self.draws} of {len(self.scores)} items, and no others "
             'can be compared: record it over more of the bank (a larger budget, stop = "budget")'
         )
 
     def shapes(self, bank: ItemBank) -> Array:
-        """How likely each item is to flip, relative to the mean, by several guesses, shape (K, n).
+        """Return the relative flip rate of each item under K models, shape (K, n), with mean 1.
 
-        From all items alike to in proportion to p(1-p) at the baseline's own
-        ability, since answers flip most where they were uncertain.
+        The models go from equal rates to rates in proportion to p(1-p) at the
+        baseline's ability, since uncertain answers flip most.
         """
         even = np.ones(len(bank))
         if not bank.calibrated:
             return even[None]
         A, d, c = bank.discrimination[None], bank.intercept[None], bank.asymptote
         estimator = MAP()
-        at = estimator.estimate(
+        ability = estimator.estimate(
             self.scores[None], A, d, None if c is None else c[None], estimator.prior(1, bank.dimensions)
         )
-        w = irt.weight(bank.probability(at.theta))[0]
+        w = irt.weight(bank.probability(ability.theta))[0]
         w /= max(float(w.mean()), RAREST)
         return np.stack([(1.0 - share) * even + share * w for share in SHARES])
 
     def predicted(self, shapes: Array, items: Ints, scores: Array, model: Array | None = None) -> Array:
-        """Predicted scores of candidates, from the answers so far.
+        """Return the predicted scores of candidates, from the answers so far.
 
-        Several models are mixed, each counting by its likelihood.  Some say
-        where flips occur, with the rates that fit best, apart for right and
-        wrong answers of the baseline.  Others take the bank's prediction at the
-        candidate's ability and move its logit by `AGREEMENT` towards the
-        baseline's answer.
+        Several models are mixed, weighted by likelihood.  Some predict flips
+        by `shapes`, with separate rates for right and wrong answers of the
+        baseline.  Others take the bank's prediction at the candidate's ability
+        and move its logit by `AGREEMENT` towards the baseline's answer.
 
         Parameters
         ----------
         shapes : array, shape (K, n)
             See `shapes`.
         items, scores : array, shape (S, t)
-            Of the candidates; NaN where there is none.
+            Administered items and scores of the candidates; NaN marks a missing score.
         model : array, shape (S, n), optional
-            Predicted by the bank.
+            Predicted scores by the bank.
 
         Returns
         -------
@@ -145,36 +143,37 @@ class Baseline:
         right = self.scores >= 0.5
         was_right = right[items]
         flipped = np.where(scored, np.abs(scores - self.scores[items]), 0.0)
-        met = [np.where(was_right == side, flipped, 0.0).sum(axis=1) for side in (False, True)]
-        guesses = []
+        flip_sums = [np.where(was_right == side, flipped, 0.0).sum(axis=1) for side in (False, True)]
+        predictions = []
         for shape in shapes:
             rates = []
             for side in (False, True):
                 expected = np.where(scored & (was_right == side), shape[items], 0.0).sum(axis=1)
-                rates.append(((met[side] + GUESS_WORTH * FLIPS) / (expected + GUESS_WORTH))[:, None])
+                rates.append(((flip_sums[side] + GUESS_WORTH * FLIPS) / (expected + GUESS_WORTH))[:, None])
             flips = np.clip(shape * np.where(right, rates[1], rates[0]), RAREST, MOST)
-            guesses.append(self.scores * (1.0 - flips) + (1.0 - self.scores) * flips)
+            predictions.append(self.scores * (1.0 - flips) + (1.0 - self.scores) * flips)
         if model is not None:
             p = np.clip(model, RAREST, 1.0 - RAREST)
             odds = p / (1.0 - p)
             for agreement in AGREEMENT:
                 moved = odds * np.exp(agreement * (2.0 * self.scores - 1.0))
-                guesses.append(np.clip(moved / (1.0 + moved), RAREST, 1.0 - RAREST))
-        fits = []
-        for guess in guesses:
-            chance = np.take_along_axis(guess, items, axis=1)
-            each = scores * np.log(chance) + (1.0 - scores) * np.log1p(-chance)
-            fits.append(np.where(scored, each, 0.0).sum(axis=1))
-        weights = np.exp(np.array(fits) - np.max(fits, axis=0))
+                predictions.append(np.clip(moved / (1.0 + moved), RAREST, 1.0 - RAREST))
+        log_likelihoods = []
+        for prediction in predictions:
+            p = np.take_along_axis(prediction, items, axis=1)
+            terms = scores * np.log(p) + (1.0 - scores) * np.log1p(-p)
+            log_likelihoods.append(np.where(scored, terms, 0.0).sum(axis=1))
+        weights = np.exp(np.array(log_likelihoods) - np.max(log_likelihoods, axis=0))
         weights /= weights.sum(axis=0)
-        return np.asarray(sum(weight[:, None] * guess for weight, guess in zip(weights, guesses, strict=True)))
+        return np.asarray(sum(weight[:, None] * p for weight, p in zip(weights, predictions, strict=True)))
 
     def follow(self, start: int, predicted: Array, k: int) -> Proposal:
-        """The baseline's own next draws, for S candidates whose predicted scores are (S, n).
+        """Return the baseline's next `k` draws, for S candidates with predicted scores (S, n).
 
-        Its propensities hold for them too, since no draw depended on a
-        candidate's answers.  The chances of the items not drawn were not kept,
-        but none was below 1 / (down + up), which bounds what a draw may do.
+        The baseline's propensities hold for the candidates too, since no draw
+        depended on a candidate's answers.  The log has no propensities of items
+        that were not drawn, but none was below 1 / (down + up).  This bounds the
+        one-draw estimates.
         """
         log = self.log
         assert log is not None
@@ -195,15 +194,15 @@ class Baseline:
 class PairedClaim(Claim):
     """The claim that a candidate's sum of scores is at most ``margin`` items below that of a baseline on some items.
 
-    Tested on (1 + score - baseline's score) / 2, which lies in [0, 1] like a
-    score; `total` is that sum's value at the margin.
+    The bets are on (1 + score - baseline's score) / 2, which lies in [0, 1] like
+    a score.  `total` is the sum of these values at the margin.
     """
 
     baseline: Baseline | None = None
 
     @classmethod
     def of(cls, baseline: Baseline, margin: float, confidence: float) -> Claim:
-        """The claim that the accuracy is at least the baseline's less `margin`."""
+        """Create the claim that the accuracy is at least the baseline's less `margin`."""
         size = len(baseline.scores)
         if baseline.complete:
             total = float(baseline.scores.sum()) - margin * size
@@ -213,37 +212,37 @@ class PairedClaim(Claim):
 
     @property
     def sought(self) -> float | None:
-        """None: it is about differences."""
+        """None: the claim is on differences."""
         return None
 
     def view(self, log: DesignLog) -> DesignLog:
-        """The draws of the differences; they are the baseline's own, so that what one can do is known from its log."""
+        """Return the draws of the differences, with the bounds of the baseline's log, since the draws are the same."""
         baseline = self.baseline
         assert baseline is not None
         assert baseline.log is not None
-        left = log.size - np.arange(len(log))
-        own = baseline.scores[log.items]
-        scores = (1.0 + log.scores - own) / 2.0
-        differ = np.abs(2.0 * np.nan_to_num(scores, nan=0.5) - 1.0)
-        met = differ.cumsum(axis=-1) - differ
-        rate = (met + GUESS_WORTH * FLIPS) / (np.arange(len(log)) + GUESS_WORTH)
+        items_left = log.size - np.arange(len(log))
+        baseline_scores = baseline.scores[log.items]
+        scores = (1.0 + log.scores - baseline_scores) / 2.0
+        flips = np.abs(2.0 * np.nan_to_num(scores, nan=0.5) - 1.0)
+        earlier_flips = flips.cumsum(axis=-1) - flips
+        rate = (earlier_flips + GUESS_WORTH * FLIPS) / (np.arange(len(log)) + GUESS_WORTH)
         even = np.broadcast_to(0.5, scores.shape)
-        unknown = np.isnan(own)  # it was asked there, and could not be had
+        unscored = np.isnan(baseline_scores)  # the baseline drew the item, but its answer has no score
         reach = np.broadcast_to((baseline.log.down + baseline.log.up)[: len(log)] / 2.0, scores.shape)
         return replace(
             log,
             scores=scores,
             predictions=even,
-            rest=np.broadcast_to(left / 2.0, scores.shape),
-            variance=np.clip(rate, RAREST, MOST) / 4.0 * left**2,
+            rest=np.broadcast_to(items_left / 2.0, scores.shape),
+            variance=np.clip(rate, RAREST, MOST) / 4.0 * items_left**2,
             down=reach,
             up=reach,
             noise=log.noise / 4.0,
-            low=np.where(unknown, 0.0, (1.0 - own) / 2.0),
-            high=np.where(unknown, 1.0, 1.0 - own / 2.0),
+            low=np.where(unscored, 0.0, (1.0 - baseline_scores) / 2.0),
+            high=np.where(unscored, 1.0, 1.0 - baseline_scores / 2.0),
         )
 
 
 def _unit(margin: float) -> float:
-    """The gamblers' distance: the margin itself, which is how far an equal candidate is from the threshold."""
+    """Return the unit of the stakes: the margin, which is the distance of an equal candidate from the threshold."""
     return max(margin, 1e-3)

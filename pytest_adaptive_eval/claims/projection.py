@@ -1,4 +1,4 @@
-"""Expected accuracy over the whole bank, from the items asked."""
+"""Expected accuracy over the whole bank, from the administered items."""
 
 from __future__ import annotations
 
@@ -17,27 +17,30 @@ __all__ = ["ABILITY_BOUND", "ability_at", "accuracy_at", "expected_accuracy", "m
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Abilities are looked for within this many logits of the calibration subjects' mean.
+#: Limit of `ability_at`: largest distance from the calibration subjects' mean, in logits.
 ABILITY_BOUND = 8.0
 
 
 def expected_accuracy(bank: ItemBank, theta: Array) -> Array:
-    """Test characteristic curve: mean probability over the bank at theta (S, D), shape (S,)."""
+    """Return the test characteristic curve: the mean predicted score over the bank at theta (S, D), shape (S,)."""
     return np.asarray(bank.probability(theta).mean(axis=1))
 
 
 def accuracy_at(bank: ItemBank, ability: float) -> float:
-    """Expected accuracy at a general ability: the first dimension, the others at the calibration subjects' mean, 0."""
+    """Return the expected accuracy at a general ability.
+
+    It is the first dimension; the others are at the calibration subjects' mean, 0.
+    """
     theta = np.zeros((1, bank.dimensions))
     theta[0, 0] = ability
     return float(expected_accuracy(bank, theta)[0])
 
 
 def ability_at(bank: ItemBank, accuracy: float, bound: float = ABILITY_BOUND) -> float:
-    """General ability in logits at which the bank's expected accuracy is `accuracy`, within +-`bound`.
+    """Return the general ability in logits at which the bank's expected accuracy is `accuracy`, within +-`bound`.
 
-    Outside the range of the test characteristic curve the nearer bound is returned.  The curve is inverted by
-    bisection: importing an optimiser costs as much as an interview.
+    Return the nearer bound for an accuracy outside the range of the test characteristic curve.  The curve is inverted
+    by bisection, since importing an optimiser costs as much as an interview.
     """
     low, high = -bound, bound
     if accuracy_at(bank, low) >= accuracy:
@@ -63,15 +66,15 @@ def project(bank: ItemBank, estimate: Estimate, items: Ints, scores: Array, coun
     items : array of int, shape (S, t)
         Positions in the bank of the administered items, in order.
     scores : array, shape (S, t)
-        In [0, 1], NaN where there is none.
+        In [0, 1]; NaN marks a missing score.
     counts : array of int, shape (S,)
         How many of a subject's administrations count, from the first.
 
     Returns
     -------
     accuracy, standard_error : array, shape (S,)
-        The error is the bank's own account: the ability's and the unasked
-        answers', as if the bank were right.
+        The error joins those of the ability and of the answers to unadministered items, and assumes that the
+        bank's model is right.
     """
     p = bank.probability(estimate.theta)
     n = p.shape[1]
@@ -80,8 +83,8 @@ def project(bank: ItemBank, estimate: Estimate, items: Ints, scores: Array, coun
     rest = np.ones(p.shape, dtype=bool)
     rows = np.nonzero(scored)[0]
     rest[rows, items[scored]] = False
-    known = np.where(scored, scores, 0.0).sum(axis=1)
-    accuracy = (known + np.where(rest, p, 0.0).sum(axis=1)) / n
+    observed = np.where(scored, scores, 0.0).sum(axis=1)
+    accuracy = (observed + np.where(rest, p, 0.0).sum(axis=1)) / n
     w = np.where(rest, p * (1.0 - p), 0.0)
     c = bank.asymptote
     steepness = w if c is None else np.where(rest, (p - c) * (1.0 - p) / (1.0 - c), 0.0)
@@ -91,10 +94,10 @@ def project(bank: ItemBank, estimate: Estimate, items: Ints, scores: Array, coun
 
 
 def model_based(accuracy: float, standard_error: float, confidence: float = 0.95) -> Interval:
-    """A projection, see `project`, with the interval that the bank claims.
+    """Return a projection, see `project`, with the interval under the bank's model.
 
-    It trusts the bank and is therefore shown, never used by a gate: on real
-    benchmarks a nominal 95 % covered between 24 and 90 %.
+    Reports show it; no gate uses it, since it assumes that the bank is right.  On
+    real benchmarks, nominal 95 % intervals covered between 24 and 90 %.
     """
     half = student_quantile(math.inf, confidence) * standard_error
     return Interval(accuracy, max(0.0, accuracy - half), min(1.0, accuracy + half), confidence, "model-based")

@@ -1,14 +1,14 @@
-"""Abilities from randomly drawn items as they would be from all items, whether or not the bank's model is right.
+"""Abilities that all items would give, estimated from randomly drawn items on a bank of any quality.
 
-An ability is estimated by setting a sum over items to its prior's pull, ``sum_i A_i (r_i - p_i(theta)) = theta``
-(Fisher scoring of `estimation.MAP` with a standard normal prior).  Over all items that gives *the* ability; from draws
-with known chances the sum itself is estimated, one draw at a time ::
+The ability solves ``sum_i A_i (r_i - p_i(theta)) = theta`` (Fisher scoring of `estimation.MAP` with a standard normal
+prior).  The sum over all items defines the target ability.  From draws with known propensities the sum itself is
+estimated, one draw at a time ::
 
     U_t(theta) = sum of A_i (r_i - p_i) before t + A_t (r_t - p_t) / q_t
 
-so that the solution of ``mean_t U_t(theta) = theta`` tends to the same ability for any answers whatever (Binder 1983).
-Its error is the spread of the U_t through the inverse information, or what the model says of the answers not heard,
-whichever is larger.
+so that the solution of ``mean_t U_t(theta) = theta`` tends to the same ability for any answers (Binder 1983).  Its
+error is the larger of two: the spread of the U_t through the inverse information, and the model's standard error from
+the unadministered items.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ ITERATIONS, TOLERANCE = 60, 1e-7
 
 @dataclass(frozen=True, slots=True)
 class WeightedAbility:
-    """Abilities of one subject, shape (D,), with errors over the draws that might have been.
+    """Abilities of one subject, shape (D,), with standard errors over repeated draws.
 
     Parameters
     ----------
     theta, standard_error : array, shape (D,)
+        In logits.
     freedom : array, shape (D,)
-        Degrees of freedom of the errors: how many draws they rest on, fewer where some weigh much more than others.
+        Degrees of freedom of the errors: the effective number of draws, which is smaller if a few dominate.
     """
 
     theta: Array
@@ -47,28 +48,30 @@ class WeightedAbility:
 
 
 def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
-    """The ability that all answers would give, from those to a fixed number of random draws.
+    """Estimate the ability that the answers to all items would give, from a fixed number of random draws.
 
     Parameters
     ----------
     bank : ItemBank
-        Without guess floors.
+        Bank without guessing.
     log : DesignLog
-        Of one subject, without missing scores; see `DesignLog.with_missing_as`.
+        Draws of one subject, without missing scores; see `DesignLog.with_missing_as`.
 
     Raises
     ------
     EstimationError
-        No propensities, a missing score, or fewer than two draws.
+        The log has no propensities, a missing score, or fewer than two draws.
     """
     if len(log) < 2 or np.isnan(log.propensities).any() or np.isnan(log.scores).any():
-        raise EstimationError("an ability is weighted from two random draws or more, all with a score")
+        raise EstimationError(
+            f"the log has {len(log)} draws; a weighted ability needs 2 or more, all with a propensity and a score"
+        )
     A, d, dimensions = bank.discrimination, bank.intercept, bank.dimensions
     drawn, base = A[log.items], d[log.items]
     prior = np.eye(dimensions)
 
     def draws(theta: Array) -> Array:
-        """The one-draw estimates (t, D)."""
+        """Return the one-draw estimates, shape (t, D)."""
         p = irt.probability(theta[None], drawn, base)[0]
         scored = drawn * (log.scores - p)[:, None]
         before = scored.cumsum(axis=0) - scored
@@ -90,16 +93,16 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
         theta = theta + last
         if size < TOLERANCE:
             break
-    everything = np.linalg.inv(information(theta, A, d))
-    # the scores known are off what is expected of their items, see `inference.noise.widen_for_noise`
-    by_luck = np.sqrt((everything @ (drawn.T @ drawn) @ everything).diagonal() * log.noise)
+    covariance = np.linalg.inv(information(theta, A, d))
+    # decoding noise moves the observed scores off their expectations, see `inference.noise.widen_for_noise`
+    noise_error = np.sqrt((covariance @ (drawn.T @ drawn) @ covariance).diagonal() * log.noise)
     if whole:
-        return WeightedAbility(theta, by_luck, np.full(dimensions, np.inf))
-    found = draws(theta)
+        return WeightedAbility(theta, noise_error, np.full(dimensions, np.inf))
+    estimates = draws(theta)
     t = len(log)
-    moves = (found - found.mean(axis=0)) @ everything  # what each draw moves each ability by
+    moves = (estimates - estimates.mean(axis=0)) @ covariance  # change of each ability by each draw
     squares = (moves**2).sum(axis=0)
     freedom = np.maximum(squares**2 / np.maximum((moves**4).sum(axis=0), 1e-300), 1.0)
-    heard = np.linalg.inv(information(theta, drawn, base))
-    variance = np.maximum(squares / (t * (t - 1)), (heard - everything).diagonal())
-    return WeightedAbility(theta, np.sqrt(np.maximum(variance, 0.0)) + by_luck, freedom)
+    drawn_covariance = np.linalg.inv(information(theta, drawn, base))
+    variance = np.maximum(squares / (t * (t - 1)), (drawn_covariance - covariance).diagonal())
+    return WeightedAbility(theta, np.sqrt(np.maximum(variance, 0.0)) + noise_error, freedom)
