@@ -1,8 +1,8 @@
-"""Ways to ask a bank of levels: one level after the other until one is failed, or where the area profits most.
+"""Ladder policies: administer level by level until a level is failed, or the levels that narrow the area most.
 
-Both are selectors that remember the answers, and both know when to stop and what
-their answers say of the area and of the last level.  A bank of levels holds
-`queries` items of each, level by level from the easiest.
+Both are selectors that depend on the earlier scores.  Each gives its stopping
+rule, and the intervals of the area and of the last level that its answers
+allow.  A bank of levels holds `queries` items of each level, from the easiest.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ __all__ = ["LADDER", "LADDER_POLICY", "AdaptiveClimb", "Climb", "by_level", "lev
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Questions asked together where a level may be settled before all of it is asked.
+#: Batch size, in items, if a level may end early.
 SETTLING_BATCH = 5
-#: Of the bets that settle a level.
+#: Confidence for ending a level early.
 SETTLING_CONFIDENCE = 0.95
 #: Name of the policy for a bank of levels.
 LADDER = "ladder"
 
 
 def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
-    """Scores by level, from the easiest to the hardest asked, each in the order of its questions.
+    """Return the scores by level, up to the hardest administered level, each in the order of the level's items.
 
     Parameters
     ----------
     items : array of int, shape (t,)
-        Positions in a bank of `queries` items a level.
+        Positions in a bank of `queries` items per level.
     scores : array, shape (t,)
-        NaN where there is none.
+        In [0, 1]; NaN marks a missing score.
     queries : int
+        Items per level.
     """
     if not len(items):
         return []
@@ -59,18 +60,18 @@ def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """All questions of a level, then those of the next, until a level's accuracy is at most `stop_at` (MACEval).
+    """Policy that administers level by level in full, until a level's accuracy is at most `stop_at` (MACEval).
 
     Parameters
     ----------
     queries : int
-        Questions a level.
+        Items per level.
     stop_at : float
-        In [0, 1).
+        Accuracy in [0, 1) that fails a level.
     settle : bool
-        Leave a level as soon as bets, which may be looked at at any moment, tell on
-        which side of `stop_at` its accuracy lies.  The number of questions then
-        depends on the answers, so that the area cannot be told.
+        End a level as soon as anytime-valid bets decide whether its accuracy is
+        above `stop_at`.  The number of items then depends on the answers, so that
+        the area has no interval.
     """
 
     queries: int = 10
@@ -87,36 +88,36 @@ class Climb:
 
     @property
     def batch(self) -> int:
-        """A whole level, or a few questions where it may be settled before."""
+        """Items administered together: a whole level, or fewer if a level may end early."""
         return min(SETTLING_BATCH, self.queries) if self.settle else self.queries
 
     @property
     def paired(self) -> bool:
-        """Whether every level is asked in full."""
+        """True if every level is administered in full."""
         return not self.settle
 
     def criterion(self, view: View) -> Array:
-        """Falls along the bank."""
+        """Return ratings that fall along the bank, shape (S, n)."""
         return np.tile(np.linspace(1.0, 0.5, view.probability.shape[1]), (len(view.asked), 1))
 
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> SelectorSession:
-        """See `selection.StatefulSelector`."""
+        """Start the selection, see `selection.StatefulSelector`."""
         return _Climbing(self, len(bank), len(seeds))
 
     def side(self, scores: Array) -> int:
-        """1 where a level is passed, -1 where it is failed, 0 where it goes on."""
+        """Return 1 for a passed level, -1 for a failed one, 0 for an unfinished one."""
         if self.settle:
             from pytest_adaptive_eval.ladder.result import Settled
 
-            if found := Settled(self.stop_at, SETTLING_CONFIDENCE).side(scores.tolist()):
-                return found
+            if decided := Settled(self.stop_at, SETTLING_CONFIDENCE).side(scores.tolist()):
+                return decided
         if len(scores) < self.queries:
             return 0
         scored = scores[~np.isnan(scores)]
         return 1 if scored.sum() > self.stop_at * len(scored) else -1
 
     def stopping_rule(self, count: int) -> StoppingRule:
-        """Stop at the first level that is failed, and when the last one is passed."""
+        """Return a rule that stops at the first failed level, and when the last one is passed."""
         return _LevelFailed(self, count // self.queries)
 
     @property
@@ -142,28 +143,28 @@ class Climb:
         return ladder.interval(confidence)
 
     def last(self, ladder: Ladder, confidence: float) -> Interval:
-        """See `ladder.result.last_above` and `ladder.result.last_settled`."""
+        """Return the last level, see `ladder.result.last_above` and `ladder.result.last_settled`."""
         from pytest_adaptive_eval.ladder.result import last_above, last_settled
 
         return (last_settled if self.settle else last_above)(ladder, self.stop_at, confidence)
 
     def to_json(self) -> Mapping[str, Any]:
-        """All settings."""
+        """Return all settings, by name."""
         return _settings(self)
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveClimb:
-    """Questions of the levels that narrow the area's interval most, until it is as narrow as wanted.
+    """Policy that administers the levels that narrow the area's interval most, until it reaches its target width.
 
     Parameters
     ----------
     queries : int
-        Questions a level that there are.
+        Items per level in the bank.
     width : float
-        Wanted distance of the bounds of 95 % to each side, in levels.
+        Target width between the two one-sided 95 % bounds, in levels.
     guess : float
-        The family's guess floor.
+        Expected score of a guess.
     """
 
     queries: int = 50
@@ -180,34 +181,34 @@ class AdaptiveClimb:
 
     @property
     def batch(self) -> int:
-        """Questions asked together."""
+        """Items administered together."""
         return 10
 
     @property
     def paired(self) -> bool:
-        """Never: each subject is asked where it profits most."""
+        """Always False: the levels of each subject depend on its answers."""
         return False
 
     def criterion(self, view: View) -> Array:
-        """Falls along the bank."""
+        """Return ratings that fall along the bank, shape (S, n)."""
         return np.tile(np.linspace(1.0, 0.5, view.probability.shape[1]), (len(view.asked), 1))
 
     def schedule(self, cap: int, confidence: float = 0.95) -> Schedule:
-        """What steers, on `cap` levels."""
+        """Return the schedule over `cap` levels."""
         from pytest_adaptive_eval.ladder.schedule import Schedule
 
         return Schedule(cap, self.width, confidence, self.guess)
 
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> SelectorSession:
-        """See `selection.StatefulSelector`."""
+        """Start the selection, see `selection.StatefulSelector`."""
         return _Scheduled(self, len(bank), len(seeds))
 
     def stopping_rule(self, count: int) -> StoppingRule:
-        """Stop when the interval is narrow enough."""
+        """Return a rule that stops when the interval is narrow enough."""
         return _Narrow(self, self.schedule(count // self.queries))
 
     def area(self, ladder: Ladder, confidence: float) -> Interval:
-        """See `Schedule.interval`."""
+        """Return the area, see `Schedule.interval`."""
         return self.schedule(ladder.cap, confidence).interval([level.tolist() for level in ladder.scores])
 
     @property
@@ -218,94 +219,93 @@ class AdaptiveClimb:
     @property
     def last_level_fault(self) -> str:
         """Reason why the answers do not measure the last level."""
-        return "last_level needs a climb, and width asks where the area profits most: remove width"
+        return "last_level needs all levels in order, and width selects levels for the area: remove width"
 
     def last(self, ladder: Ladder, confidence: float) -> Interval:  # noqa: ARG002
         """Raise `ConfigError`: the answers do not measure the last level."""
         raise ConfigError(self.last_level_fault)
 
     def to_json(self) -> Mapping[str, Any]:
-        """All settings."""
+        """Return all settings, by name."""
         return _settings(self)
 
 
-#: The policy for a bank of levels, unless its settings say otherwise.
+#: Default policy for a bank of levels.
 LADDER_POLICY = Policy(selector=Climb(), floor=0.0, budget="100%", batch=Climb().batch, stop="level")
 
 
 def levelled(name: str, settings: Mapping[str, Any]) -> Climb | AdaptiveClimb:
-    """The way that a record names."""
+    """Return the ladder policy that a record names."""
     return (AdaptiveClimb if name == AdaptiveClimb().name else Climb)(**settings)
 
 
-def _settings(way: Climb | AdaptiveClimb) -> dict[str, Any]:
-    return {k: v for k, v in asdict(way).items() if k not in ("name", "mode", "needs_calibration")}
+def _settings(ladder_policy: Climb | AdaptiveClimb) -> dict[str, Any]:
+    return {k: v for k, v in asdict(ladder_policy).items() if k not in ("name", "mode", "needs_calibration")}
 
 
-class _Remembering:
-    """What both have: the scores of every subject by level."""
+class _LevelScores:
+    """Scores of every subject by level, the shared part of both selectors."""
 
     mode: Literal["top", "proportional"] = "top"
     needs_calibration = False
 
-    def __init__(self, way: Climb | AdaptiveClimb, size: int, subjects: int) -> None:
-        self.name = way.name
-        self._queries, self._size, self._cap = way.queries, size, size // way.queries
+    def __init__(self, ladder_policy: Climb | AdaptiveClimb, size: int, subjects: int) -> None:
+        self.name, self._queries = ladder_policy.name, ladder_policy.queries
+        self._size, self._cap = size, size // ladder_policy.queries
         self._scores: list[list[list[float]]] = [[[] for _ in range(self._cap)] for _ in range(subjects)]
 
     def record_scores(self, items: Ints, scores: Array) -> None:
-        """See `selection.SelectorSession`."""
-        for mine, asked, given in zip(self._scores, items.tolist(), scores.tolist(), strict=True):
-            for item, score in zip(asked, given, strict=True):
-                mine[item // self._queries].append(score)
+        """Append the scores to their levels, see `selection.SelectorSession`."""
+        for levels, subject_items, subject_scores in zip(self._scores, items.tolist(), scores.tolist(), strict=True):
+            for item, score in zip(subject_items, subject_scores, strict=True):
+                levels[item // self._queries].append(score)
 
     def account(self) -> Mapping[str, Any]:
-        """Nothing besides the questions."""
+        """Return an empty mapping, since no model is called."""
         return {}
 
     def close(self) -> None:
-        """Nothing was loaded."""
+        """Do nothing, since no resource is open."""
 
 
-class _Climbing(_Remembering):
-    def __init__(self, way: Climb, size: int, subjects: int) -> None:
-        super().__init__(way, size, subjects)
-        self._way = way
+class _Climbing(_LevelScores):
+    def __init__(self, climb: Climb, size: int, subjects: int) -> None:
+        super().__init__(climb, size, subjects)
+        self._climb = climb
 
-    def criterion(self, view: View) -> Array:  # noqa: ARG002  what was asked tells
-        """Falls along the levels that are not done."""
+    def criterion(self, view: View) -> Array:  # noqa: ARG002  unused: stored scores determine the order
+        """Return ratings that fall along the unfinished levels, shape (S, n)."""
         value = np.tile(np.linspace(1.0, 0.5, self._size), (len(self._scores), 1))
-        for row, mine in zip(value, self._scores, strict=True):
-            for n, level in enumerate(mine):
+        for row, levels in zip(value, self._scores, strict=True):
+            for n, level in enumerate(levels):
                 if not level:
                     break
-                if self._way.side(np.array(level)):
+                if self._climb.side(np.array(level)):
                     row[n * self._queries : (n + 1) * self._queries] = 0.0
         return value
 
     def reason(self, subject: int, item: int) -> str:  # noqa: ARG002
-        """See `selection.SelectorSession`."""
+        """Return the reason for an item, see `selection.SelectorSession`."""
         return "the next of its level"
 
 
-class _Scheduled(_Remembering):
-    def __init__(self, way: AdaptiveClimb, size: int, subjects: int) -> None:
-        super().__init__(way, size, subjects)
-        self._schedule, self._batch = way.schedule(self._cap), way.batch
+class _Scheduled(_LevelScores):
+    def __init__(self, climb: AdaptiveClimb, size: int, subjects: int) -> None:
+        super().__init__(climb, size, subjects)
+        self._schedule, self._batch = climb.schedule(self._cap), climb.batch
 
-    def criterion(self, view: View) -> Array:  # noqa: ARG002  what was asked tells
-        """Falls along the questions of the levels that the schedule wants."""
+    def criterion(self, view: View) -> Array:  # noqa: ARG002  unused: stored scores determine the order
+        """Return ratings that fall along the items of the scheduled levels, shape (S, n)."""
         value = np.zeros((len(self._scores), self._size))
-        for row, mine in zip(value, self._scores, strict=True):
-            used = [len(level) for level in mine]
-            wanted = self._schedule.ask(mine, self._batch, self._queries)
-            for rank, level in enumerate(wanted):
-                row[(level - 1) * self._queries + used[level - 1]] = 1.0 - 0.5 * rank / self._batch
-                used[level - 1] += 1
+        for row, levels in zip(value, self._scores, strict=True):
+            counts = [len(level) for level in levels]
+            for rank, level in enumerate(self._schedule.ask(levels, self._batch, self._queries)):
+                row[(level - 1) * self._queries + counts[level - 1]] = 1.0 - 0.5 * rank / self._batch
+                counts[level - 1] += 1
         return value
 
     def reason(self, subject: int, item: int) -> str:
-        """See `selection.SelectorSession`."""
+        """Return the reason for an item, see `selection.SelectorSession`."""
         level = item // self._queries
         if len(self._scores[subject][level]) < 2:
             return "one of the first of its level"
@@ -314,16 +314,16 @@ class _Scheduled(_Remembering):
 
 @dataclass(frozen=True, slots=True)
 class _LevelFailed:
-    way: Climb
+    climb: Climb
     cap: int
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
-        """See `StoppingRule`."""
+        """Return the stop reason of each subject, see `StoppingRule`."""
         logs = progress.logs()
         out: list[StopReason | None] = []
         for items, scores in zip(logs.items, logs.scores, strict=True):
-            levels = by_level(items, scores, self.way.queries)
-            sides = [self.way.side(level) for level in levels if len(level)]
+            levels = by_level(items, scores, self.climb.queries)
+            sides = [self.climb.side(level) for level in levels if len(level)]
             passed = len(levels) == self.cap and sides[-1] > 0
             out.append(StopReason.LEVEL if -1 in sides else StopReason.PASSED if passed else None)
         return out
@@ -331,16 +331,16 @@ class _LevelFailed:
 
 @dataclass(frozen=True, slots=True)
 class _Narrow:
-    way: AdaptiveClimb
+    climb: AdaptiveClimb
     schedule: Schedule
 
     def check(self, progress: Progress) -> Sequence[StopReason | None]:
-        """See `StoppingRule`."""
+        """Return the stop reason of each subject, see `StoppingRule`."""
         logs = progress.logs()
         out: list[StopReason | None] = []
         for items, scores in zip(logs.items, logs.scores, strict=True):
-            levels = by_level(items, scores, self.way.queries)
+            levels = by_level(items, scores, self.climb.queries)
             levels += [np.empty(0)] * (self.schedule.levels - len(levels))
-            done = not self.schedule.ask([level.tolist() for level in levels], 1, self.way.queries)
+            done = not self.schedule.ask([level.tolist() for level in levels], 1, self.climb.queries)
             out.append(StopReason.WIDTH if done else None)
         return out

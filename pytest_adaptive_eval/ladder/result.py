@@ -1,27 +1,28 @@
-"""Accuracy by level: the area under it, where it falls, and what two subjects differ by.
+"""Results of ladders: the area, the last level, and the difference of two subjects.
 
-A ladder asks so many questions of each level of a generated task, from the
-easiest on.  Its area is the sum over the levels of the accuracy: how many
-levels a subject masters.  What is estimated is that sum up to a level cap, at
-the accuracies that endlessly many questions would show, and not the sum up to
-the level at which a ladder of few questions happened to stop: at a true
-accuracy of one in ten, ten wrong answers in a row happen in a third of all
-ladders, and two runs of one checkpoint would have different truths.  Levels that
-were not asked count nothing in the estimate and in the lower bound; in the upper
-bound they count as the accuracy of the last level asked may be, since a harder
-level is not answered better.  With ``untested="zero"`` they count nothing at all, as where a ladder is
-meant to end at a given rate.
+A ladder administers a number of items of each level of a generated task, from
+the easiest level on.  Its area is the sum of the accuracies over the levels, the
+number of levels that a subject masters.  The target is that sum up to a level
+cap, at the accuracies over endlessly many items.  It is not the sum up to the
+level at which a ladder of few items stopped, which differs between two runs of
+one checkpoint: at a true accuracy of one in ten, ten wrong answers in a row
+happen in a third of all ladders.
 
-The bounds join the levels' variances.  A level with few answers tells little of
-its own variance, so that levels whose accuracies cannot be told apart are
-pooled.  Errors at easy levels and successes at hard ones are rare, and what was
-not seen may still be there: the score interval of a tilted sum allows for that.
-With theta the sum, V its variance and V' = k3 / k2 the rate at which the
-variance grows with the sum when all its parts are tilted alike (k2 = V, k3 the
-third cumulant), the bounds solve (x - theta)^2 = z^2 (V + V' (x - theta)); for
-one level without a success this is the rule of z^2 / n.  Easy and hard levels
-err in opposite directions and are joined by the squares of their half widths
-(Zou and Donner 2008).
+Unadministered levels add nothing to the estimate and to the lower bound.  In the
+upper bound each adds the upper bound of the last administered level, since
+accuracy is assumed never to rise with level.  With ``untested="zero"`` they add
+nothing to either bound, for ladders that end at a given rate by design.
+
+The bounds join the levels' variances.  The variance within a level of few
+answers is uncertain, so levels that the data do not separate are pooled.
+Errors at easy levels and successes at hard ones are rare, and their number in
+the sample may be 0.  The score interval of a tilted sum allows for that.  Let
+theta be the sum, V its variance, and V' = k3 / k2 the rate at which the variance
+grows with the sum when all its parts are tilted alike (k2 = V, k3 the third
+cumulant).  The bounds solve (x - theta)^2 = z^2 (V + V' (x - theta)).  For one
+level without a success this is the rule of z^2 / n.  Easy and hard levels err in
+opposite directions; the squares of their half widths are added (Zou and Donner
+2008).
 """
 
 from __future__ import annotations
@@ -54,25 +55,25 @@ __all__ = [
 Array = NDArray[np.float64]
 Untested = Literal["bounded", "zero"]
 
-#: Answers, half of them right, that a pool of levels is taken to have besides its own: no variance is quite zero.
+#: Pseudo-answers of each pool of levels, half of them right, which keep every variance above zero.
 PRIOR = 1.0
-#: Answers of the mean level that each level is taken to have besides its own, where two subjects are compared.
+#: Pseudo-answers of each level at the mean rate, in comparisons of two subjects.
 BORROWED = 2.0
-#: Shares of the largest stake that the bets on one level's accuracy hold.
+#: Stakes of the bets on one level's accuracy, as shares of the largest stake.
 STAKES = (0.1, 0.25, 0.5, 0.9)
 
 
 class Levels(NamedTuple):
-    """What the answers say of each level.
+    """Sufficient statistics of L levels.
 
     Parameters
     ----------
     counts : array, shape (L,)
-        Answers.
+        Numbers of answers.
     means : array, shape (L,)
         Accuracies.
     dispersion : float
-        Variance of the scores over that of right and wrong ones: 1 where no score is a fraction, less otherwise.
+        Ratio of the scores' variance to that of binary scores: 1 without fractional scores, less otherwise.
     """
 
     counts: Array
@@ -81,7 +82,7 @@ class Levels(NamedTuple):
 
     @classmethod
     def of(cls, scores: Sequence[Array]) -> Levels:
-        """From the scores of each level, none of them missing.
+        """Create from the scores of each level, none of them missing.
 
         Raises
         ------
@@ -100,7 +101,7 @@ class Levels(NamedTuple):
 
 
 def _dispersion(counts: Array, sums: Array, squares: Array) -> float:
-    """Variance within levels over that of right and wrong answers, at most 1; a little data says little against 1."""
+    """Return the ratio of the variance within levels to that of binary scores, at most 1 and near 1 for little data."""
     binary = float((sums - sums * sums / counts).sum()) + PRIOR / 4
     return min(float((squares - sums * sums / counts).sum() + PRIOR / 4) / binary, 1.0)
 
@@ -112,11 +113,11 @@ class Ladder:
     Parameters
     ----------
     scores : sequence of arrays
-        Of each level asked, from the first on; NaN where an answer has no score.
+        Scores of each administered level in [0, 1], from the first level on; NaN marks a missing score.
     cap : int
-        The hardest level that counts.
+        Number of the hardest level.
     first : int
-        The easiest level.
+        Number of the easiest level.
 
     Raises
     ------
@@ -137,7 +138,7 @@ class Ladder:
 
     @property
     def accuracies(self) -> Array:
-        """Mean score of each level asked; NaN where none has one."""
+        """Mean score of each administered level; NaN for a level without scores."""
         return np.array(
             [level[~np.isnan(level)].mean() if (~np.isnan(level)).any() else np.nan for level in self.scores]
         )
@@ -149,28 +150,28 @@ class Ladder:
 
     @property
     def last_level(self) -> int:
-        """The last level with an accuracy above 0; the one before the first where there is none."""
+        """Number of the last level with an accuracy above 0; `first` - 1 if there is none."""
         above = np.flatnonzero(np.nan_to_num(self.accuracies) > 0)
         return self.first - 1 + (int(above[-1]) + 1 if len(above) else 0)
 
     @property
     def untested(self) -> int:
-        """Levels up to the cap that were not asked."""
+        """Number of unadministered levels up to the cap."""
         return self.cap - self.first + 1 - len(self.scores)
 
     def __str__(self) -> str:
-        """Area and last level: ``1.7/2``."""
+        """Return area and last level as ``1.7/2``."""
         return f"{self.area:.3f}".rstrip("0").rstrip(".") + f"/{self.last_level}"
 
     def filled(self, value: float) -> Ladder:
-        """With missing scores taken as `value`."""
+        """Return a copy with missing scores replaced by `value`."""
         return replace(self, scores=tuple(np.nan_to_num(level, nan=value) for level in self.scores))
 
     def above(self, confidence: float = 0.95) -> float:
-        """Most that the levels which were not asked can add to the area, taking it that accuracy never rises.
+        """Return the upper bound, in levels, on the area of unadministered levels.
 
-        A ladder may end by bad luck at each of its levels, so that the chance of
-        error is shared among them.
+        It assumes that accuracy never rises with level.  A ladder may end by
+        chance at each of its levels, so the error probability is split among them.
         """
         if not self.untested:
             return 0.0
@@ -178,19 +179,19 @@ class Ladder:
         return self.untested * area_bounds(last, 1.0 - (1.0 - confidence) / len(self.scores))[1]
 
     def interval(self, confidence: float = 0.95, untested: Untested = "bounded") -> Interval:
-        """The area with its bounds; missing scores are wrong in one bound and right in the other.
+        """Return the area with its bounds; missing scores are 0 in the lower bound and 1 in the upper.
 
         Parameters
         ----------
         confidence : float
-            Of each one-sided bound.
+            Confidence of each one-sided bound.
         untested : {"bounded", "zero"}
-            What levels that were not asked count in the upper bound.
+            Accuracy of unadministered levels in the upper bound: `above`, or 0.
 
         Raises
         ------
         EstimationError
-            A level has no answer at all.
+            A level has no answer.
         """
         low, _ = area_bounds(Levels.of(self.filled(0.0).scores), confidence)
         _, high = area_bounds(Levels.of(self.filled(1.0).scores), confidence)
@@ -199,9 +200,9 @@ class Ladder:
 
 
 def pooled(means: Array, counts: Array) -> list[tuple[slice, float]]:
-    """Levels that cannot be told apart, and the answers' mean over them: falling from pool to pool.
+    """Return pools of adjacent levels and their mean scores, which fall from pool to pool.
 
-    The weighted least-squares fit that never rises, by pooling adjacent violators.
+    This is the weighted least-squares fit that never rises, by pooling adjacent violators.
     """
     pools: list[list[float]] = []  # sum of scores, answers, levels
     for mean, count in zip(means.tolist(), counts.tolist(), strict=True):
@@ -217,9 +218,9 @@ def pooled(means: Array, counts: Array) -> list[tuple[slice, float]]:
 
 
 def smoothed(levels: Levels, predicted: Array | None = None) -> Array:
-    """Accuracies for the variances: those of pools, steadied.
+    """Return the accuracies that determine the variances, shape (L,): pooled, with pseudo-answers.
 
-    By `PRIOR` answers a pool, half of them right, or by as many a level that are as `predicted`.
+    Each pool has `PRIOR` pseudo-answers, half of them right.  With `predicted` each level has as many, with that mean.
     """
     out = np.empty(len(levels.means))
     for where, mean in pooled(levels.means, levels.counts):
@@ -233,22 +234,22 @@ def smoothed(levels: Levels, predicted: Array | None = None) -> Array:
 
 
 def reach(variance: Array, third: Array, z: float, side: float) -> Array:
-    """How far a tilted sum may lie on the side to which its variance grows (1) or shrinks (-1)."""
+    """Return the half width of a tilted sum's interval where its variance grows (`side` 1) or shrinks (-1)."""
     slope = np.divide(third, variance, out=np.zeros_like(variance), where=variance > 0)
     half: Array = (side * z * z * slope + np.sqrt((z * z * slope) ** 2 + 4.0 * z * z * variance)) / 2.0
     return half
 
 
 def area_bounds(levels: Levels, confidence: float, predicted: Array | None = None) -> tuple[float, float]:
-    """Bounds of the sum of the levels' accuracies.
+    """Return the bounds of the sum of the levels' accuracies.
 
     Parameters
     ----------
     levels : Levels
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     predicted : array, shape (L,), optional
-        Accuracies by a curve, which count as one answer a level; without them each pool of levels steadies itself.
+        Accuracies of a fitted curve, with the weight of one answer per level; see `smoothed`.
     """
     z = NormalDist().inv_cdf(confidence)
     p, means = smoothed(levels, predicted), levels.means
@@ -268,43 +269,47 @@ def area_bounds(levels: Levels, confidence: float, predicted: Array | None = Non
 def difference(
     candidate: Ladder, baseline: Ladder, confidence: float = 0.95, untested: Untested = "bounded"
 ) -> Interval:
-    """The candidate's area less the baseline's, where both were asked the same questions.
+    """Return the candidate's area less the baseline's, for two ladders of the same items.
 
-    Gains and losses on the same question are rare where the two hardly differ,
-    and each is bounded like an area.  A level that only one of them was asked
-    counts by itself; one that neither was asked, as in `Ladder.interval`.
+    Gains and losses on the same item are rare if the two hardly differ, and each
+    sum is bounded like an area.  A level that only one ladder has is bounded
+    alone; a level that neither has, as in `Ladder.interval`.
 
     Parameters
     ----------
     candidate, baseline : Ladder
-        Of the same levels and questions: the k-th scores of a level belong together.
+        Ladders with the same levels and items: the k-th scores of a level are of the same item.
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     untested : {"bounded", "zero"}
 
     Raises
     ------
     EstimationError
-        The two ladders do not have the same levels, or a level not the same number of questions.
+        The two ladders differ in their levels, or in the number of items of a level.
     """
     shared = min(len(candidate.scores), len(baseline.scores))
     if (candidate.cap, candidate.first) != (baseline.cap, baseline.first):
-        raise EstimationError("the two ladders do not have the same levels")
+        raise EstimationError(
+            f"levels {candidate.first} to {candidate.cap} and levels {baseline.first} to {baseline.cap}: "
+            "the two ladders do not have the same levels"
+        )
     for a, b in zip(candidate.scores, baseline.scores, strict=False):
         if len(a) != len(b):
             raise EstimationError(f"{len(a)} and {len(b)} questions of one level cannot be paired")
     pairs = list(zip(candidate.scores[:shared], baseline.scores[:shared], strict=True))
     low = _paired(pairs, 0.0, 1.0, confidence)[0]
     high = _paired(pairs, 1.0, 0.0, confidence)[1]
-    own = _above(candidate, shared, confidence, untested)
-    others = _above(baseline, shared, confidence, untested)
+    candidate_above = _above(candidate, shared, confidence, untested)
+    baseline_above = _above(baseline, shared, confidence, untested)
     estimate = candidate.area - baseline.area
-    low, high = low + own[0] - others[1], high + own[1] - others[0]
+    low = low + candidate_above[0] - baseline_above[1]
+    high = high + candidate_above[1] - baseline_above[0]
     return Interval(min(max(estimate, low), high), low, high, confidence, "by levels, paired")
 
 
 def _above(ladder: Ladder, shared: int, confidence: float, untested: Untested) -> tuple[float, float]:
-    """Bounds of the area above the shared levels."""
+    """Return the bounds of the area above the shared levels."""
     if len(ladder.scores) > shared:
         rest = replace(ladder, scores=ladder.scores[shared:], first=ladder.first + shared)
         interval = rest.interval(confidence, untested)
@@ -315,7 +320,7 @@ def _above(ladder: Ladder, shared: int, confidence: float, untested: Untested) -
 def _paired(
     pairs: Sequence[tuple[Array, Array]], missing: float, missing_baseline: float, confidence: float
 ) -> tuple[float, float]:
-    """Bounds of the sum of mean differences, with missing scores as given."""
+    """Return the bounds of the sum of mean differences, with missing scores replaced by the two values."""
     changes = [np.nan_to_num(a, nan=missing) - np.nan_to_num(b, nan=missing_baseline) for a, b in pairs]
     z = NormalDist().inv_cdf(confidence)
     counts = np.array([len(change) for change in changes], dtype=float)
@@ -333,38 +338,38 @@ def _paired(
         variances.append(float(total[0]))
         lows.append(float(reach(total, third, z, -1)[0]))
         highs.append(float(reach(total, third, z, 1)[0]))
-    # A question cannot be gained and lost at once: the two vary against each other.
-    against = float((rates[0] * rates[1] / counts).sum()) / float(np.sqrt(variances[0] * variances[1]))
+    # an item cannot be gained and lost at once, so the two sums correlate negatively
+    correlation = float((rates[0] * rates[1] / counts).sum()) / float(np.sqrt(variances[0] * variances[1]))
     estimate = float(sum(change.mean() for change in changes))
 
     def half(a: float, b: float) -> float:
-        return float(np.sqrt(a * a + b * b + 2.0 * min(against, 1.0) * a * b))
+        return float(np.sqrt(a * a + b * b + 2.0 * min(correlation, 1.0) * a * b))
 
     return estimate - half(lows[0], highs[1]), estimate + half(highs[0], lows[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Whether a level's accuracy lies above a rate, settled by bets that may be looked at after every answer.
+    """Anytime-valid test of whether a level's accuracy is above a rate.
 
     Parameters
     ----------
     rate : float
-        In [0, 1).
+        Accuracy in [0, 1).
     confidence : float
-        1 less the chance of ever settling it wrongly, to each side.
+        1 less the probability of a wrong decision at any time, on each side.
     """
 
     rate: float
     confidence: float = 0.95
 
     def side(self, scores: Sequence[float]) -> int:
-        """1 where the accuracy is above the rate, -1 where it is below, 0 where it is open.
+        """Return 1 if the accuracy is above the rate, -1 if it is below, 0 if the test is undecided.
 
         The factor ``1 + s (score - rate)`` has mean 1 at most while the accuracy
-        is at most the rate, so that wealth of 1 / alpha is reached with a chance
-        of alpha (Ville 1939); several stakes share it.  Of a rate of 0 one
-        score above 0 settles it, and nothing settles the contrary.
+        is at most the rate, so wealth reaches 1 / alpha with probability alpha at
+        most (Ville 1939).  The wealth is split among several stakes.  With a rate
+        of 0, one score above 0 decides for above, and no scores decide for below.
         """
         y = np.asarray(scores, dtype=float)
         y = y[~np.isnan(y)]
@@ -385,22 +390,22 @@ class Settled:
 
 
 def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Interval:
-    """The last level whose accuracy is above a rate, taking it that accuracy never rises.
+    """Return the last level with an accuracy above a rate, assuming that accuracy never rises with level.
 
     Levels are certified one after the other, upwards from the easiest and
-    downwards from the hardest, until one cannot be: each bound is wrong with a
-    chance of 1 - `confidence`, however many levels there are.
+    downwards from the hardest, until a level fails its test.  Each bound is wrong
+    with probability 1 - `confidence` at most, for any number of levels.
     """
     below = ladder.first - 1
     low_side, high_side = Levels.of(ladder.filled(0.0).scores), Levels.of(ladder.filled(1.0).scores)
     low = below
     for n in range(len(ladder.scores)):
-        if area_bounds(_one(low_side, n), confidence)[0] <= rate and not (rate == 0.0 and low_side.means[n] > 0):
+        if area_bounds(_single(low_side, n), confidence)[0] <= rate and not (rate == 0.0 and low_side.means[n] > 0):
             break
         low += 1
     high = ladder.cap
     for n in reversed(range(len(ladder.scores))):
-        if area_bounds(_one(high_side, n), confidence)[1] > rate:
+        if area_bounds(_single(high_side, n), confidence)[1] > rate:
             break
         high = below + n
     above = np.flatnonzero(np.nan_to_num(ladder.accuracies) > rate)
@@ -409,7 +414,7 @@ def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> I
 
 
 def last_settled(ladder: Ladder, rate: float = 0.0, confidence: float = 0.95) -> Interval:
-    """As `last_above`, where levels were left as soon as bets told on which side of the rate they lie."""
+    """Return the last level with an accuracy above a rate, for levels that ended when `Settled` decided."""
     below = ladder.first - 1
     sides = [Settled(rate, confidence).side(level.tolist()) for level in ladder.scores]
     low = next((n for n, side in enumerate(sides) if side <= 0), len(sides))
@@ -420,16 +425,16 @@ def last_settled(ladder: Ladder, rate: float = 0.0, confidence: float = 0.95) ->
     return Interval(float(below + estimate), float(below + low), float(below + high), confidence, "by levels, settled")
 
 
-def _one(levels: Levels, n: int) -> Levels:
+def _single(levels: Levels, n: int) -> Levels:
     return Levels(levels.counts[n : n + 1], levels.means[n : n + 1], levels.dispersion)
 
 
 def crossing(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> Interval:
-    """The level at which accuracy crosses a rate, between levels by straight lines, taking it that it never rises.
+    """Return the level at which accuracy crosses a rate, assuming that accuracy never rises with level.
 
-    The bounds are the last level certified to be above the rate and the first
-    certified to be below; a crossing before the first level asked or after the
-    last is given as that level.
+    The estimate is interpolated linearly between levels.  The bounds are the last
+    level certified to be above the rate and the first certified to be below.  A
+    crossing outside the administered levels is returned as the nearest of them.
     """
     outer = last_above(ladder, rate, confidence)
     levels = Levels.of(ladder.filled(0.0).scores)

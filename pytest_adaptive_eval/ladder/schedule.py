@@ -1,20 +1,21 @@
-"""Which levels to ask so that the area under the accuracy is known well enough with few questions.
+"""Adaptive choice of levels, so that the area's interval reaches a target width with few items.
 
-A ladder asks every level alike, though where a subject is nearly always right
-or nearly always wrong one more answer tells little.  The schedule begins with a
-few questions of each level, fits a curve, and asks the level whose next answer
-narrows the interval of the area most, until it is as narrow as wanted.
+A ladder administers the same number of items of every level.  At a level with an
+accuracy near 0 or 1, one more answer hardly changes the interval.  The schedule
+begins with a few items of each level and fits a curve.  It then administers the
+level whose next answer narrows the area's interval most, until the interval
+reaches its target width.
 
-The curve is a posterior mean over logistic curves of all positions and slopes,
-with several rates of lapses at easy levels and of luck at hard ones.  It
-steers, and counts as one answer a level besides those given: the estimate rests
-on answers at every level, and forgets the curve where it is wrong.
+The curve is a posterior mean over logistic curves with a grid of positions and
+slopes, several rates of lapses at easy levels, and several rates of successes
+by chance at hard ones.  It determines the order, and has the weight of one
+answer per level.  The estimate therefore depends mostly on the answers, also
+where the curve is wrong.
 
-What can be saved depends on the subject.  No method that asks T questions can
-know the area better than ``(sum of sqrt(p (1 - p)))^2 / T`` without assuming a
-shape, and asking all alike gives ``L * sum of p (1 - p) / T``: there is much to
-gain where accuracy falls within few of many levels, and nothing where it is the
-same at all.
+The saving depends on the subject.  Without an assumption on the shape, T items
+give the area a variance of at least ``(sum of sqrt(p (1 - p)))^2 / T``.  Equal
+numbers per level give ``L * sum of p (1 - p) / T``.  The two differ much if
+accuracy falls within few of many levels, and are equal if it is constant.
 """
 
 from __future__ import annotations
@@ -36,35 +37,35 @@ __all__ = ["Schedule", "predicted"]
 
 Array = NDArray[np.float64]
 
-#: Rates of lapses and of luck, apart from the family's own guess floor, that the curves may have; all as likely.
+#: Rates of lapses, and of successes by chance besides the family's guessing parameter, with equal prior weights.
 RATES = (0.005, 0.03, 0.1)
-#: Positions a level, and slopes, of the curves.
+#: Number of curve positions per level, and number of slopes.
 POSITIONS, SLOPES = 2, 10
-#: Questions of every level before the curve steers.
+#: Items of every level before the curve determines the order.
 FIRST = 2
 
 
 @lru_cache(maxsize=32)
 def _curves(levels: int, floor: float) -> Array:
-    """Accuracies by level of every curve, shape (curves, levels)."""
-    from scipy.special import expit  # a fifth of a short run's time to import
+    """Return the accuracies by level of every curve, shape (curves, levels)."""
+    from scipy.special import expit  # imported late: it takes a fifth of the time of a short run
 
-    at = np.arange(-1.0, levels + 2.0, 1.0 / POSITIONS) + 0.5
+    position = np.arange(-1.0, levels + 2.0, 1.0 / POSITIONS) + 0.5
     slope = np.geomspace(0.2, max(levels, 2), SLOPES)
     x = np.arange(1, levels + 1)
-    falling = expit((at[:, None, None] - x) / slope[:, None]).reshape(-1, levels)
-    luck = sorted({*RATES, floor} - {0.0})
-    return np.concatenate([low + (1.0 - low - lapse) * falling for lapse, low in product(RATES, luck)])
+    falling = expit((position[:, None, None] - x) / slope[:, None]).reshape(-1, levels)
+    guess_rates = sorted({*RATES, floor} - {0.0})
+    return np.concatenate([low + (1.0 - low - lapse) * falling for lapse, low in product(RATES, guess_rates)])
 
 
 def predicted(levels: Levels, floor: float = 0.0) -> Array:
-    """Accuracies by level as a smooth falling curve has them.
+    """Return the accuracies by level of a fitted smooth falling curve.
 
     Parameters
     ----------
     levels : Levels
     floor : float
-        The family's guess floor, which the accuracy of hard levels may come to.
+        Expected score of a guess, the lower asymptote of some curves.
 
     Returns
     -------
@@ -81,18 +82,18 @@ def predicted(levels: Levels, floor: float = 0.0) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Asks levels until the interval of the area is narrow enough.
+    """Adaptive order of levels, until the area's interval reaches a target width.
 
     Parameters
     ----------
     levels : int
-        How many there are.
+        Number of levels.
     width : float
-        Wanted distance of the bounds, in levels.
+        Target distance between the bounds, in levels.
     confidence : float
-        Of each one-sided bound.
+        Confidence of each one-sided bound.
     floor : float
-        The family's guess floor.
+        Expected score of a guess.
 
     Raises
     ------
@@ -107,28 +108,31 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if self.width <= 0.0 or self.levels < 1:
-            raise EstimationError(f"a width of {self.width} over {self.levels} levels cannot be reached")
+            raise EstimationError(
+                f"the schedule has a width of {self.width} and {self.levels} levels; "
+                "expected a width above 0 and at least 1 level"
+            )
 
     def ask(self, scores: Sequence[Sequence[float]], count: int, most: int | None = None) -> list[int]:
-        """The levels, from 1, of the next questions; none when the interval is narrow enough or no question is left.
+        """Return the levels, from 1, of the next items; none if the interval is narrow enough or no item remains.
 
         Parameters
         ----------
         scores : sequence of sequences, length L
-            So far, by level; NaN where an answer has none.
+            Scores so far, by level; NaN marks a missing score.
         count : int
-            Questions to ask at once.
+            Number of items to administer together.
         most : int, optional
-            Questions that each level has.
+            Number of items of each level; without it, no limit.
         """
-        asked = np.array([len(level) for level in scores], dtype=float)
-        left = (np.inf if most is None else most) - asked
+        administered = np.array([len(level) for level in scores], dtype=float)
+        remaining = (np.inf if most is None else most) - administered
         scored = [[score for score in level if score == score] for level in scores]
         counts = np.array([len(level) for level in scored], dtype=float)
-        few = [n for r in range(FIRST) for n in range(self.levels) if counts[n] <= r and left[n] > r - counts[n]]
-        if few:
-            return [n + 1 for n in few[:count]]
-        if not counts.all():  # nothing can be said of a level without a score
+        initial = [n for r in range(FIRST) for n in range(self.levels) if counts[n] <= r < counts[n] + remaining[n]]
+        if initial:
+            return [n + 1 for n in initial[:count]]
+        if not counts.all():  # a level without a score and without further items has no bounds
             return []
         levels = Levels.of([np.asarray(level, dtype=float) for level in scored])
         curve = predicted(levels, self.floor)
@@ -136,21 +140,21 @@ class Schedule:
         if high - low <= self.width:
             return []
         p = smoothed(levels, curve)
-        wanted: list[int] = []
-        while len(wanted) < count and left.max() > 0:
-            n = self._best(p, counts, left > 0)
+        chosen: list[int] = []
+        while len(chosen) < count and remaining.max() > 0:
+            n = self._best(p, counts, remaining > 0)
             counts[n] += 1
-            left[n] -= 1
-            wanted.append(n + 1)
-        return wanted
+            remaining[n] -= 1
+            chosen.append(n + 1)
+        return chosen
 
     def interval(self, scores: Sequence[Sequence[float]]) -> Interval:
-        """The area with its bounds; missing scores count as wrong in one and as right in the other.
+        """Return the area with its bounds; missing scores are 0 in the lower bound and 1 in the upper.
 
         Raises
         ------
         EstimationError
-            A level was not asked.
+            A level has no answers.
         """
         ladder = Ladder(tuple(np.asarray(level, dtype=float) for level in scores), self.levels)
         bounds = []
@@ -164,8 +168,8 @@ class Schedule:
         estimate = float(np.mean(estimates))
         return Interval(min(max(estimate, low), high), low, high, self.confidence, "by levels, adaptive")
 
-    def _best(self, p: Array, counts: Array, able: NDArray[np.bool_]) -> int:
-        """The able level whose next answer narrows the interval most, were its accuracy p."""
+    def _best(self, p: Array, counts: Array, available: NDArray[np.bool_]) -> int:
+        """Return the available level whose next answer narrows the interval most at accuracies `p`, from 0."""
         z = NormalDist().inv_cdf(self.confidence)
         easy = p > 0.5
         now, then = ((p * (1.0 - p) / n, p * (1.0 - p) * abs(1.0 - 2.0 * p) / (n * n)) for n in (counts, counts + 1.0))
@@ -175,4 +179,4 @@ class Schedule:
             variance, third = (now[k][group].sum() + np.where(group, then[k] - now[k], 0.0) for k in (0, 1))
             halves.append((reach(variance, third, z, 1) ** 2, reach(variance, third, z, -1) ** 2))
         widths = np.sqrt(halves[0][0] + halves[1][1]) + np.sqrt(halves[0][1] + halves[1][0])
-        return int(np.argmin(np.where(able, widths, np.inf)))
+        return int(np.argmin(np.where(available, widths, np.inf)))

@@ -96,7 +96,7 @@ def test_missing_scores_widen_the_interval() -> None:
 
 def test_schedules_that_cannot_end() -> None:
     for levels, width in ((0, 0.5), (3, 0.0), (3, -1.0)):
-        with pytest.raises(EstimationError, match="cannot be reached"):
+        with pytest.raises(EstimationError, match="expected a width above 0 and at least 1 level"):
             Schedule(levels, width)
     with pytest.raises(EstimationError, match="level 2 of the ladder has no score"):
         Schedule(2, 0.5).interval([[1.0], []])
