@@ -144,7 +144,7 @@ def calibrate(
     recipe: Recipe,
     *,
     items: Sequence[Item] | None = None,
-    given: Calibration | None = None,
+    given_parameters: Calibration | None = None,
     policies: Sequence[Policy] = (),
     formats: tuple[FormatResponses, Form] | None = None,
     seed: int = 0,
@@ -161,7 +161,7 @@ def calibrate(
     recipe : Recipe
     items : sequence of Item, optional
         Texts, in any order; without them the bank can be backtested, not administered.
-    given : Calibration, optional
+    given_parameters : Calibration, optional
         Published parameters of these items, to be checked in place of a fit.
         Nothing is replayed for them, since their calibration subjects are unknown.
     policies : sequence of Policy
@@ -192,8 +192,8 @@ def calibrate(
     def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
-    fit = given or recipe(together.scores, report_iteration)
-    quality = assess(together.scores, fit, None if given else recipe, together.items, progress, firsts)
+    fit = given_parameters or recipe(together.scores, report_iteration)
+    quality = assess(together.scores, fit, None if given_parameters else recipe, together.items, progress, firsts)
     texts = _texts(together, items)
     scale = None
     if formats is not None and not fit.interrupted:
@@ -203,7 +203,7 @@ def calibrate(
             problem = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
             quality = replace(quality, problems=(*quality.problems, problem))
     tables: list[Conformal] = []
-    if policies and given is not None:
+    if policies and given_parameters is not None:
         note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
     elif policies and not fit.interrupted and (quality.trusted or force) and _families_suffice(together, note):
         tables = conformal_tables(
@@ -214,7 +214,7 @@ def calibrate(
             seed=seed,
             progress=progress,
         )
-    accuracies = _completed(together.scores, fit, given is not None).mean(axis=1)
+    accuracies = _completed(together.scores, fit, given_parameters is not None).mean(axis=1)
     return Built(together, texts, fit, quality, tables, tuple(accuracies.tolist()), scale)
 
 
@@ -260,9 +260,9 @@ def _scale(
     return format_scale(scores, formats.modalities, form, low=low, seed=seed, progress=progress)
 
 
-def _completed(scores: Array, fit: Calibration, given: bool) -> Array:
+def _completed(scores: Array, fit: Calibration, given_parameters: bool) -> Array:
     """Return the scores (S, n) with predictions in place of missing ones."""
     missing = np.isnan(scores)
     if not missing.any():
         return scores
-    return np.where(missing, predicted(scores, fit, prior_sd(given)), scores)
+    return np.where(missing, predicted(scores, fit, prior_sd(given_parameters)), scores)

@@ -96,9 +96,9 @@ def _losses(scores: Array, p: Array) -> Array:
     return np.asarray(-(scores * np.log(q) + (1.0 - scores) * np.log1p(-q)))
 
 
-def prior_sd(given: bool) -> float:
+def prior_sd(given_parameters: bool) -> float:
     """Return the ability prior's standard deviation, in logits; wide for given parameters of unknown scale."""
-    return 10.0 if given else 1.0
+    return 10.0 if given_parameters else 1.0
 
 
 def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
@@ -204,7 +204,7 @@ def assess(
     gain = (0.0, 0.0)
     if not bank.interrupted:
         loss, gain = _held_out_losses(scores, bank, recipe, names, say)
-    sd = prior_sd(given=recipe is None)
+    sd = prior_sd(given_parameters=recipe is None)
     main = bank.discrimination[:, 0]
     strength = main if bank.discrimination.shape[1] == 1 else np.sqrt((bank.discrimination**2).sum(axis=1))
     slopes = {"negative": float((main < -TINY_SLOPE).mean()), "tiny": float((np.abs(strength) <= TINY_SLOPE).mean())}
@@ -252,7 +252,7 @@ def _held_out_losses(
         remaining = np.where(tenth, np.nan, scores)
         fit = recipe.fit_completely(remaining) if recipe is not None else bank
         by = {
-            "bank": predicted(remaining, fit, prior_sd(given=recipe is None)),
+            "bank": predicted(remaining, fit, prior_sd(given_parameters=recipe is None)),
             "mean accuracy": np.broadcast_to(alike(remaining), scores.shape),
             "rasch": predicted(remaining, Recipe("1pl").fit_completely(remaining)),
         }

@@ -1,1 +1,1 @@
-"""From an interview's result to a verdict: conditions, verdicts, and what a gate will cost."""
+"""Gates: conditions, results, verdicts, and forecasts of the items to a verdict."""

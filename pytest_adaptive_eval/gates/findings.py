@@ -1,4 +1,4 @@
-"""What a record says about an interview's result: the part that follows from the answers alone."""
+"""Fields of a record that follow from an interview's answers alone."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["findings"]
 
 
 def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None) -> dict[str, Any]:
-    """Fields of an `InterviewRecord`, by name.
+    """Return the fields of an `InterviewRecord` that follow from the answers, by name.
 
     Parameters
     ----------
     result : SessionResult
     abilities : sequence of shape (t, D), or None
-        Estimated before each question, in logits; None on an uncalibrated bank.
+        Ability estimates before each item, in logits; None on an uncalibrated bank.
     """
     log, bank = result.log, result.bank
     drawn = bool(len(log)) and not result.invalid
@@ -41,28 +41,28 @@ def findings(result: SessionResult, abilities: Sequence[Sequence[float]] | None)
         "accuracy_error": standard_error(log) if drawn else None,
         "accuracy_model": model.to_json() if model else None,
         "accuracy_conformal": conformal.to_json() if conformal else None,
-        "categories": [found.to_json() for found in by_category(bank, log, abilities, drawn=drawn)],
+        "categories": [category.to_json() for category in by_category(bank, log, abilities, drawn=drawn)],
         "levels": _levels(result),
         "error": result.error,
     }
 
 
 def _levels(result: SessionResult) -> dict[str, Any] | None:
-    ladder, way = result.ladder, result.climb
-    if ladder is None or way is None or result.fault:
+    ladder, ladder_policy = result.ladder, result.climb
+    if ladder is None or ladder_policy is None or result.fault:
         return None
     from pytest_adaptive_eval.ladder.result import crossing
 
-    found: dict[str, Any] = {
-        "queries": way.queries,
+    fields: dict[str, Any] = {
+        "queries": ladder_policy.queries,
         "cap": ladder.cap,
         "asked": [len(level) for level in ladder.scores],
         "accuracy": [None if np.isnan(a) else a for a in ladder.accuracies.tolist()],
         "last_level": ladder.last_level,
         "climb": str(ladder),
     }
-    with suppress(ConfigError):  # what questions chosen by their answers cannot tell is not told
-        found["auc"] = way.area(ladder, 0.95).to_json()
-        if way.paired:
-            found["half"] = crossing(ladder).to_json()
-    return found
+    with suppress(ConfigError):  # a policy that ends levels early measures no area
+        fields["auc"] = ladder_policy.area(ladder, 0.95).to_json()
+        if ladder_policy.paired:
+            fields["half"] = crossing(ladder).to_json()
+    return fields

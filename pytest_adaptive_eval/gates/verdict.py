@@ -1,4 +1,4 @@
-"""What a gate concludes, in a sentence that can be read alone."""
+"""Verdicts of gates, and their outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["NoVerdict", "Outcome", "Verdict"]
 
 
 class Outcome(enum.StrEnum):
-    """What a gate concludes."""
+    """Outcome of a gate."""
 
     PASS = "PASS"
     FAIL = "FAIL"
@@ -23,7 +23,7 @@ class Outcome(enum.StrEnum):
     ERROR = "ERROR"
 
     def __bool__(self) -> bool:
-        """Refuse, as every outcome is a text: ``assert verdict.outcome`` would hold for every model.
+        """Refuse, since every outcome is a non-empty text: ``assert verdict.outcome`` would hold for every model.
 
         Raises
         ------
@@ -34,12 +34,12 @@ class Outcome(enum.StrEnum):
 
 
 class NoVerdict:
-    """What gates are set on, and which nobody shall take for a verdict: ``assert`` of it would hold for every model."""
+    """Base class of objects that are no verdict: a plain ``assert`` of one would hold for every model."""
 
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        """Refuse.
+        """Refuse, since the object has no truth value.
 
         Raises
         ------
@@ -49,7 +49,7 @@ class NoVerdict:
         raise self._refusal()
 
     def _refusal(self) -> ConfigError:
-        return ConfigError(f"{self!r} is no verdict, and is there for every model: ask for one, as with .at_least(0.6)")
+        return ConfigError(f"{self!r} is not a verdict and has no truth value: call a condition such as .at_least(0.6)")
 
     def __lt__(self, other: object) -> bool:
         raise self._refusal()
@@ -59,34 +59,34 @@ class NoVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A gate's conclusion; true for PASS, and for INCONCLUSIVE where the gate was told to let that through.
+    """Conclusion of a gate; true for PASS, and for INCONCLUSIVE if the gate allows it.
 
     Parameters
     ----------
     outcome : Outcome
     metric : str
-        What was asked of, such as ``accuracy``, ``ability`` or ``auc``.
+        Name of the measured quantity, such as ``accuracy``, ``ability`` or ``auc``.
     requirement : str
-        As a person would write it, such as ``>= .60``.
+        Requirement as shown to users, such as ``>= .60``.
     interval : Interval or None
-        In the metric's own unit; None when there is nothing to show.
+        Interval in the metric's unit; None if there is no estimate.
     confidence : float
         1 - alpha of each one-sided claim.
     asked, size : int
         Items administered, items in the bank.
     notes : tuple of str
-        What a reader must know besides.
-    stated : str
-        What was found against what is required, where an interval does not say it.
+        Further facts that a reader needs.
     on_inconclusive : {"fail", "warn", "pass"}
-        What an INCONCLUSIVE verdict does to the gate.
+        Effect of an INCONCLUSIVE verdict on the gate.
+    stated : str
+        Result and requirement in words, for conditions without an interval.
     condition : mapping
-        `Condition.to_json` of what was judged, for judging it again.
+        `Condition.to_json` of the judged condition, for judging it again.
     notice : bool
-        The gate has nothing to judge against yet, as a first run has no
-        baseline: it is let through, and promotes nothing.
+        The gate has no reference yet, such as the baseline of a first run.  It is
+        allowed to pass, and promotes nothing.
     unit : str
-        What `asked` and `size` count.
+        Unit of `asked` and `size`.
     """
 
     outcome: Outcome
@@ -108,12 +108,12 @@ class Verdict:
 
     @property
     def allowed(self) -> bool:
-        """Whether the gate lets an undecided verdict through, as it was told to."""
+        """True if the gate allows its INCONCLUSIVE verdict."""
         return self.outcome is Outcome.INCONCLUSIVE and (self.notice or self.on_inconclusive != "fail")
 
     @property
     def sentence(self) -> str:
-        """One line that can be read alone."""
+        """The verdict in one line that needs no context."""
         claim = self.stated or f"{self.metric} {self.requirement} required"
         if self.interval is not None:
             i = self.interval
@@ -136,7 +136,7 @@ class Verdict:
         return self.sentence
 
     def to_json(self) -> dict[str, Any]:
-        """For the record."""
+        """Return the verdict as it stands in a record."""
         out = asdict(self)
         out["outcome"] = self.outcome.value
         out["notes"], out["condition"] = list(self.notes), dict(self.condition)

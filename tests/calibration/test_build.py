@@ -47,7 +47,8 @@ def test_subjects_that_were_hardly_asked_have_finite_accuracies(planted):
     scores[0, 1:], scores[0, 0] = np.nan, 1.0
     scores[1, 5:], scores[1, :5] = np.nan, 0.0
     for given in (None, Recipe("2pl")(made.scores)):
-        found = np.array(calibrate(with_scores(made.responses, scores), Recipe("2pl"), given=given).accuracies)
+        built = calibrate(with_scores(made.responses, scores), Recipe("2pl"), given_parameters=given)
+        found = np.array(built.accuracies)
         assert np.isfinite(found).all()
         assert ((found >= 0) & (found <= 1)).all()
         assert found[1] < found[0]

@@ -291,7 +291,7 @@ def test_a_gate_that_forgets_to_ask_for_a_verdict(lab: Any, body: str) -> None:
     lab.tests(GATE.format(body=body, mark=""))
     result = lab.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*is no verdict, and is there for every model: ask for one, as with .at_least(0.6)"])
+    result.stdout.fnmatch_lines(["*is not a verdict and has no truth value: call a condition such as .at_least(0.6)"])
     assert lab.outcomes() == [("test_gate", "ERROR")]
 
 
@@ -389,9 +389,9 @@ def test_a_verdict_keeps_what_a_plugin_made_of_it(lab: Any) -> None:
         ("accuracy", "the test took a metric and asked for no verdict: call .at_least(...) of it"),
         (
             "assert accuracy >= 0.6",
-            "accuracy of toy is no verdict, and is there for every model: ask for one, as with .at",
+            "accuracy of toy is not a verdict and has no truth value: call a condition such as .at_least",
         ),
-        ("assert adaptive_eval", "adaptive_eval is no verdict, and is there for every model: ask for one"),
+        ("assert adaptive_eval", "adaptive_eval is not a verdict and has no truth value: call a condition"),
         ("assert accuracy.at_least(0.99).outcome", "is neither true nor false: assert the verdict, or compare it"),
     ],
 )

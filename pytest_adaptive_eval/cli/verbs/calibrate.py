@@ -79,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
         responses,
         with_dimensions(options, recipe, responses) if parameters is None else recipe,
         items=items,
-        given=parameters,
+        given_parameters=parameters,
         policies=policies,
         formats=None if formats is None else (formats, options.formats),
         seed=options.seed,
