@@ -63,8 +63,9 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
         The log has no propensities, a missing score, or fewer than two draws.
     """
     if len(log) < 2 or np.isnan(log.propensities).any() or np.isnan(log.scores).any():
+        usable = int((~np.isnan(log.propensities + log.scores)).sum())
         raise EstimationError(
-            f"the log has {len(log)} draws; a weighted ability needs 2 or more, all with a propensity and a score"
+            f"{usable} of {len(log)} draws have a propensity and a score; a weighted ability needs all, and 2 or more"
         )
     A, d, dimensions = bank.discrimination, bank.intercept, bank.dimensions
     drawn, base = A[log.items], d[log.items]

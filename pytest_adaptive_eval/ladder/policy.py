@@ -219,7 +219,7 @@ class AdaptiveClimb:
     @property
     def last_level_fault(self) -> str:
         """Reason why the answers do not measure the last level."""
-        return "last_level needs all levels in order, and width selects levels for the area: remove width"
+        return "last_level needs a climb, and width selects levels for the area: remove width"
 
     def last(self, ladder: Ladder, confidence: float) -> Interval:  # noqa: ARG002
         """Raise `ConfigError`: the answers do not measure the last level."""

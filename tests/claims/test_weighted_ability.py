@@ -84,10 +84,10 @@ def test_what_it_cannot_do_is_said() -> None:
     of = bank()
     right = np.ones(150)
     drawn = log(of, right, 20)
-    for bad in (
-        drawn[slice(0, 1)],
-        dataclasses.replace(drawn, propensities=np.full(20, np.nan)),
-        dataclasses.replace(drawn, scores=np.where(np.arange(20) == 3, np.nan, 1.0)),
+    for bad, counts in (
+        (drawn[slice(0, 1)], "1 of 1"),
+        (dataclasses.replace(drawn, propensities=np.full(20, np.nan)), "0 of 20"),
+        (dataclasses.replace(drawn, scores=np.where(np.arange(20) == 3, np.nan, 1.0)), "19 of 20"),
     ):
-        with pytest.raises(EstimationError, match="two random draws or more, all with a score"):
+        with pytest.raises(EstimationError, match=f"^{counts} draws have a propensity and a score; a weighted ability"):
             weighted_ability(of, bad)
