@@ -225,11 +225,11 @@ class TransformersAgent:
             with torch.inference_mode():
                 output = generator.loaded.model(
                     input_ids=torch.tensor([ids[reused:]], device=generator.loaded.model.device),
-                    past_key_values=self._cache,
                     use_cache=True,
+                    **{generator.cache_name: self._cache},
                     **_last(generator, 1),
                 )
-            self._cache = output.past_key_values
+            self._cache = output[generator.cache_name]
         self._cached_tokens = list(ids)
         return len(ids) - reused
 
@@ -264,7 +264,7 @@ class TransformersAgent:
         if isinstance(arguments["input_ids"], list):
             arguments["input_ids"] = torch.tensor([arguments["input_ids"]], device=model.device)
         if cache is not None:
-            arguments["past_key_values"] = cache
+            arguments[generator.cache_name] = cache
         with torch.inference_mode():
             logits = model(**arguments, **_last(generator, len(label))).logits[0, -len(label) :]
             words = torch.log_softmax(logits.float(), dim=-1)

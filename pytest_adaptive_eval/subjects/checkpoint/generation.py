@@ -123,6 +123,11 @@ class Generator:
         """Whether the model can compute the last logits alone."""
         return "logits_to_keep" in self._reads
 
+    @property
+    def cache_name(self) -> str:
+        """Name of the model's cache, as an argument and in its output; transformers renamed it in 5.24."""
+        return "cache" if "cache" in self._reads else "past_key_values"
+
     @classmethod
     def load(
         cls,
