@@ -49,7 +49,7 @@ def test_two_scores_of_one_subject_in_one_format_are_refused():
 
 
 def test_columns_in_another_order_and_others_beside_them():
-    notes = []
+    notes: list[str] = []
     rows = ["text,x,1,m,q", "image+text,y,0,m,q"]
     found = read_format_responses([tidy("r.csv", rows, "Format,seed,score,model,question_id")], note=notes.append)
     assert found.modalities.formats == ("image+text", "text")
@@ -86,7 +86,7 @@ def test_a_published_matrix_in_two_files():
 
 
 def test_subjects_that_one_of_two_files_lacks():
-    notes = []
+    notes: list[str] = []
     more = tidy("s.csv", ["c,z,text,1", "c,z,image+text,1"])
     found = read_format_responses([tidy("r.csv", ROWS), more], note=notes.append)
     assert found.scores.shape == (3, 3, 4)

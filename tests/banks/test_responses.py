@@ -125,7 +125,7 @@ def test_a_quoted_cell_may_hold_a_line_end(tmp_path):
 
 @pytest.mark.parametrize("ending", ["", ","])
 def test_a_comma_at_the_end_of_rows_is_no_subject(tmp_path, ending):
-    notes = []
+    notes: list[str] = []
     path = put(tmp_path / "r.csv", f"item,a,b{ending}\nq1,1,0,\nq2,0,1,\n")
     found = read_responses(path, note=notes.append)
     assert found.subjects == ("a", "b")

@@ -104,7 +104,7 @@ def test_harness_metrics_are_chosen_by_name(tmp_path):
 def test_harness_files_from_before_filters_and_metrics(tmp_path):
     old = [{"doc_id": i, "doc": {}, "target": 3, "resps": [], "acc": i} for i in range(2)]
     samples(tmp_path / "a" / "samples_arc.jsonl", *old)
-    notes = []
+    notes: list[str] = []
     assert table(read_responses(tmp_path, note=notes.append)) == {"a": {"arc:0": 0, "arc:1": 1}}
     assert "task 'arc' has lines without doc_hash" in notes[0]
 
@@ -119,7 +119,7 @@ def test_the_newest_harness_run_counts_and_that_is_said(tmp_path):
     samples(tmp_path / "a" / "samples_arc_2026-05-06T07-08-09.jsonl", sample(0, acc=0))
     samples(tmp_path / "a" / f"samples_arc_{TIME}.jsonl", sample(0, acc=1))
     samples(tmp_path / "a" / "samples_arc_2025-12-31T23-59-59.9.jsonl", sample(0, acc=0))
-    notes = []
+    notes: list[str] = []
     assert read_responses(tmp_path, note=notes.append).scores.tolist() == [[1]]
     assert "2 older sample files" in notes[0]
 
@@ -233,7 +233,7 @@ def test_the_newest_inspect_score_of_each_item_counts(tmp_path):
     log(tmp_path / "1.eval", header("m", created="2026-05-06T09:00:00+02:00"), [summary(1, "I"), summary(2, "I")])
     log(tmp_path / "2.eval", header("m", created="2026-05-06T08:00:00+00:00"), [summary(1, "C"), summary(2, NAN)])
     log(tmp_path / "0.eval", header("m", created="long ago"), [summary(1, "P"), summary(3, "P")])
-    notes = []
+    notes: list[str] = []
     found = read_responses(tmp_path, note=notes.append)
     assert table(found) == {"m": {"arc:1": 1, "arc:2": 0, "arc:3": 0.5}}
     assert "3 logs of m" in notes[0]
@@ -425,7 +425,7 @@ def test_links_to_the_newest_table_are_one_table_and_older_ones_are_left_out(tmp
     judged(tmp_path / "m" / "T20260101_Ga" / name, row(1, 0))
     newest = judged(tmp_path / "m" / "T20260202_Gb" / name, row(1, 1))
     (tmp_path / "m" / name).symlink_to(newest)
-    notes = []
+    notes: list[str] = []
     assert read_responses(tmp_path, note=notes.append).scores.tolist() == [[1]]
     assert "the one in T20260202_Gb counts" in notes[0]
 
@@ -496,7 +496,7 @@ def test_a_run_that_failed_at_its_start_is_left_out(tmp_path):
     folder = tmp_path / ".adaptive-eval"
     record(folder, "1", interview([("q1", 1), ("q2", 0)], "step-100", "c1"))
     record(folder, "2", interview([("q1", "error")], "", ""))
-    told = []
+    told: list[str] = []
     responses = read_responses(folder, note=told.append)
     assert list(responses.subjects) == ["step-100"]
     assert told == [".adaptive-eval: 1 interview without an answer that has a score left out"]
@@ -534,7 +534,7 @@ def test_copies_of_runs_that_are_there_are_left_out(tmp_path):
     judged = record(tmp_path, "rescored", interview([("q1", 0)]), rescored_from="1")
     record(tmp_path, "both", interview([("q1", 1), ("q1", 0)]), merged=["1", "2"])
     record(tmp_path, "other", interview([("q2", 0)]), merged=["2", "elsewhere"])
-    notes = []
+    notes: list[str] = []
     assert table(read_responses(tmp_path, note=notes.append)) == {"m": {"q1": 0.5, "q2": 0.5}}
     ends = ": a copy, rescored or merged, of runs that are read themselves, is left out"
     assert sorted(notes) == [f"both.json{ends}", f"rescored.json{ends}"]
@@ -563,7 +563,7 @@ def test_banks_are_chosen_by_name(tmp_path):
 def test_answers_to_an_earlier_text_are_left_out(tmp_path):
     record(tmp_path, "b", interview([("q1", 0)], hash="old"), started="2026-05-06T07:00:00+00:00")
     record(tmp_path, "a", interview([("q1", 1)], hash="new"), started="2026-05-06T08:00:00+00:00")
-    notes = []
+    notes: list[str] = []
     assert read_responses(tmp_path, note=notes.append).scores.tolist() == [[1]]
     assert "1 answers to earlier texts" in notes[0]
 

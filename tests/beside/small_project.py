@@ -237,7 +237,7 @@ def run_pytest(
 
 def observe(path: Path, distributions: Iterable[str] = (), switches: Iterable[str] = (), **environ: str) -> Observed:
     """Run the project in `path` and return what it did."""
-    exit_code, output = run_pytest(path, tuple(distributions), tuple(switches), **environ)
+    exit_code, output = run_pytest(path, tuple(distributions), tuple(switches), active=True, **environ)
     runs = sorted((path / ".adaptive-eval" / "runs").glob("*.json"))
     record = read_run(runs[-1]) if runs else None
     data = json.loads(runs[-1].read_text()) if runs else {"interviews": [], "gates": []}

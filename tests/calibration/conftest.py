@@ -25,7 +25,11 @@ class Planted:
         self.p = 1.0 / (1.0 + np.exp(-slope * (self.theta[:, None] - self.b)))
         scores = (rng.random(self.p.shape) < self.p).astype(float)
         self.responses = Responses(
-            [f"m{s}" for s in range(subjects)], [f"q{i}" for i in range(items)], scores, families, "planted"
+            tuple(f"m{s}" for s in range(subjects)),
+            tuple(f"q{i}" for i in range(items)),
+            scores,
+            families,
+            "planted",
         )
         self.scores = self.responses.scores
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -21,7 +22,9 @@ from pytest_adaptive_eval.items.responses import Responses
 
 def named(scores, families=()):
     scores = np.asarray(scores)
-    return Responses([f"m{s}" for s in range(len(scores))], [f"q{i}" for i in range(scores.shape[1])], scores, families)
+    return Responses(
+        tuple(f"m{s}" for s in range(len(scores))), tuple(f"q{i}" for i in range(scores.shape[1])), scores, families
+    )
 
 
 def single(n):
@@ -207,14 +210,16 @@ def test_a_cluster_form_is_of_items_that_differ():
     """Ten kinds of items with answers that are all alike, ten of each: one of each kind is asked."""
     rng = np.random.default_rng(1)
     kinds = rng.integers(0, 2, size=(40, 10)).astype(float)
-    policy = classical._cluster_form(np.repeat(kinds, 10, axis=1), None, 10, 0)
-    chosen = list(policy.selector.order)
+
+    def form(*given) -> list[int]:
+        selector: Any = classical._cluster_form(*given).selector
+        return list(selector.order)
+
+    chosen = form(np.repeat(kinds, 10, axis=1), None, 10, 0)
     assert len({i // 10 for i in chosen}) == len(chosen) == 10
-    near = classical._cluster_form(kinds, np.repeat(np.arange(10.0), 10)[:, None], 10, 0)
-    assert len({i // 10 for i in near.selector.order}) == 10  # of embeddings, the same
-    assert (
-        len(set(classical._cluster_form(np.ones((8, 6)), None, 4, 0).selector.order)) == 4
-    )  # nothing to tell them apart
+    near = form(kinds, np.repeat(np.arange(10.0), 10)[:, None], 10, 0)
+    assert len({i // 10 for i in near}) == 10  # of embeddings, the same
+    assert len(set(form(np.ones((8, 6)), None, 4, 0))) == 4  # nothing to tell them apart
 
 
 def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
@@ -253,7 +258,7 @@ def test_a_bank_that_is_given_is_used_with_its_tables(planted):
     made = planted(50, 40, 8)
     known = made.responses.of(range(40))
     bank = Recipe("2pl")(known.scores).bank("b", known.items)
-    policy = replace(CONTENDERS["estimate"].policy, budget="25%")
+    policy = replace(cast("Any", CONTENDERS["estimate"].policy), budget="25%")
     tables = conformal_tables(known, lambda scores: bank, [policy], bank=bank)
     bank = replace(bank, conformal={table.policy: table for table in tables})
     everybody = np.arange(10)
@@ -280,7 +285,7 @@ def test_recipe_of_another_model_has_an_engine_that_fits_it():
 def test_the_published_baseline_is_reproduced(published):
     """AutoJudger's row of nearest difficulties, from its released difficulties, to the digit."""
     name, responses, _, test, path = published
-    policy = replace(CONTENDERS["nearest-difficulty"].policy, budget="5%")
+    policy = replace(cast("Any", CONTENDERS["nearest-difficulty"].policy), budget="5%")
     bank = read_parameters(path, responses.items).bank(name, responses.items)
     session = replay(bank, policy, responses.scores[test], seed=0)
     truth = responses.scores[test].mean(axis=1)

@@ -20,10 +20,10 @@ FORMATS = ("image+text", "image", "text", "none")
 def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pytest_adaptive_eval.calibration import scale
+    from pytest_adaptive_eval.calibration import scale as scale_module
     from pytest_adaptive_eval.calibration.multimodal import Training
 
-    monkeypatch.setattr(scale, "UNTIL_SETTLED", Training(rate=0.05, steps=10_000))  # settles in fewer steps
+    monkeypatch.setattr(scale_module, "UNTIL_SETTLED", Training(rate=0.05, steps=10_000))  # settles in fewer steps
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     subjects, items = 12, 30

@@ -318,7 +318,7 @@ def test_the_dimensions_that_predict_best_are_chosen():
     theta, A = rng.normal(size=(150, 2)), np.zeros((40, 2))
     A[:20, 0] = A[20:, 1] = 2.5
     scores = (rng.random((150, 40)) < 1 / (1 + np.exp(-theta @ A.T))).astype(float)
-    told = []
+    told: list[str] = []
     D, losses = choose_dimensions(scores, lambda D: Recipe("mirt", D), (1, 2), told.append)
     assert D == 2
     assert losses[2] < losses[1] - 0.05

@@ -18,7 +18,9 @@ from pytest_adaptive_eval.items.responses import Responses
 
 def named(scores, families=()):
     scores = np.asarray(scores)
-    return Responses([f"m{s}" for s in range(len(scores))], [f"q{i}" for i in range(scores.shape[1])], scores, families)
+    return Responses(
+        tuple(f"m{s}" for s in range(len(scores))), tuple(f"q{i}" for i in range(scores.shape[1])), scores, families
+    )
 
 
 def changed(row, share, seed):
@@ -179,9 +181,11 @@ def test_calibration_in_folds_covers_too(planted):
         made = planted(140, 40, 50 + seed)
         known = named(made.scores[:40])
         bank = Recipe("2pl")(known.scores).bank("b", known.items)
-        [table] = conformal_tables(
-            known, lambda scores, ids=known.items: Recipe("2pl")(scores).bank("b", ids), [policy], bank=bank, seed=seed
-        )
+
+        def recipe(scores, ids=known.items):
+            return Recipe("2pl")(scores).bank("b", ids)
+
+        [table] = conformal_tables(known, recipe, [policy], bank=bank, seed=seed)
         session = replay(bank, policy, made.scores[40:], seed=seed)
         accuracy, error = session.projection()
         scale = conformal_scale(accuracy, error, session.stopped_at, 40)
@@ -230,7 +234,7 @@ def test_nobody_is_asked_with_items_calibrated_on_its_family(planted):
         learned.append({s for s in range(24) for row in scores if (row == made.scores[s]).all()})
         return wrong_bank(made, 1, 0.0)
 
-    told = []
+    told: list[str] = []
     conformal_tables(
         named(made.scores, families),
         recipe,

@@ -114,12 +114,17 @@ def test_global_state_is_left_alone():
     pyro.clear_param_store()
     pyro.param("b_mean", torch.tensor(7.0))
     torch.manual_seed(3)
-    before = (torch.get_rng_state(), random.getstate(), np.random.get_state()[1].copy(), torch.get_num_threads())
+    before = (
+        torch.get_rng_state(),
+        random.getstate(),
+        np.random.get_state(legacy=False)["state"]["key"].copy(),
+        torch.get_num_threads(),
+    )
     fit = fit_svi(responses, model="1pl", settings=SVISettings(steps=5, window=5, evaluations=100))
     assert fit.steps == 5
     assert torch.equal(torch.get_rng_state(), before[0])
     assert random.getstate() == before[1]
-    np.testing.assert_array_equal(np.random.get_state()[1], before[2])
+    np.testing.assert_array_equal(np.random.get_state(legacy=False)["state"]["key"], before[2])
     assert torch.get_num_threads() == before[3]
     assert dict(pyro.get_param_store()) == {"b_mean": torch.tensor(7.0)}
     pyro.clear_param_store()
@@ -211,7 +216,8 @@ def test_ctrl_c_before_there_is_guessing_leaves_none(last, guessing):
 def test_ctrl_c_within_the_first_window_keeps_what_there_is(after, monkeypatch):
     from pytest_adaptive_eval.calibration.meanfield import MeanField
 
-    step, done = MeanField.step, []
+    done: list[int] = []
+    step = MeanField.step
 
     def stop(self, batch):
         if len(done) == after:

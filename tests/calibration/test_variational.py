@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -466,7 +467,8 @@ def test_settings_that_do_not_go_together_are_refused(settings, message):
 
 def test_a_start_of_other_items_is_refused():
     start = fit_map(np.eye(8), limit=2)
-    for settings in ({}, {"model": "mirt", "dimensions": 2}):
+    other_models: tuple[dict[str, Any], ...] = ({}, {"model": "mirt", "dimensions": 2})
+    for settings in other_models:
         scores = np.eye(8)[:, : 7 if not settings else 8]
         scores[0] = 1.0
         with pytest.raises(EstimationError, match="the start has slopes of shape"):

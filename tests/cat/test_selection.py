@@ -121,7 +121,7 @@ def test_logged_quantities_are_their_formulas(name: str, floor: float) -> None:
         p = view.probability[0]
         first, second = rng.random(2)
         got = one(SELECTORS[name], view, 2, floor, first, second)
-        gone = asked
+        gone: tuple[int, ...] = asked
         for j in range(2):
             q = chances(SELECTORS[name], view, floor, gone[3:])
             i = int(got.items[0, j])
@@ -163,7 +163,11 @@ def test_draws_have_their_chances(name: str, floor: float) -> None:
     view, draws = make_view(make_bank(12), asked=(4,), subjects=1), 20_000
     rng = np.random.default_rng(3)
     repeated = View(
-        view.bank, *(np.repeat(x, draws, axis=0) for x in (view.theta, view.covariance, view.probability, view.asked))
+        view.bank,
+        np.repeat(view.theta, draws, axis=0),
+        np.repeat(view.covariance, draws, axis=0),
+        np.repeat(view.probability, draws, axis=0),
+        np.repeat(view.asked, draws, axis=0),
     )
     got = propose(SELECTORS[name], repeated, 1, floor, [rng] * draws)
     q = chances(SELECTORS[name], view, floor)
@@ -229,7 +233,8 @@ def test_a_floor_leans_as_told_and_is_logged(name: str, floor: float, lean: floa
     rng = np.random.default_rng(2)
     for _ in range(5):
         view = leaning(make_view(bank, float(rng.normal()), asked), lean)
-        p, gone = view.probability[0], asked
+        p = view.probability[0]
+        gone: tuple[int, ...] = asked
         got = one(SELECTORS[name], view, 2, floor, *rng.random(2))
         for j in range(2):
             q, i = chances(SELECTORS[name], view, floor, gone[3:]), int(got.items[0, j])
@@ -313,7 +318,7 @@ def test_permuting_the_items_permutes_the_chances() -> None:
 def test_best_item_has_the_rest_of_the_chance() -> None:
     view = make_view(make_bank(11), asked=(0,))
     best = int(np.argmax(np.r_[-1, MaximumInformation().criterion(view)[0, 1:]]))
-    drawn = Counter()
+    drawn: Counter[int] = Counter()
     for u in (np.arange(1000) + 0.5) / 1000:
         got = one(MaximumInformation(), view, 1, 0.2, float(u))
         drawn[int(got.items[0, 0])] += 1
@@ -325,7 +330,7 @@ def test_best_item_has_the_rest_of_the_chance() -> None:
 @pytest.mark.parametrize("name", sorted(SELECTORS))
 @pytest.mark.parametrize("floor", [0.0, 0.25])
 def test_far_abilities_and_dead_items(name: str, floor: float, theta: float) -> None:
-    bank = ItemBank("b", list("abc"), [Item(x) for x in "abc"], [0.0, 40.0, 1.0], [0.0, 3.0, 800.0])
+    bank = ItemBank("b", list("abc"), [Item(x) for x in "abc"], np.array([0.0, 40.0, 1.0]), np.array([0.0, 3.0, 800.0]))
     got = one(SELECTORS[name], make_view(bank, theta), 3, floor, 0.1, 0.5, 0.9)
     assert sorted(got.items[0]) == [0, 1, 2]
     if SELECTORS[name].mode == "proportional" or floor:

@@ -166,7 +166,7 @@ def test_the_nearest_difficulty_is_asked():
 
 def test_items_without_a_difficulty_come_last():
     ids = ["x", "y", "z"]
-    bank = ItemBank("b", ids, [Item(i) for i in ids], [0.0, 1.0, 1e-300], [0.0, 50.0, 9.0])
+    bank = ItemBank("b", ids, [Item(i) for i in ids], np.array([0.0, 1.0, 1e-300]), np.array([0.0, 50.0, 9.0]))
     criterion = NearestDifficulty().criterion(make_view(bank))
     assert (criterion[:, 0] == 0).all()
     assert (criterion[:, 1] > criterion[:, 2]).all()

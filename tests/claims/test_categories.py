@@ -36,7 +36,9 @@ def bank(calibrated: bool = True) -> ItemBank:
     )
 
 
-def held(bank: ItemBank, scores: np.ndarray, *, seed: int, selector: str | None = None) -> tuple[Session, list]:
+def held(
+    bank: ItemBank, scores: np.ndarray, *, seed: int, selector: str | None = None
+) -> tuple[Session, list[list[float]]]:
     policy = replace(POLICIES["decide"], budget=90, stop="budget")
     if selector:
         policy = replace(policy, selector=SELECTORS[selector], floor=0.0)

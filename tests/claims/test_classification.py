@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from pytest_adaptive_eval.claims.classification import INDIFFERENCE, classify, l
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 
-METHODS = ["sprt", "glr", "mixture"]
+METHODS: tuple[Literal["sprt", "glr", "mixture"], ...] = ("sprt", "glr", "mixture")
 LOGITS = st.floats(-3, 3)
 
 
@@ -23,13 +24,13 @@ def expit(z):
     return 1 / (1 + math.exp(-z))
 
 
-def items(slopes, intercepts, guess=None):
+def items(slopes, intercepts, guess=None) -> tuple[Any, Any, Any]:
     """The parameters of one subject's items in one dimension."""
     A, d = np.array([slopes], float)[..., None], np.array([intercepts], float)
     return A, d, None if guess is None else np.array([guess], float)
 
 
-def interviewed(A, d, theta, *, guess=None, budget=120, policy="decide", seed=0):
+def interviewed(A, d, theta, *, guess=None, budget=120, policy="decide", seed=0) -> tuple[Any, Any, Any, Any]:
     """Scores and parameters of the items asked of subjects of abilities `theta` (S, D), for whom the bank is true."""
     n = len(d)
     bank = ItemBank("b", [f"i{i}" for i in range(n)], [None] * n, A, d, np.zeros(n) if guess is None else guess)
@@ -214,4 +215,4 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="with c"):
         likelihood_ratio(scores, *parameters[:2], np.zeros(2), 0.0)
     with pytest.raises(ValueError, match="'sprt', 'glr' or 'mixture'"):
-        likelihood_ratio(scores, *parameters, 0.0, method="wald")
+        likelihood_ratio(scores, *parameters, 0.0, method="wald")  # type: ignore[arg-type]  # no such method

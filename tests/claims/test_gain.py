@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def held(bank, right, policy, seed, conditions=()):
     session = Session(bank, policy, seed=seed, claims=claims, family=len(claims))
     while (proposal := session.ask()) is not None:
         session.tell(right[proposal.items])
-    more = {"statuses": {"ok": session.asked}, "planned": tuple(conditions), "family": len(claims)}
+    more: dict[str, Any] = {"statuses": {"ok": session.asked}, "planned": tuple(conditions), "family": len(claims)}
     return SessionResult.of("v", session, **more)
 
 

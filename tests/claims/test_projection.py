@@ -18,7 +18,7 @@ def bank_of(n, seed=0):
 
 
 def test_the_characteristic_curve_is_the_mean_probability():
-    bank = ItemBank("b", ["x", "y"], [None] * 2, [1.0, 2.0], [0.0, -1.0], [0.0, 0.2])
+    bank = ItemBank("b", ["x", "y"], [None] * 2, np.array([1.0, 2.0]), np.array([0.0, -1.0]), np.array([0.0, 0.2]))
     expected = (1 / (1 + np.exp(-1.0)) + 0.2 + 0.8 / (1 + np.exp(-1.0))) / 2
     assert expected_accuracy(bank, np.array([[1.0]]))[0] == pytest.approx(expected)
 
@@ -141,7 +141,7 @@ def test_subjects_that_have_ended_keep_their_projection():
     bank = bank_of(80, seed=5)
     scores = np.stack([np.arange(80) % 2, np.ones(80), np.zeros(80)]).astype(float)
     session = Session(bank, Policy(MaximumInformation(), floor=0.0, budget=40, standard_error=0.45), subjects=3)
-    kept = {}
+    kept: dict[int, tuple[float, float]] = {}
     while (proposal := session.ask()) is not None:
         session.tell(np.take_along_axis(scores, proposal.items, axis=1))
         if session.asked == 3:
@@ -151,5 +151,5 @@ def test_subjects_that_have_ended_keep_their_projection():
             kept.setdefault(int(s), (accuracy[s], error[s]))
     assert len(set(session.stopped_at.tolist())) == 3
     accuracy, error = session.projection()
-    for s in range(3):
-        assert (accuracy[s], error[s]) == kept[s]
+    for subject in range(3):
+        assert (accuracy[subject], error[subject]) == kept[subject]

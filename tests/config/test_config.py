@@ -117,8 +117,9 @@ def test_a_custom_selector_is_taken_from_whoever_provides_it(banks: Path) -> Non
 
     from pytest_adaptive_eval.cat.selectors import SELECTORS, Spread
 
-    mine = replace(SELECTORS["spread"], name="mine")
-    assert isinstance(mine, Spread)
+    spread = SELECTORS["spread"]
+    assert isinstance(spread, Spread)
+    mine = replace(spread, name="mine")
     spec = EvalSpec({"bank": "good.bank", "selector": "mine"}, "t.py:1", banks)
     assert spec.build(settings(banks), selector={"mine": mine}.get).policy.selector is mine
 

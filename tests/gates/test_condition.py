@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,10 +191,12 @@ def test_what_the_draws_must_show():
     assert ABILITY.measure.threshold(ABILITY, bank) == (ABILITY.target(bank), "ability >= -.50")
     assert ABILITY.measure.threshold(ABILITY, None) is None
     assert AT_LEAST.claims(bank, {}) == (Claim(12.0, 0.95),)
-    assert replace(ABILITY, confidence=0.8).claims(bank, {}) == (Claim(pytest.approx(20 * implied), 0.8),)
-    base = np.arange(20) % 2 * 1.0
+    near: Any = pytest.approx(20 * implied)
+    assert replace(ABILITY, confidence=0.8).claims(bank, {}) == (Claim(near, 0.8),)
+    base = (np.arange(20) % 2).astype(float)
     (claim,) = PAIRED.claims(bank, {"old": Baseline("old", base)})
-    assert claim == Claim(pytest.approx(10 - 0.4), 0.95, 0.02, (1.5, 3.0), rare=True)
+    near = pytest.approx(10 - 0.4)
+    assert claim == Claim(near, 0.95, 0.02, (1.5, 3.0), rare=True)
 
 
 @pytest.mark.parametrize("condition", [AT_LEAST, ABILITY, PAIRED, RANK, ABOVE, replace(PAIRED, on_inconclusive="warn")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from scipy.stats import binom
 
@@ -40,7 +41,7 @@ def test_no_trial_tells_nothing():
 
 
 def test_candidates_lose_exactly_the_margin():
-    base, candidates = error_rates.at_the_margin(20, error_rates.np.random.default_rng(1))
+    base, candidates = error_rates.at_the_margin(20, np.random.default_rng(1))
     assert set((candidates.sum(axis=1) - base.sum()).tolist()) == {error_rates.GAINED - error_rates.LOST}
     assert set(abs(candidates - base).sum(axis=1).tolist()) == {error_rates.GAINED + error_rates.LOST}
     assert len({row.tobytes() for row in candidates}) == 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,8 +171,9 @@ class Noted:
 
 
 def test_gates_ask_at_95_percent_and_fail_where_open_unless_told_otherwise():
-    accuracy = BoundMetric("accuracy", Noted())
-    defaults = {"confidence": 0.95, "probability": 0.95, "on_inconclusive": "fail", "method": "draws"}
+    noted: Any = Noted()
+    accuracy = BoundMetric("accuracy", noted)
+    defaults: dict[str, Any] = {"confidence": 0.95, "probability": 0.95, "on_inconclusive": "fail", "method": "draws"}
     assert accuracy.at_least(0.6) == Condition("accuracy", "at_least", 0.6, **defaults)
     assert accuracy.not_worse_than("old", margin=0.02) == Condition(
         "accuracy", "not_worse_than", 0.02, "old", **defaults
@@ -181,19 +183,22 @@ def test_gates_ask_at_95_percent_and_fail_where_open_unless_told_otherwise():
 
 
 def test_gates_ask_what_they_are_told():
-    accuracy, ability = BoundMetric("accuracy", Noted()), BoundMetric("ability", Noted())
+    noted: Any = Noted()
+    accuracy, ability = BoundMetric("accuracy", noted), BoundMetric("ability", noted)
     assert ability.at_least(1, confidence=0.9, on_inconclusive="warn", method="likelihood-ratio") == Condition(
         "ability", "at_least", 1, confidence=0.9, on_inconclusive="warn", method="likelihood-ratio"
     )
     assert accuracy.not_worse_than("old", margin=0.1, confidence=0.8, on_inconclusive="pass") == Condition(
         "accuracy", "not_worse_than", 0.1, "old", confidence=0.8, on_inconclusive="pass"
     )
-    for given in (accuracy.rank_within(3, probability=0.8), accuracy.above("u", probability=0.8)):
+    conditions: list[Any] = [accuracy.rank_within(3, probability=0.8), accuracy.above("u", probability=0.8)]
+    for given in conditions:
         assert given.probability == 0.8
     assert ability["cross"].at_least(0.5).metric == "ability.cross"
     with pytest.raises(ConfigError, match=r"confidence is 1\.0, expected"):  # a whole number is a number
         accuracy.at_least(0.6, confidence=1)
-    for wrong in (True, "95%", None):
+    wrong_types: tuple[Any, ...] = (True, "95%", None)
+    for wrong in wrong_types:
         with pytest.raises(ConfigError, match=f"confidence is {wrong!r}, expected"):
             accuracy.at_least(0.6, confidence=wrong)
 

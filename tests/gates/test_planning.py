@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_the_variance_of_a_draw():
     assert uniform == pytest.approx(w.sum() * 60 / 60**2)
     assert draw_variance(bank, DECIDE, 0.7) == pytest.approx((w / q).sum() / 60**2, rel=0.05)
     assert draw_variance(bank, DECIDE, 0.7) < uniform < 0.21
-    whole = Baseline("old", (np.arange(50) % 3 > 0) * 1.0)
+    whole = Baseline("old", (np.arange(50) % 3 > 0).astype(float))
     assert draw_variance(plain, UNIFORM, 0.5, whole) == pytest.approx(FLIPS * (1 - FLIPS))
 
 
@@ -121,7 +122,7 @@ def test_a_threshold_is_planned_from_both_sides():
 
 def test_a_paired_gate_is_planned_for_an_equal_candidate():
     bank = plain_bank(200)
-    whole = Baseline("old", (np.arange(200) % 3 > 0) * 1.0)
+    whole = Baseline("old", (np.arange(200) % 3 > 0).astype(float))
     condition = Condition("accuracy", "not_worse_than", 0.02, "old")
     (ahead,) = outlooks(condition, bank, UNIFORM, whole)
     assert (ahead.size, ahead.gap) == (200, 0.02)
@@ -174,7 +175,10 @@ def test_the_promise_against_a_baseline_that_answered_some_items_is_kept(budget,
 def format_bank(n, forms, calibrated=False):
     ids = [(f"q{i}@{form}", form) for i in range(n) for form in forms]
     items = [Item(name, formats=(form,)) for name, form in ids]
-    about = {"categories": [form for _, form in ids], "report": MappingProxyType({"formats": list(forms)})}
+    about: dict[str, Any] = {
+        "categories": [form for _, form in ids],
+        "report": MappingProxyType({"formats": list(forms)}),
+    }
     if not calibrated:
         return ItemBank.uncalibrated("f", items, ids=[name for name, _ in ids], **about)
     rng = np.random.default_rng(4)
