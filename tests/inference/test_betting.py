@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations, product
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -54,8 +55,9 @@ def test_two_draws_by_hand():
     gaps = [0.1, 0.2, 0.4, 0.8]  # of 4 items, .05 times a half, 1, 2 and 4
     up = [(1 + 2 * g / (4 + g * g), 1 - 1 * g / (2.25 + g * g)) for g in gaps]
     down = [(1 - 2 * g / (4 + g * g), 1 + 1 * g / (2.25 + g * g)) for g in gaps]
-    for side, factors in ((1, up), (-1, down)):
-        expected = [np.mean([a for a, _ in factors]), np.mean([a * b for a, b in factors])]
+    sides: tuple[tuple[Literal[1, -1], Any], ...] = ((1, up), (-1, down))
+    for side, factors in sides:
+        expected = [float(np.mean([a for a, _ in factors])), float(np.mean([a * b for a, b in factors]))]
         np.testing.assert_allclose(np.exp(log_wealth(log, Claim(2.0), side)), expected, rtol=1e-12)
 
 
@@ -123,7 +125,8 @@ def every_path(truth, *, batch=1):
     chances, rows = [], []
     base = np.array([0.15, 0.6, 0.35, 0.9, 0.5])[:n]
     for order in permutations(range(n), n - 1):
-        chance, columns = 1.0, {name: [] for name in DesignLog.columns()}
+        chance = 1.0
+        columns: dict[str, list[Any]] = {name: [] for name in DesignLog.columns()}
         for k, item in enumerate(order):
             seen = list(order[: k - k % batch])  # of a batch, all is predicted before its first answer
             left = [i for i in range(n) if i not in order[:k]]
@@ -199,7 +202,7 @@ def test_nobody_is_ever_ruined(scores, share, unit, rare, side, seed):
         q = weights[k:] / weights[k:].sum()
         p = m[k:]
         rows.append((k, score, q[0], p[0], p.sum(), (p * (1 - p) / q).sum(), (p / q).max(), ((1 - p) / q).max()))
-    log = DesignLog(*np.array(rows).T, size=n)
+    log = DesignLog(**dict(zip(DesignLog.columns(), np.array(rows).T, strict=True)), size=n)
     wealth = log_wealth(log, Claim(share * n, unit=unit, rare=rare), side)
     steps = np.arange(1, len(scores) + 1)
     assert not np.isnan(wealth).any()
@@ -406,8 +409,10 @@ def test_many_interviews_are_decided_as_one_by_one():
 def contradicted(log, interval, confidence):
     """Whether the draws speak both for and against what lies in the interval, whose ends then changed places."""
     middle = Claim(log.size * (interval.low + interval.high) / 2, confidence)
-    filled = {side: log.with_missing_as(float(side < 0)) for side in (1, -1)}
-    return all(log_wealth(view, middle, side).max() >= -middle.log_alpha for side, view in filled.items())
+    sides: tuple[Literal[1, -1], ...] = (1, -1)
+    return all(
+        log_wealth(log.with_missing_as(float(side < 0)), middle, side).max() >= -middle.log_alpha for side in sides
+    )
 
 
 @settings(max_examples=40)

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -302,10 +303,11 @@ def test_combined_intervals_hold_what_both_hold(one, other):
 
 def test_the_estimate_is_that_of_the_narrower_one():
     wide, narrow = Interval(0.5, 0.2, 0.8, 0.975, "m"), Interval(0.7, 0.65, 0.85, 0.975, "m")
+    near: Any = pytest.approx(0.95)
     for pair in ((wide, narrow), (narrow, wide)):
-        assert combined(*pair) == Interval(0.7, 0.65, 0.8, pytest.approx(0.95), "combined")
+        assert combined(*pair) == Interval(0.7, 0.65, 0.8, near, "combined")
     moved = Interval(0.84, 0.65, 0.85, 0.975, "m")
-    assert combined(wide, moved) == Interval(0.8, 0.65, 0.8, pytest.approx(0.95), "combined")
+    assert combined(wide, moved) == Interval(0.8, 0.65, 0.8, near, "combined")
 
 
 @pytest.mark.parametrize(("confidence", "factor"), [(0.95, 1.19), (0.975, 1.14)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,9 @@ COLUMNS = ("items", "scores", "propensities", "predictions", "rest", "variance",
 
 def make(scores=(1.0, 0.5, 0.0)):
     scores = np.asarray(scores, dtype=float)
-    rows = {name: np.arange(scores.size).reshape(scores.shape) * 1.0 + 10 * k for k, name in enumerate(COLUMNS)}
+    rows: dict[str, Any] = {
+        name: np.arange(scores.size).reshape(scores.shape) * 1.0 + 10 * k for k, name in enumerate(COLUMNS)
+    }
     rows |= {"scores": scores, "propensities": np.full(scores.shape, 0.25), "predictions": np.full(scores.shape, 0.5)}
     return DesignLog(**rows, size=20)
 

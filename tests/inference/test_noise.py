@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -238,7 +238,7 @@ def test_what_stopped_as_decided_is_decided_whatever_was_measured() -> None:
 @pytest.mark.parametrize(
     ("stop", "samples", "repeat"), [("decision", 1, 0.3), ("budget", 1, 0.1), ("decision", 3, 0.0)]
 )
-def test_verdicts_about_expectations_hold(stop: str, samples: int, repeat: float) -> None:
+def test_verdicts_about_expectations_hold(stop: Literal["decision", "budget"], samples: int, repeat: float) -> None:
     """With the truth at the threshold and the whole bank asked, where the luck of decoding is all that is left."""
     seeds = 300
     expected = np.random.default_rng(3).beta(0.5, 0.5, 120)

@@ -24,7 +24,7 @@ from pytest_adaptive_eval.inference.ranks import (
 
 #: Few values, so that ties are frequent.
 GRID = st.integers(0, 6).map(lambda i: i / 6)
-PREDICTIVES = st.lists(GRID, min_size=1, max_size=12).map(Predictive)
+PREDICTIVES = st.lists(GRID, min_size=1, max_size=12).map(lambda draws: Predictive(np.array(draws)))
 REFERENCES = st.lists(GRID, min_size=1, max_size=10)
 
 
@@ -36,7 +36,7 @@ def table(errors):
 
 
 def test_draws_are_sorted_cut_and_kept():
-    draws = Predictive([0.4, -0.2, 1.3]).draws
+    draws = Predictive(np.array([0.4, -0.2, 1.3])).draws
     assert draws.tolist() == [0.0, 0.4, 1.0]
     with pytest.raises(ValueError, match="read-only"):
         draws[0] = 0.5
@@ -110,18 +110,18 @@ def test_a_line_through_few_errors_is_not_trusted_more_than_it_foretells():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Predictive([]), "0 draws"),
-        (lambda: Predictive([0.5, math.nan]), "2 draws .* all must be finite"),
+        (lambda: Predictive(np.array([])), "0 draws"),
+        (lambda: Predictive(np.array([0.5, math.nan])), "2 draws .* all must be finite"),
         (lambda: Predictive.normal(math.nan, 0.1), "an accuracy of nan"),
         (lambda: Predictive.normal(0.5, -0.1), "an error of -0.1"),
         (lambda: Predictive.normal(0.5, math.inf), "an error of inf"),
         (lambda: Predictive.replayed(table([0.1]), 0.5, 0.1), "1 replayed errors"),
         (lambda: Predictive.replayed(table([0.1, 0.2]), 0.5, -1.0), "an error of -1.0"),
         (lambda: Predictive.replayed(table([0.1, math.inf]), 0.5, 1.0), "must be finite"),
-        (lambda: rank_probability(Predictive([0.5]), [], 1), "0 accuracies"),
-        (lambda: rank_distribution(Predictive([0.5]), []), "0 accuracies"),
-        (lambda: rank_probability(Predictive([0.5]), [0.1, math.nan], 1), "2 accuracies"),
-        (lambda: above_probability(Predictive([0.5]), math.nan), "1 accuracies"),
+        (lambda: rank_probability(Predictive(np.array([0.5])), [], 1), "0 accuracies"),
+        (lambda: rank_distribution(Predictive(np.array([0.5])), []), "0 accuracies"),
+        (lambda: rank_probability(Predictive(np.array([0.5])), [0.1, math.nan], 1), "2 accuracies"),
+        (lambda: above_probability(Predictive(np.array([0.5])), math.nan), "1 accuracies"),
     ],
 )
 def test_numbers_from_which_nothing_follows(make, message):
@@ -131,7 +131,7 @@ def test_numbers_from_which_nothing_follows(make, message):
 
 def test_settings_out_of_range():
     with pytest.raises(ValueError, match="first 0"):
-        rank_probability(Predictive([0.5]), [0.5], 0)
+        rank_probability(Predictive(np.array([0.5])), [0.5], 0)
     for confidence in (0.5, 1.0, math.nan):
         with pytest.raises(ValueError, match="confidence is"):
             RankDistribution(np.array([1.0])).interval(confidence)
@@ -141,7 +141,7 @@ def test_settings_out_of_range():
 
 
 def test_ranks_counted_by_hand():
-    some = Predictive([0.2, 0.4, 0.6, 0.95])
+    some = Predictive(np.array([0.2, 0.4, 0.6, 0.95]))
     references = [0.9, 0.1, 0.5]
     assert rank_distribution(some, references).probabilities.tolist() == [0.25, 0.25, 0.5, 0.0]
     assert [rank_probability(some, references, k) for k in (1, 2, 3, 4, 9)] == [0.25, 0.5, 1.0, 1.0, 1.0]
@@ -150,7 +150,7 @@ def test_ranks_counted_by_hand():
 
 
 def test_tied_subjects_stand_in_any_order():
-    some = Predictive([0.5])
+    some = Predictive(np.array([0.5]))
     assert above_probability(some, 0.5) == 0.5
     assert above_probability(some, 0.1 + 0.2 + 0.2) == 0.5  # one unit in the last place beside it
     np.testing.assert_allclose(rank_distribution(some, [0.5, 0.9, 0.5, 0.1]).probabilities, [0, 1 / 3, 1 / 3, 1 / 3, 0])

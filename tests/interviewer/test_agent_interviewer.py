@@ -159,7 +159,7 @@ def test_a_second_reply_counts() -> None:
 def test_a_fault_of_the_back_end_is_not_asked_again(status: Status) -> None:
     agent = FakeAgent(say=lambda _: Reply("", status, "server \x1b[31mgone"), status=status)
     for mode in ("rate", "reply"):
-        interviewer = AgentInterviewer(agent, mode=mode)  # type: ignore[arg-type]
+        interviewer = AgentInterviewer(agent, mode=mode)
         given = interviewer.choose(CANDIDATES, MEMORY, 0.4)
         assert (given.index, given.fallback) == (1, status.value)
         assert given.reason.isprintable()
@@ -177,16 +177,16 @@ def test_a_decision_is_made_once() -> None:
     kept: dict[str, str] = {}
     for mode in ("rate", "reply"):
         agent = FakeAgent(say=picks("question 2"), score=lambda text: float("question 2" in text))
-        interviewer = AgentInterviewer(agent, mode=mode, decisions=kept)  # type: ignore[arg-type]
+        interviewer = AgentInterviewer(agent, mode=mode, decisions=kept)
         first = interviewer.choose(CANDIDATES, MEMORY, 0.4)
         assert interviewer.choose(CANDIDATES[::-1], MEMORY, 0.4).reason == first.reason
         assert len(agent.asked + agent.rated) == 1
         assert interviewer.account()["recalled"] == 1
         assert interviewer.account()["calls"] == 1
-        later = AgentInterviewer(FakeAgent(), mode=mode, decisions=dict(kept))  # type: ignore[arg-type]
+        later = AgentInterviewer(FakeAgent(), mode=mode, decisions=dict(kept))
         assert later.choose(CANDIDATES, MEMORY, 0.4) == first
         other = FakeAgent(say=picks("question 1"), identity=SubjectIdentity("fake", "e" * 64))
-        AgentInterviewer(other, mode=mode, decisions=dict(kept)).choose(CANDIDATES, MEMORY, 0.4)  # type: ignore[arg-type]
+        AgentInterviewer(other, mode=mode, decisions=dict(kept)).choose(CANDIDATES, MEMORY, 0.4)
         assert len(other.asked + other.rated) == 1
         interviewer.choose(CANDIDATES, MEMORY, 0.5)
         assert len(agent.asked + agent.rated) == 2
@@ -346,7 +346,8 @@ def test_the_checkpoint_rates_alike_in_any_order(checkpoint: Any) -> None:
 
     for seed, (state, _) in enumerate(moments(20)):
         shuffled = random.Random(seed).sample(state.candidates, 5)
-        told, scores = {}, {}
+        told: dict[str, float] = {}
+        scores: dict[str, float] = {}
         for order in (list(state.candidates), shuffled):
             chat, parts = prompts.rate(order, state.memory, state.ability, state.form)
             given = checkpoint.prefer(chat, parts, prompts.LABEL).scores

@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -96,12 +97,13 @@ def interview(selector, scores=None, bank=BANK, floor=0.0, budget=30, seed=1, **
 
 
 def test_it_is_what_a_session_takes():
-    selector = judge(interviewer=Spy())
+    spy = Spy()
+    selector = judge(interviewer=spy)
     assert isinstance(selector, StatefulSelector)
     opened = selector.open(BANK, [np.random.SeedSequence(0)])
     assert isinstance(opened, SelectorSession)
     opened.close()
-    assert selector.interviewer.closed
+    assert spy.closed
 
 
 def test_every_choice_is_of_the_candidates_that_the_paper_describes():
@@ -445,7 +447,7 @@ def test_embeddings_in_three_forms():
 
 
 def test_its_key_holds_all_that_decides():
-    variants = [
+    variants: list[dict[str, Any]] = [
         {},
         {"first": "none"},
         {"count": 5},
@@ -507,7 +509,7 @@ def responses(subjects=40, seed=3):
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=(subjects, 1)) * 1.5
     scores = (rng.random((subjects, N)) < 1 / (1 + np.exp(-(theta - B)))).astype(float)
-    return Responses([f"m{s}" for s in range(subjects)], [f"q{i}" for i in range(N)], scores)
+    return Responses(tuple(f"m{s}" for s in range(subjects)), tuple(f"q{i}" for i in range(N)), scores)
 
 
 def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monkeypatch):
@@ -523,7 +525,7 @@ def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monk
 
     monkeypatch.setattr(module, "replay", spy)
     contenders = [
-        replace(one, policy=interviewer.AutoJudgerMaker({**one.policy.settings, "restarts": 2}))
+        replace(one, policy=interviewer.AutoJudgerMaker({**cast("Any", one.policy).settings, "restarts": 2}))
         for one in interviewer.REGISTERED
     ]
     found = backtest(made, split, contenders, ["15%"], recipe=Recipe())

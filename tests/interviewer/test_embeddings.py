@@ -221,7 +221,8 @@ class TestCache:
             name = "else" if spoil == "other array" else "embeddings"
             rows = {"wrong length": whole[:-1], "long rows": 2 * whole, "not finite": whole * np.float32(np.nan)}
             with path.open("wb") as stream:
-                np.savez(stream, **{name: rows.get(spoil, whole)})
+                arrays: dict[str, Any] = {name: rows.get(spoil, whole)}
+                np.savez(stream, **arrays)
         np.testing.assert_array_equal(cached.embed(bank()), whole)
         assert encoder.asked == 2
         (said,) = notes

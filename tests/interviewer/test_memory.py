@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import fsum
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,7 +46,8 @@ def test_precision_is_kept():
         memory.add(["x"], 1 / 3, 1.0)
     memory.add(["x"], 0.125, 0.0)
     (row,) = memory.table.rows
-    assert row == CategoryRow("x", 4, 0.125, 1 / 3, pytest.approx(0.28125, abs=1e-15), 0.75)
+    near: Any = pytest.approx(0.28125, abs=1e-15)
+    assert row == CategoryRow("x", 4, 0.125, 1 / 3, near, 0.75)
     assert memory.table.to_json()[0]["highest"] == 1 / 3
 
 

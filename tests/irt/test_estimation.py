@@ -282,8 +282,8 @@ def test_one_subject_is_estimated_as_one_of_many(seed: int, steep: float, sd: fl
     scores = np.where(rng.random((1, k)) < 0.1, np.nan, (rng.random((1, k)) < rng.random()).astype(float))
     estimator = MAP(sd=sd)
     alone = estimator.estimate(scores, A, d, None, estimator.prior(1, 1))
-    twice = [np.repeat(x, 2, axis=0) for x in (scores, A, d)]
-    among = estimator.estimate(*twice, None, estimator.prior(2, 1))
+    both_scores, both_slopes, both_intercepts = (np.repeat(x, 2, axis=0) for x in (scores, A, d))
+    among = estimator.estimate(both_scores, both_slopes, both_intercepts, None, estimator.prior(2, 1))
     assert alone.theta[0] == pytest.approx(among.theta[0], abs=1e-9)
     assert alone.covariance[0] == pytest.approx(among.covariance[0], rel=1e-9)
     assert alone.converged[0] == among.converged[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -83,7 +85,9 @@ class TestItems:
             "m2": [1.4 * (2.4 - 0.4), 0.7 * (1.7 - 1.9), 0.8 * (1.2 - 1.4), 0.5 * (1.0 - 2.0)],
             "m3": [0.5 + 0.14 + 0.06 + 0.2 - 0.4, 0.5 + 0.14 - 1.9, 0.5 + 0.06 - 1.4, 0.5 - 2.0],
         }
-        for form, z in expected.items():
+        form: Literal["m2", "m3"]
+        for form in ("m2", "m3"):
+            z = expected[form]
             p = MultimodalItems(Modalities(), form, 4.0, a, b).probability(theta)[0, 0]
             np.testing.assert_allclose(np.log(p / (1 - p)), z, rtol=1e-9)
 

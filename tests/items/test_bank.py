@@ -53,7 +53,7 @@ def test_arrays_are_copies_that_cannot_be_written() -> None:
 )
 def test_refused_banks(change: dict[str, object], message: str) -> None:
     with pytest.raises(BankError, match=message):
-        make(**change)  # type: ignore[arg-type]
+        make(**change)
 
 
 @pytest.mark.parametrize(

@@ -186,14 +186,18 @@ def test_unmarked_prompt_keeps_values_without_marks_and_names() -> None:
 def test_own_grader_and_what_it_may_give() -> None:
     assert Item("i", custom=lambda item, text: len(text) / 10).grade("abc") == pytest.approx(0.3)
     for wrong in (1.5, -0.1, float("nan")):
+
+        def grade(item, text, wrong=wrong):
+            return wrong
+
         with pytest.raises(BankError, match=r"expected a number in \[0, 1\]"):
-            Item("i", custom=lambda item, text, wrong=wrong: wrong).grade("")
+            Item("i", custom=grade).grade("")
     with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of exact, choice"):
         Item("i", grader="fuzzy").grade("")
     with pytest.raises(BankError, match="is graded by a pattern and was not read from a bank"):
         Item("i", grader="regex").grade("")
     with pytest.raises(BankError, match=r"gave NoneType, expected a number in \[0, 1\]"):
-        Item("i", custom=lambda item, text: None).grade("")  # type: ignore[arg-type,return-value]
+        Item("i", custom=lambda item, text: None).grade("")
     assert set(GRADERS) == {"exact", "choice", "numeric", "contains"}
 
 

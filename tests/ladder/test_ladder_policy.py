@@ -76,7 +76,7 @@ def test_settled_levels_are_left_early() -> None:
     assert (counts[:4] < 15).all()
     assert counts[4] == 0
     found = result(session)
-    last = found.climb.last(found.ladder, 0.95)  # type: ignore[union-attr, arg-type]
+    last = found.climb.last(found.ladder, 0.95)
     assert (last.low, last.estimate, last.high) == (3, 3, 3)
     assert not found.last_level.at_least(4)
     assert found.last_level.at_least(3)
@@ -86,7 +86,7 @@ def test_settled_levels_are_left_early() -> None:
 
 def test_denials_of_an_area_are_corrected_for_the_gates_of_the_run_and_grants_are_not() -> None:
     found = result(interview(Climb(20), [1.0, 0.7, 0.5, 0.2, 0.0], 2))
-    shown = found.climb.area(found.ladder, 0.95)  # type: ignore[union-attr, arg-type]
+    shown = found.climb.area(found.ladder, 0.95)
     for family, denied in ((0, Outcome.FAIL), (1, Outcome.FAIL), (50, Outcome.INCONCLUSIVE)):
         metric = replace(found, family=family).auc
         assert metric.at_least(shown.low).outcome is Outcome.PASS
@@ -127,7 +127,7 @@ def test_the_area_is_asked_where_it_pays_and_known_as_well_as_wanted() -> None:
     assert counts.min() >= 2
     assert counts[2:5].min() > counts[[0, 7]].max()
     found = result(session)
-    interval = found.climb.area(found.ladder, 0.95)  # type: ignore[union-attr, arg-type]
+    interval = found.climb.area(found.ladder, 0.95)
     assert interval.high - interval.low <= 0.8 + 1e-9
     assert found.auc.at_least(interval.low - 0.01)
     assert not found.auc.at_least(interval.high + 0.01)
@@ -176,7 +176,7 @@ def test_settings_travel(way: Climb | AdaptiveClimb) -> None:
     found = result(interview(way, [1.0, 0.5, 0.0]))
     again = SessionResult.from_json(found.to_json(), found.bank)
     assert again.climb == way
-    np.testing.assert_equal(again.ladder.accuracies, found.ladder.accuracies)  # type: ignore[union-attr]
+    np.testing.assert_equal(again.ladder.accuracies, found.ladder.accuracies)
 
 
 def test_only_levels_asked_in_full_are_compared() -> None:

@@ -264,11 +264,13 @@ def test_a_level_is_settled_by_enough_answers() -> None:
 def test_levels_are_rarely_settled_wrongly_however_often_one_looks(rate: float) -> None:
     rng = np.random.default_rng(9)
     rule, n = Settled(rate, 0.9), 600
-    sides = np.array([rule.side((rng.random(200) < rate).astype(float)) for _ in range(n)])
+    sides = np.array([rule.side((rng.random(200) < rate).astype(float).tolist()) for _ in range(n)])
     allowed = 0.1 + 3 * (0.09 / n) ** 0.5
     assert (sides == 1).mean() <= allowed
     assert (sides == -1).mean() <= allowed
-    above = np.mean([rule.side((rng.random(200) < min(rate + 0.2, 1.0)).astype(float)) == 1 for _ in range(100)])
+    above = np.mean(
+        [rule.side((rng.random(200) < min(rate + 0.2, 1.0)).astype(float).tolist()) == 1 for _ in range(100)]
+    )
     assert above > 0.95
 
 

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 
 def completion(model: str, text: str, **more: Any) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class JsonServer:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                self._send(*answer(body, self.headers))
+                self._send(*answer(body, cast("Mapping[str, str]", self.headers)))
 
             def _send(self, data: Any, code: int = 200) -> None:
                 text = json.dumps(data).encode()

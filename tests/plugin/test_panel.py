@@ -274,7 +274,8 @@ def test_what_servers_say_is_kept_while_a_model_in_memory_is_asked() -> None:
             return Reply(self.name)
 
     plan = PanelPlan("council", (PlanMember("here", "x"), PlanMember("away", "http://x")), PeerSettings(), None, Path())
-    pool = AgentPool({"here": lambda: Member("here"), "away": lambda: Member("away")}, remote=["away"])
+    loaders: dict[str, Any] = {"here": lambda: Member("here"), "away": lambda: Member("away")}
+    pool = AgentPool(loaders, remote=["away"])
     members: list[Any] = [Member(name) for name in plan.subjects]
     calls = [Call(members[n], n, "vote", (0, 0, 0), (), 8) for n in (0, 0, 1)]
     asking = _Asking(plan, pool, lambda *_: None)(calls)

@@ -90,14 +90,22 @@ def test_the_state_outside_is_the_same_after_an_interview() -> None:
 
     torch = pytest.importorskip("torch")
     random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+    before = (
+        random.getstate(),
+        np.random.get_state(legacy=False)["state"]["key"].tolist(),
+        torch.get_rng_state().tolist(),
+    )
     states = GeneratorStates("an interview")
     draws = []
     for _ in range(3):
         with states.active():
             draws.append((random.random(), np.random.random(), float(torch.rand(1))))
         random.seed(1)
-    assert (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()) == before
+    assert (
+        random.getstate(),
+        np.random.get_state(legacy=False)["state"]["key"].tolist(),
+        torch.get_rng_state().tolist(),
+    ) == before
     assert len(set(draws)) == 3
     other = GeneratorStates("another")
     with other.active():

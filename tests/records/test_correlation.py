@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ VALUES = st.lists(st.tuples(st.integers(-20, 20), st.integers(-20, 20)), min_siz
 
 
 def of(first: list[float], second: list[float]) -> Correlation:
-    return correlate(*({f"s{n}": value for n, value in enumerate(values)} for values in (first, second)))
+    return correlate({f"s{n}": x for n, x in enumerate(first)}, {f"s{n}": x for n, x in enumerate(second)})
 
 
 def both(found: Correlation) -> tuple[Interval, Interval]:
@@ -136,8 +137,9 @@ def test_the_newest_run_of_each_subject_counts() -> None:
             bare(subject=who("c")),
         ]
     )
+    areas: Any = {"a": pytest.approx(1.4), "b": pytest.approx(0.7)}
     assert found == [
-        Measure("addition", "auc", {"a": pytest.approx(1.4), "b": pytest.approx(0.7)}),
+        Measure("addition", "auc", areas),
         Measure("addition", "last level", {"a": 2.0, "b": 1.0}),
         Measure("text", "accuracy", {"a": 0.5, "b": 0.25}),
     ]

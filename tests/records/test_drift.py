@@ -250,7 +250,9 @@ RUNS = st.lists(st.tuples(st.floats(-6, 6), st.floats(0.2, 3)), min_size=11, max
 
 @settings(max_examples=60)
 @given(RUNS, RUNS, st.integers(1, 40))
-def test_later_runs_take_no_alarm_back(first: list, second: list, cut: int) -> None:
+def test_later_runs_take_no_alarm_back(
+    first: list[tuple[float, float]], second: list[tuple[float, float]], cut: int
+) -> None:
     whole = [series([v for v, _ in rows], [e for _, e in rows], category=c) for rows, c in ((first, ""), (second, "c"))]
     part = [replace(one, points=one.points[:cut]) for one in whole]
     before = places(monitor(part, average_run_length=20.0))
@@ -259,7 +261,9 @@ def test_later_runs_take_no_alarm_back(first: list, second: list, cut: int) -> N
 
 @settings(max_examples=60)
 @given(RUNS, RUNS, st.sampled_from([0.25, 8.0]), st.floats(-3, 3))
-def test_neither_the_unit_nor_the_order_matters(first: list, second: list, scale: float, origin: float) -> None:
+def test_neither_the_unit_nor_the_order_matters(
+    first: list[tuple[float, float]], second: list[tuple[float, float]], scale: float, origin: float
+) -> None:
     plain = [series([v for v, _ in rows], [e for _, e in rows], category=c) for rows, c in ((first, ""), (second, "c"))]
     moved = [
         replace(
