@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rooms import FLOORS, PACKAGE, Arrow, arrows, circles, modules, room_of, upward
@@ -131,7 +132,7 @@ def test_every_module_has_a_docstring_and_lists_its_public_names(module: str) ->
     path = FILES[module]
     tree = ast.parse(path.read_text("utf-8"))
     assert ast.get_docstring(tree)
-    exported = next(
+    exported: Any = next(
         (n for n in tree.body if isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "__all__"), None
     )
     hooks = {"plugin/entry", "plugin/hooks"}

@@ -149,7 +149,7 @@ def test_there_is_no_section_without_parts_or_with_another_bank(change: dict[str
 def test_distributions_that_are_none_are_not_drawn(told: dict[str, Any]) -> None:
     pairs = bank()
     assert pairs.in_formats is not None
-    pairs.in_formats.report["separations"][0].update({"edges": None, "counts": None, **told})  # type: ignore[index]
+    pairs.in_formats.report["separations"][0].update({"edges": None, "counts": None, **told})
     found = parted("i1", interview(pairs), pairs)
     assert found is not None
     assert found.separations[0]["picture"] == ""

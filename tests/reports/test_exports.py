@@ -696,7 +696,8 @@ def test_no_study_breaks_an_export(
     metrics = data.draw(st.just({name: [row] for name in ("energy", "=1")}) | st.dictionaries(st.text(), ODD))
     run = studied(make, replace(own, metrics=metrics, candidate=data.draw(ODD), members=data.draw(ODD)))
     run.studies[0].kind = data.draw(st.sampled_from(["peers", "network"]))
-    run.studies[0].name, run.studies[0].asked = data.draw(st.text(max_size=5)), data.draw(ODD)
+    forged: Any = run.studies[0]
+    forged.name, forged.asked = data.draw(st.text(max_size=5)), data.draw(ODD)
     for line in studies_jsonl(run):
         found = json.loads(line, parse_constant=pytest.fail)
         line.encode("ascii")

@@ -333,7 +333,7 @@ def test_only_questions_that_are_the_same_are_shown(record: RunRecord, sums: Ite
 
 
 def test_chats_choices_and_formats(sums: ItemBank) -> None:
-    chat = [
+    chat: list[dict[str, Any]] = [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": [{"type": "text", "text": "Which?"}, {"type": "image"}]},
     ]

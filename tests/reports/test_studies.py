@@ -138,7 +138,8 @@ def test_a_forged_record_breaks_no_report(make: SimpleNamespace, data: st.DataOb
         account[name] = data.draw(JUNK)
     record = run_of(make, make.study(account=account, costs=data.draw(st.just({}) | st.dictionaries(st.text(), JUNK))))
     record.studies[0].kind = data.draw(st.sampled_from(["peers", "network"]))
-    record.studies[0].metrics = data.draw(st.just({}) | st.dictionaries(st.text(max_size=4), JUNK, max_size=2))
+    forged: Any = record.studies[0]
+    forged.metrics = data.draw(st.just({}) | st.dictionaries(st.text(max_size=4), JUNK, max_size=2))
     html_page(record)
     terminal(record)
     summary_markdown(record)

@@ -8,6 +8,7 @@ import struct
 import sys
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def save(path: Path, size: tuple[int, int], mode: str = "RGB", **options: object
     return path
 
 
-def decoded(made: Thumbnail) -> tuple[bytes, object]:
+def decoded(made: Thumbnail) -> tuple[bytes, Any]:
     head, _, data = made.source.partition(",")
     assert head in ("data:image/png;base64", "data:image/jpeg;base64")
     raw = base64.b64decode(data, validate=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Literal
 
 import pytest
 
@@ -11,7 +12,7 @@ from pytest_adaptive_eval.sandbox import Sandbox
 
 
 @functools.cache
-def opened(tier: str) -> Sandbox | str:
+def opened(tier: Literal["auto", "full", "lockdown"]) -> Sandbox | str:
     try:
         return Sandbox.open(tier=tier)
     except SandboxUnavailable as error:

@@ -108,7 +108,7 @@ class World:
             found.append("the victim has another priority")
         if self._files() != self.before:
             found.append("files were changed")
-        sockets = [self.tcp, self.udp, self.path_socket, self.abstract_socket]
+        sockets: list[Any] = [self.tcp, self.udp, self.path_socket, self.abstract_socket]
         if select.select([*sockets, self.master], [], [], 0)[0]:
             found.append("a socket or the terminal was reached")
         return found

@@ -70,7 +70,7 @@ def fork_bomb(world):
 def fork_from_a_thread(world):
     import threading
 
-    got = []
+    got: list[int | OSError] = []
 
     def run():
         try:
@@ -194,7 +194,7 @@ def recursion(world):
 
 def recursion_in_c(world):
     sys.setrecursionlimit(1 << 30)
-    nest = []
+    nest: list[object] = []
     for _ in range(100_000):
         nest = [nest]
     return f"{len(repr(nest))} deep"
@@ -365,7 +365,7 @@ def typed_into_terminal(world):
     import fcntl
 
     fd = os.open(world["terminal"], os.O_RDONLY | os.O_NOCTTY)
-    return f"{fcntl.ioctl(fd, 0x5413, bytes(8))} of the terminal"
+    return f"{fcntl.ioctl(fd, 0x5413, bytes(8))!r} of the terminal"
 
 
 def own_terminal(world):

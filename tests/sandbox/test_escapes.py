@@ -8,7 +8,7 @@ import pytest
 from escape import other_interpreter, suite, suite_as
 from hostile import NOT_HELD_BY_LOCKDOWN, PROGRAMS
 
-from conftest import opened
+from conftest import opened  # type: ignore[attr-defined]  # mypy reads the conftest of the root
 from pytest_adaptive_eval.sandbox import Sandbox
 
 EVERYTHING = bool(os.environ.get("ADAPTIVE_EVAL_SANDBOX_ALL"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from layers import PROGRAMS_WITHOUT, doubled, without
 
@@ -36,4 +38,4 @@ def test_code_that_gets_through_is_noticed(best: Sandbox, monkeypatch: pytest.Mo
     Sandbox(best.tier, best.layers).check()
     with pytest.raises(SandboxUnavailable, match="'fork'"):
         Sandbox(best.tier, best.layers - {"seccomp"}).check()
-    assert probe.__file__.startswith(str(runner.Path(runner.__file__).parent))
+    assert probe.__file__.startswith(str(Path(runner.__file__).parent))

@@ -243,7 +243,7 @@ def test_a_machine_without_landlock_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_bubblewrap_the_lockdown_is_taken(best: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     machine.bubblewrap.cache_clear()
     sandbox = Sandbox.open()
     assert (sandbox.tier, ask(sandbox, "f = str", 1).outputs) == ("lockdown", ("1",))
@@ -262,7 +262,7 @@ def test_a_bubblewrap_that_fails_is_quoted(best: Sandbox, monkeypatch: pytest.Mo
 
 
 def test_other_systems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     for start in (Sandbox.open, Sandbox.unsafe):
         with pytest.raises(SandboxUnavailable, match="needs Linux, not darwin"):
             start()

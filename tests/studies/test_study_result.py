@@ -64,7 +64,9 @@ def test_fail_claims_of_several_gates_are_corrected_and_pass_claims_are_not():
 
 def test_ranks_and_pairs_are_judged_by_their_probabilities():
     found = result(quantities={"score": measured((3.8, 3.9, 4.0))})
-    chance = found.quantities["score"].above(2, 1)
+    score = found.quantities["score"]
+    assert isinstance(score, Measured)
+    chance = score.above(2, 1)
     assert chance == pytest.approx(0.7602, abs=1e-4)  # of .1 with a standard error of .1414
     assert found.score.above("bee", probability=0.76).outcome is Outcome.PASS
     assert found.score.above("bee", probability=0.77).outcome is Outcome.INCONCLUSIVE

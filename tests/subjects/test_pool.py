@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ class Answering(Subject):
 
 
 def pool_of(names: str, memory: list[str], capacity: int | None = None, **more: Any) -> AgentPool:
-    return AgentPool({name: lambda name=name: Loaded(name, memory) for name in names}, capacity, **more)
+    return AgentPool({name: partial(Loaded, name, memory) for name in names}, capacity, **more)
 
 
 def ask(pool: AgentPool, name: str) -> str:
@@ -141,7 +142,7 @@ def test_threads_do_not_take_models_from_each_other() -> None:
 
 
 def test_subjects_are_pooled_too_and_what_they_cost_is_added_up() -> None:
-    pool = AgentPool({name: lambda name=name: Answering(name) for name in "ab"}, 1)
+    pool = AgentPool({name: partial(Answering, name) for name in "ab"}, 1)
     one, other = pool.subject("a"), pool.subject("b")
     assert one.usage.calls == 0
     for subject in (one, other, one):

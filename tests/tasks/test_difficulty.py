@@ -75,7 +75,7 @@ def test_banks_that_tell_nothing_of_levels() -> None:
         level_parameters(one, "grid", 3)
     for wrong in (
         bank({1: [(1.0, 0.0)], 2: [(1.0, 1.0)]}, calibrated=False),
-        ItemBank("b", ["addition-1-0"], (), np.ones((1, 2)), [0.0]),
+        ItemBank("b", ["addition-1-0"], (), np.ones((1, 2)), np.zeros(1)),
     ):
         with pytest.raises(BankError, match="one that is calibrated in one dimension is needed"):
             level_parameters(wrong, "addition", 3)

@@ -54,7 +54,7 @@ def one(name: str, text: str, seed: int = 0) -> tuple[str, bool]:
         ("repeat", lambda n: "Basket, " * n, lambda n: "baskets " * n),
     ],
 )
-def test_counted_rules(name, build, spoil) -> None:  # type: ignore[no-untyped-def]
+def test_counted_rules(name, build, spoil) -> None:
     for seed in range(5):
         text, _ = one(name, "", seed)
         wanted = int(re.findall(r"\d+", text)[0])

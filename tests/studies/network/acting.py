@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.network_agents import COST, CodedAgent, chance, writer
@@ -43,6 +43,10 @@ class Skilled(Subject):
         return Completion(item.answer if right else "987654321987")
 
 
+def _returning(model: Any) -> Callable[[], Any]:
+    return lambda: model
+
+
 def pool_of(*models: Subject | CodedAgent, **more: Any) -> AgentPool:
     names = [model.identity.name for model in models]
-    return AgentPool({name: (lambda model=model: model) for name, model in zip(names, models, strict=True)}, **more)
+    return AgentPool({name: _returning(model) for name, model in zip(names, models, strict=True)}, **more)

@@ -113,7 +113,7 @@ def test_missing_scores_count_both_ways() -> None:
 
 
 def test_a_closed_node_adds_nothing_or_may_add_all() -> None:
-    closed = {"after": ("a",), "opens_at": 2.0}
+    closed: dict[str, Any] = {"after": ("a",), "opens_at": 2.0}
     far = energy([node("a", [[0] * 30], 0.5), node("b", (), 0.5, **closed)])
     near = energy([node("a", [[1] * 5, [1, 1, 0, 0, 0], [0] * 5], 0.5), node("b", (), 0.5, **closed)])
     assert far.estimate == 0.0

@@ -327,6 +327,8 @@ def test_rounds_remember_the_last_level_and_ask_anew() -> None:
 
 def test_a_level_that_fails_at_once_lowers_the_next_start() -> None:
     class Tiring(Skilled):
+        skill: dict[int, float]
+
         def _one(self, item: Any) -> Any:
             self.skill = self.skill if len(self.read) < 50 else {1: 1.0}
             return super()._one(item)
@@ -501,7 +503,8 @@ def test_the_order_of_replies_changes_nothing() -> None:
 
 def test_a_run_that_ends_early_waits_for_no_server_and_keeps_what_came() -> None:
     """A subject behind a server is asked one level at a time, and nothing more once the run has ended."""
-    over, came, kept = threading.Event(), threading.Event(), {}
+    over, came = threading.Event(), threading.Event()
+    kept: dict[str, Any] = {}
 
     class Away(Skilled):
         def answer(self, items: Any) -> list[Completion]:
