@@ -161,7 +161,7 @@ def changed_operator(node: ast.AugAssign) -> str:
     return ast.unparse(ast.AugAssign(ast.Name("a"), node.op, ast.Name("b"))).split()[1]
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[Any, Any]]:
+def _changes(node: ast.AST) -> Iterator[tuple[Any, Any]]:  # noqa: C901  # one arm a kind of expression
     """Yield pairs of an expression and what replaces it, for a node and all below it."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         return
