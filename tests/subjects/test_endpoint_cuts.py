@@ -146,7 +146,7 @@ def test_a_server_that_refuses_pictures_is_refused(items: list[Item]) -> None:
 
     with serving(handle=handle) as server:
         subject = load_subject(f"{server.url}#{MODEL}", **OURS)
-        with pytest.raises(ConfigError, match=r"gives no answer to a question with one: HTTP 500.*no mmproj"):
+        with pytest.raises(ConfigError, match=r"gives no answer to an item with one: HTTP 500.*no mmproj"):
             subject.prepare(items)
 
 
