@@ -87,7 +87,7 @@ def sections() -> Iterator[str]:
             )
             yield cell(f"| `{name}` | {values} | {written} | {meaning} |".replace("|", "\0")).replace("\0", "|")
         yield ""
-    entry.pytest_addoption(recorder := Recorder())  # type: ignore[arg-type]
+    entry.add_options(recorder := Recorder(), list_kinds=True)  # type: ignore[arg-type]
     for title, kind, entries in (
         ("Ini settings of pytest", "setting", recorder.settings),
         ("Flags of pytest", "flag", recorder.flags),

@@ -16,7 +16,6 @@ import pytest
 
 from pytest_adaptive_eval.plugin import hooks
 from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, is_eval_file, refuse
-from pytest_adaptive_eval.subjects import built_in_kinds
 
 #: Reports whose path a flag sets.
 REPORTS = ("record", "html", "junit")
@@ -26,7 +25,7 @@ REPORTS = ("record", "html", "junit")
 _FLAGS: dict[str, dict[str, Any]] = {
     "model": {
         "metavar": "MODEL",
-        "help": "the subject: " + ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds()),
+        "help": "the subject",
     },
     "budget": {
         "metavar": "N|N%",
@@ -73,15 +72,29 @@ _INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
 }  # fmt: skip
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Register flags and ini settings."""
+    config = pluginmanager.getplugin("pytestconfig")
+    add_options(parser, list_kinds=config is not None and bool({"-h", "--help"} & {*config.invocation_params.args}))
+
+
+def add_options(parser: pytest.Parser, *, list_kinds: bool) -> None:
+    """Add flags and ini settings; listing the kinds of subjects imports their modules, so a plain run does not."""
     group = parser.getgroup("adaptive-eval", "adaptive evaluation of model checkpoints")
     flag_help = "run the adaptive interviews and their gates"
     group.addoption("--adaptive-eval", action="store_true", default=None, help=flag_help)
     for name, arguments in _FLAGS.items():
-        group.addoption(f"--adaptive-eval-{name}", default=None, **arguments)
+        added = {"help": _model_help()} if name == "model" and list_kinds else {}
+        group.addoption(f"--adaptive-eval-{name}", default=None, **arguments | added)
     for name, (text, kind, default) in _INI_SETTINGS.items():
         parser.addini(f"adaptive_eval_{name}", text, type=kind, default=default)
+
+
+def _model_help() -> str:
+    """Return the help of ``--adaptive-eval-model``, with every kind of subject of this package."""
+    from pytest_adaptive_eval.subjects import built_in_kinds
+
+    return "the subject: " + ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds())
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 def built_in_kinds() -> list[SubjectKind]:
-    """Return the kinds of this package; looking for plugins would slow every start of pytest."""
+    """Return the kinds of this package; the help lists them without loading plugins."""
     modules = [import_module(f"{_KINDS}.{module.name}") for module in iter_modules(import_module(_KINDS).__path__)]
     return [kind for module in modules for kind in module.REGISTERED]
 

@@ -20,7 +20,7 @@ class SubjectKind:
     """A kind of subject.
 
     A subclass sets the attributes, and a module registers an instance in its tuple ``REGISTERED``.  Such a module is
-    imported by every pytest run, so it imports nothing heavy: `subject` and `agent` name classes of other modules, or
+    imported for ``--help``, so it imports nothing heavy: `subject` and `agent` name classes of other modules, or
     of this one.
 
     Attributes

@@ -136,8 +136,8 @@ def of_pytest() -> dict[str, Any]:
     (entry,) = entry_points(group="pytest11", name="adaptive_eval")
     plugin = entry.load()
     options = _Options()
-    plugin.pytest_addoption(options)
     manager = pytest.PytestPluginManager()
+    plugin.pytest_addoption(options, manager)
     plugin.pytest_addhooks(manager)
     hooks = {}
     for name in sorted(dir(manager.hook)):
