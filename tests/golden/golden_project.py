@@ -20,9 +20,8 @@ STORED = HERE / "stored"
 ROOT = HERE.parent.parent
 FIXTURES = ROOT / "fixtures"
 DRIVER = HERE / "golden_driver.py"
-#: Numbers that differ by no more than this share are the same: libraries on other processors round differently, and
-#: other releases of scipy end a search at other last digits.
-RELATIVE = 1e-8
+#: Numbers that differ by no more than this share are the same: libraries on other processors round differently.
+RELATIVE = 1e-9
 ABSOLUTE = 1e-12
 
 #: A subject ``table:SHARE`` that answers by a hash of the item's id, and writes down each question that it is asked.
@@ -187,28 +186,30 @@ def stored(name: str) -> dict[str, Any]:
     return data
 
 
-def differences(before: Any, now: Any, place: str = "") -> list[str]:
+def differences(before: Any, now: Any, place: str = "", relative: float = RELATIVE) -> list[str]:
     """Return where two JSON values differ; numbers with a fraction may differ in the last digits."""
     if isinstance(before, dict) and isinstance(now, dict):
         found = [f"{place}: {key!r} is gone" for key in before if key not in now]
         found += [f"{place}: {key!r} is new" for key in now if key not in before]
         for key in before:
             if key in now:
-                found += differences(before[key], now[key], f"{place}/{key}")
+                found += differences(before[key], now[key], f"{place}/{key}", relative)
         return found
     if isinstance(before, list) and isinstance(now, list):
         if len(before) != len(now):
             return [f"{place}: {len(now)} entries, and {len(before)} before"]
         pairs = zip(before, now, strict=True)
-        return [text for n, (one, other) in enumerate(pairs) for text in differences(one, other, f"{place}/{n}")]
+        return [
+            text for n, (one, other) in enumerate(pairs) for text in differences(one, other, f"{place}/{n}", relative)
+        ]
     if isinstance(before, float) and isinstance(now, int | float) and not isinstance(now, bool):
-        same = math.isclose(before, now, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        same = math.isclose(before, now, rel_tol=relative, abs_tol=ABSOLUTE)
     else:
         same = type(before) is type(now) and before == now
     return [] if same else [f"{place}: {now!r:.300}, and {before!r:.300} before"]
 
 
-def check(name: str, now: Mapping[str, Any]) -> None:
+def check(name: str, now: Mapping[str, Any], relative: float = RELATIVE) -> None:
     """Compare data with the stored file of that name."""
-    found = differences(stored(name), json.loads(json.dumps(now)))
+    found = differences(stored(name), json.loads(json.dumps(now)), relative=relative)
     assert not found, f"stored/{name}.json does not hold any more:\n" + "\n".join(found[:40])
