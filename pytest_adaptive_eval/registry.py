@@ -15,9 +15,15 @@ from typing import TypeVar
 
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["registered"]
+__all__ = ["modules_of", "registered"]
 
 Kind = TypeVar("Kind")
+
+
+def modules_of(package: str) -> list[ModuleType]:
+    """Import and return the modules of a package."""
+    folder = import_module(package).__path__
+    return [import_module(f"{package}.{module.name}") for module in pkgutil.iter_modules(folder)]
 
 
 def registered(package: str, group: str, kind: type[Kind]) -> Mapping[str, Kind]:
@@ -36,8 +42,7 @@ def registered(package: str, group: str, kind: type[Kind]) -> Mapping[str, Kind]
     ConfigError
         A plugin cannot be loaded, registers another type, or uses a name that is taken.
     """
-    folder = import_module(package).__path__
-    modules = [import_module(f"{package}.{module.name}") for module in pkgutil.iter_modules(folder)]
+    modules = modules_of(package)
     modules += [_load(group, entry.name, entry.value) for entry in entry_points(group=group)]
     objects: dict[str, Kind] = {}
     for module in modules:

@@ -58,6 +58,11 @@ def by_level(items: Ints, scores: Array, queries: int) -> list[Array]:
     return [scores[order][level == n] for n in range(int(level[-1]) + 1)]
 
 
+def _in_bank_order(view: View) -> Array:
+    """Return ratings that fall along the bank, shape (S, n)."""
+    return np.tile(np.linspace(1.0, 0.5, view.probability.shape[1]), (len(view.asked), 1))
+
+
 @dataclass(frozen=True, slots=True)
 class Climb:
     """Policy that administers level by level in full, until a level's accuracy is at most `stop_at` (MACEval).
@@ -98,7 +103,7 @@ class Climb:
 
     def criterion(self, view: View) -> Array:
         """Return ratings that fall along the bank, shape (S, n)."""
-        return np.tile(np.linspace(1.0, 0.5, view.probability.shape[1]), (len(view.asked), 1))
+        return _in_bank_order(view)
 
     def open(self, bank: ItemBank, seeds: Sequence[np.random.SeedSequence]) -> SelectorSession:
         """Start the selection, see `selection.StatefulSelector`."""
@@ -191,7 +196,7 @@ class AdaptiveClimb:
 
     def criterion(self, view: View) -> Array:
         """Return ratings that fall along the bank, shape (S, n)."""
-        return np.tile(np.linspace(1.0, 0.5, view.probability.shape[1]), (len(view.asked), 1))
+        return _in_bank_order(view)
 
     def schedule(self, cap: int, confidence: float = 0.95) -> Schedule:
         """Return the schedule over `cap` levels."""

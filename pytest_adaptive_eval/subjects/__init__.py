@@ -9,11 +9,10 @@ import functools
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import ConfigError
-from pytest_adaptive_eval.registry import registered
+from pytest_adaptive_eval.registry import modules_of, registered
 from pytest_adaptive_eval.subjects.kind import SubjectKind
 
 if TYPE_CHECKING:
@@ -46,8 +45,7 @@ def __getattr__(name: str) -> Any:
 
 def built_in_kinds() -> list[SubjectKind]:
     """Return the kinds of this package; the help lists them without loading plugins."""
-    modules = [import_module(f"{_KINDS}.{module.name}") for module in iter_modules(import_module(_KINDS).__path__)]
-    return [kind for module in modules for kind in module.REGISTERED]
+    return [kind for module in modules_of(_KINDS) for kind in module.REGISTERED]
 
 
 @functools.cache
