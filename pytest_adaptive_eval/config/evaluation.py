@@ -132,8 +132,13 @@ class Evaluation:
         return self.policy.levelled is None and not self.policy.design_based
 
     def for_subject(self, *, samples: bool) -> Evaluation:
-        """Return the evaluation of a subject whose decoding samples, or does not."""
-        return self if samples or self.repeat is not None else replace(self, repeat=0)
+        """Return the evaluation of a subject whose decoding samples, or does not.
+
+        Items that set ``meta.sample`` themselves are not asked again by default.
+        """
+        if self.repeat is not None or (samples and _item_with_sample(self.bank) is None):
+            return self
+        return replace(self, repeat=0)
 
     @property
     def questions(self) -> int:
@@ -334,17 +339,21 @@ class EvalSpec:
         samples, repeat = self.table.samples, self.table.repeat
         if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
             repeat = 0
+        if samples == 1 and repeat is None:  # `Evaluation.for_subject` looks at the items if they are to be asked again
+            return 1, None
         if samples == 1 and repeats(repeat, len(bank)) == 0:
             return 1, 0
-        item_id = next((item.id for item in bank.items if "sample" in item.meta), None)
-        if item_id is not None:
-            if repeat is None:
-                return 1, 0
+        if (item_id := _item_with_sample(bank)) is not None:
             raise ConfigError(
                 f"item {item_id!r} sets meta.sample, which samples and repeat count by: remove it from the bank, or "
                 "remove samples and repeat"
             )
         return samples, repeat
+
+
+def _item_with_sample(bank: ItemBank) -> str | None:
+    """Return the id of the first item that sets ``meta.sample``, which reads the items of a bank folder."""
+    return next((item.id for item in bank.items if "sample" in item.meta), None)
 
 
 def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:

@@ -57,7 +57,7 @@ class DecodingCheck:
             self.reason = (
                 f"an earlier run of this checkpoint answered {differ} of {counted(len(scored), 'item')} differently"
             )
-            return replace(evaluation, repeat=None) if self._by_default else evaluation
+            return replace(evaluation, repeat=None).for_subject(samples=True) if self._by_default else evaluation
         return evaluation
 
     def notes(self, noise: DecodingNoise | None, *, whole: bool) -> list[str]:
