@@ -63,7 +63,7 @@ def test_a_repetition_penalty_of_llama_cpp_changes_no_answer(
 
 def test_llama_cpp_refuses_pictures_before_the_first_question(llama_server: RealServer) -> None:
     pictures = read_bank(BANK.parent / "vision.bank").items[:3]
-    with pytest.raises(ConfigError, match="gives no answer to a question with one"):
+    with pytest.raises(ConfigError, match="gives no answer to an item with one"):
         load_subject(llama_server.spec, retries=0).prepare(pictures)
 
 
