@@ -9,7 +9,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.banks.responses import files, read_responses
+from pytest_adaptive_eval.banks import rows
+from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.readers import inspectlog, vlmevalkit
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
@@ -298,7 +299,7 @@ def test_damaged_members_are_named(tmp_path):
 
 def test_members_that_claim_too_much_are_not_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(inspectlog, "FILE_LIMIT", 1000)
-    monkeypatch.setattr(files, "FILE_LIMIT", 1000)
+    monkeypatch.setattr(rows, "FILE_LIMIT", 1000)
     path = log(tmp_path / "a.eval", header("m"), [summary(i) for i in range(200)])
     assert "summaries.json claims" in refused(path)
     (tmp_path / "a.json").write_text(json.dumps({**header("m"), "samples": [summary(i) for i in range(200)]}))
@@ -606,5 +607,5 @@ def test_records_with_fields_of_another_kind(tmp_path, monkeypatch):
         path.write_text(json.dumps({**good, "interviews": [{**good["interviews"][0], **change}]}))
         assert part in refused(path)
     assert "no run record; expected" in refused(samples(tmp_path / "x.json", {"a": 1}), format="runs")
-    monkeypatch.setattr(files, "FILE_LIMIT", 10)
+    monkeypatch.setattr(rows, "FILE_LIMIT", 10)
     assert "at most 10 are read" in refused(path)

@@ -1,83 +1,29 @@
-"""Bounded reading, choice among names and collection of scores, shared by the response readers."""
+"""Files of a folder, choice among names and collection of scores, shared by the response readers."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.tables import FILE_LIMIT, read_lines
 
 __all__ = [
     "Collected",
     "choose",
     "files_of",
-    "first_keys",
-    "head",
-    "json_lines",
-    "load_file",
-    "load_json",
     "named",
     "score",
 ]
 
 #: Levels of folders searched below the path; the tools' own layouts have three.
 _DEPTH = 5
-
-
-def head(path: Path, size: int = 65_536) -> str:
-    """Return the first `size` bytes of a file as text."""
-    with open_regular(path) as file:
-        return file.read(size).decode("utf-8-sig", "replace")
-
-
-def load_json(text: str | bytes, where: str) -> Any:
-    """Parse JSON.  NaN and Infinity are accepted, since the tools write them."""
-    try:
-        return json.loads(text, object_pairs_hook=unique_keys)
-    except (ValueError, RecursionError) as error:
-        raise ResponsesError(f"{where}: not JSON ({error}); copy or write the file anew") from None
-
-
-def load_file(path: Path) -> Any:
-    """Parse a JSON file of a bounded size."""
-    if (size := path.stat().st_size) > FILE_LIMIT:
-        raise ResponsesError(f"{path}: {size} bytes, at most {FILE_LIMIT} are read; split the file")
-    return load_json(read_regular(path), str(path))
-
-
-def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield file and line for messages, and the object, for each line of a JSON lines file."""
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        data = load_json(line, where)
-        if not isinstance(data, dict):
-            raise ResponsesError(f"{where}: found {type(data).__name__}, expected one JSON object a line")
-        yield where, data
-
-
-def first_keys(path: Path) -> frozenset[str]:
-    """Return the keys of the first object of a JSON lines file; none if the file has another suffix or content."""
-    if not path.name.removesuffix(".gz").lower().endswith(".jsonl"):
-        return frozenset()
-    try:
-        first = next((line for line in read_lines(path) if line.strip()), "null")
-        data = load_json(first, str(path))
-    except ResponsesError:  # the reader that is named in the settings gives the error
-        return frozenset()
-    return frozenset(data) if isinstance(data, dict) else frozenset()
 
 
 def files_of(folder: Path) -> list[Path]:

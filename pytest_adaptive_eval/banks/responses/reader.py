@@ -11,8 +11,9 @@ from pathlib import Path
 from pytest_adaptive_eval.banks.reader import is_bank
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.families import with_families
-from pytest_adaptive_eval.banks.responses.files import files_of, head, json_lines
+from pytest_adaptive_eval.banks.responses.files import files_of
 from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
+from pytest_adaptive_eval.banks.rows import head, json_lines
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered

@@ -15,16 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
-from pytest_adaptive_eval.banks.responses.files import (
-    Collected,
-    choose,
-    files_of,
-    head,
-    load_file,
-    load_json,
-    named,
-    score,
-)
+from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
+from pytest_adaptive_eval.banks.rows import head, load_file, load_json
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.responses import Responses
