@@ -38,6 +38,7 @@ class StopReason(enum.Enum):
     DECISION = "every gate is decided"
     LEVEL = "a level was failed"
     PASSED = "every level was passed"
+    GUESSING = "the answers at the last levels cannot be told from guessing"
     WIDTH = "the area is known as well as wanted"
     PRECISION = "the standard error reached its target"
     ERRORS = "too many answers could not be had"

@@ -14,11 +14,12 @@ from pytest_adaptive_eval.cat.selection import Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import FIXED_FORM, Policy
 from pytest_adaptive_eval.cat.stopping import repeats
-from pytest_adaptive_eval.config.policy import item_count, make_policy
+from pytest_adaptive_eval.config.policy import item_count, make_policy, policy_name
 from pytest_adaptive_eval.config.tables import AUTOJUDGER, InterviewTable, MarkerTable
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys
 
 if TYPE_CHECKING:
@@ -307,6 +308,7 @@ class EvalSpec:
             levels=table.levels,
             seed=seed,
             pictures=settings.folder / "pictures",
+            guess_by_level=policy_name(table) == LADDER and table.width is None,
             **scaled,
         )
 

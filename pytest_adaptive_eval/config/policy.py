@@ -16,7 +16,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.ladder.policy import LADDER, LADDER_POLICY, AdaptiveClimb, Climb
 from pytest_adaptive_eval.typed_tables import find_named, refuse_keys, suggestion
 
-__all__ = ["item_count", "make_policy"]
+__all__ = ["item_count", "make_policy", "policy_name"]
 
 #: Items of a level: of a ladder, as in MACEval, and of a bank that is drawn from.
 LADDER_ITEMS, BANK_ITEMS = 10, 50
@@ -26,7 +26,7 @@ def item_count(table: MarkerTable) -> int:
     """Return the number of items that each level of a task has."""
     if table.queries is not None:
         return table.queries
-    return LADDER_ITEMS if _policy_name(table) == LADDER and table.width is None else BANK_ITEMS
+    return LADDER_ITEMS if policy_name(table) == LADDER and table.width is None else BANK_ITEMS
 
 
 def make_policy(
@@ -54,7 +54,7 @@ def make_policy(
     ConfigError
         A name is unknown, or a setting does not apply to the policy.
     """
-    name = _policy_name(table)
+    name = policy_name(table)
     if name == LADDER:
         return _ladder(table, data, bank)
     policy = find_named("policy", name, {**POLICIES, LADDER: LADDER_POLICY})
@@ -80,7 +80,8 @@ def make_policy(
     return replace(policy, **changes)
 
 
-def _policy_name(table: MarkerTable) -> str:
+def policy_name(table: MarkerTable) -> str:
+    """Return the name of the policy; a task is climbed unless another is written."""
     if table.policy is not None:
         return table.policy
     return LADDER if table.task else "decide"
@@ -98,7 +99,8 @@ def _ladder(table: MarkerTable, data: Mapping[str, Any], bank: ItemBank) -> Poli
     refuse_keys(data, ("samples", "repeat"), reason)
     ladder: Climb | AdaptiveClimb
     if table.width is None:
-        ladder = Climb(item_count(table), float(table.stop_at), table.settle)
+        guess = bank.report.get("guess_by_level", ())
+        ladder = Climb(item_count(table), float(table.stop_at), table.settle, guess)
     else:
         refuse_keys(data, ("stop_at", "settle"), "does not go with a width, for which all levels are asked: remove it")
         ladder = AdaptiveClimb(item_count(table), float(table.width), float(bank.report.get("guess", 0.0)))

@@ -58,9 +58,12 @@ def _levels(result: SessionResult) -> dict[str, Any] | None:
         "cap": ladder.cap,
         "asked": [len(level) for level in ladder.scores],
         "accuracy": [None if np.isnan(a) else a for a in ladder.accuracies.tolist()],
-        "last_level": ladder.last_level,
-        "climb": str(ladder),
+        "last_level": None,
     }
+    if not ladder_policy.last_level_fault:
+        fields |= {"last_level": ladder.last_level, "climb": str(ladder)}
+    if guess := ladder_policy.floors(len(ladder.scores)):
+        fields["guess"] = guess
     with suppress(ConfigError):  # a policy that ends levels early measures no area
         fields["auc"] = ladder_policy.area(ladder, 0.95).to_json()
         if ladder_policy.paired:

@@ -368,7 +368,8 @@ class SessionResult(Result):
         if self.climb is None or not len(self.log):
             return None
         queries = self.climb.queries
-        return Ladder(tuple(by_level(self.log.items, self.log.scores, queries)), len(self.bank) // queries)
+        scores = tuple(by_level(self.log.items, self.log.scores, queries))
+        return self.climb.ladder(scores, len(self.bank) // queries)
 
     @property
     def scored(self) -> int:

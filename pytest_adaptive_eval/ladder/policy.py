@@ -77,11 +77,15 @@ class Climb:
         End a level as soon as anytime-valid bets decide whether its accuracy is
         above `stop_at`.  The number of items then depends on the answers, so that
         the area has no interval.
+    guess : sequence of float
+        Expected score of a guess by level, from the first level on.  The ladder ends where its last levels cannot be
+        told from guessing, see `ladder.guessing`.
     """
 
     queries: int = 10
     stop_at: float = 0.0
     settle: bool = False
+    guess: tuple[float, ...] = ()
     name: str = "climb"
     mode: Literal["top", "proportional"] = "top"
     needs_calibration: bool = False
@@ -90,6 +94,7 @@ class Climb:
         check_count("queries", self.queries)
         if not 0.0 <= self.stop_at < 1.0:
             raise ConfigError(f"stop_at is {self.stop_at!r}, expected an accuracy in [0, 1)")
+        object.__setattr__(self, "guess", tuple(self.guess))
 
     @property
     def batch(self) -> int:
@@ -121,8 +126,20 @@ class Climb:
         scored = scores[~np.isnan(scores)]
         return 1 if scored.sum() > self.stop_at * len(scored) else -1
 
+    def ladder(self, scores: Sequence[Array], cap: int) -> Ladder:
+        """Return a ladder of this policy from its scores by level."""
+        from pytest_adaptive_eval.ladder.result import Ladder
+
+        return Ladder(tuple(scores), cap, stop_at=self.stop_at, alike=max(self.guessed(scores), 1))
+
+    def guessed(self, scores: Sequence[Array]) -> int:
+        """Return the number of last levels that cannot be told from guessing, 0 if they can, of scores by level."""
+        from pytest_adaptive_eval.ladder.guessing import guessed_levels
+
+        return guessed_levels(scores, self.guess) if self.guess else 0
+
     def stopping_rule(self, count: int) -> StoppingRule:
-        """Return a rule that stops at the first failed level, and when the last one is passed."""
+        """Return a rule that stops at the first failed level, at guessing, and when the last level is passed."""
         return _LevelFailed(self, count // self.queries)
 
     @property
@@ -134,6 +151,10 @@ class Climb:
     def last_level_fault(self) -> str:
         """Reason why the answers do not measure the last level; always empty."""
         return ""
+
+    def floors(self, levels: int) -> list[float]:
+        """Return the expected score of a guess at each of the first levels; an empty list if it is 0."""
+        return list(self.guess[:levels])
 
     def area(self, ladder: Ladder, confidence: float) -> Interval:
         """Return the area, see `Ladder.interval`.
@@ -154,8 +175,10 @@ class Climb:
         return (last_settled if self.settle else last_above)(ladder, self.stop_at, confidence)
 
     def to_json(self) -> Mapping[str, Any]:
-        """Return all settings, by name."""
-        return _settings(self)
+        """Return all settings, by name; without `guess` if a guess scores nothing."""
+        settings = _settings(self)
+        guess = settings.pop("guess")
+        return {**settings, "guess": list(guess)} if guess else settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +234,16 @@ class AdaptiveClimb:
     def stopping_rule(self, count: int) -> StoppingRule:
         """Return a rule that stops when the interval is narrow enough."""
         return _Narrow(self, self.schedule(count // self.queries))
+
+    def ladder(self, scores: Sequence[Array], cap: int) -> Ladder:
+        """Return a ladder of this policy from its scores by level."""
+        from pytest_adaptive_eval.ladder.result import Ladder
+
+        return Ladder(tuple(scores), cap)
+
+    def floors(self, levels: int) -> list[float]:
+        """Return the expected score of a guess at each of the first levels; an empty list if it is 0."""
+        return [self.guess] * levels if self.guess else []
 
     def area(self, ladder: Ladder, confidence: float) -> Interval:
         """Return the area, see `Schedule.interval`."""
@@ -329,9 +362,17 @@ class _LevelFailed:
         for items, scores in zip(logs.items, logs.scores, strict=True):
             levels = by_level(items, scores, self.climb.queries)
             sides = [self.climb.side(level) for level in levels if len(level)]
-            passed = len(levels) == self.cap and sides[-1] > 0
-            out.append(StopReason.LEVEL if -1 in sides else StopReason.PASSED if passed else None)
+            out.append(self._reason(levels, sides))
         return out
+
+    def _reason(self, levels: Sequence[Array], sides: Sequence[int]) -> StopReason | None:
+        if -1 in sides:
+            return StopReason.LEVEL
+        if not sides or sides[-1] <= 0:
+            return None
+        if len(levels) == self.cap:
+            return StopReason.PASSED
+        return StopReason.GUESSING if self.climb.guessed(levels) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,11 @@ class Ladder:
         Number of the hardest level.
     first : int
         Number of the easiest level.
+    stop_at : float
+        Accuracy that fails a level; it defines the last level.
+    alike : int
+        Number of last levels whose mean accuracy bounds that of unadministered levels: several if they were found to
+        be alike, such as by guessing.
 
     Raises
     ------
@@ -128,6 +133,8 @@ class Ladder:
     scores: tuple[Array, ...]
     cap: int
     first: int = 1
+    stop_at: float = 0.0
+    alike: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", tuple(np.array(level, dtype=float) for level in self.scores))
@@ -150,8 +157,12 @@ class Ladder:
 
     @property
     def last_level(self) -> int:
-        """Number of the last level with an accuracy above 0; `first` - 1 if there is none."""
-        above = np.flatnonzero(np.nan_to_num(self.accuracies) > 0)
+        """Number of the last level with an accuracy above `stop_at`; `first` - 1 if there is none."""
+        return self.last_level_above(self.stop_at)
+
+    def last_level_above(self, rate: float) -> int:
+        """Return the number of the last level with an accuracy above a rate; `first` - 1 if there is none."""
+        above = np.flatnonzero(np.nan_to_num(self.accuracies) > rate)
         return self.first - 1 + (int(above[-1]) + 1 if len(above) else 0)
 
     @property
@@ -175,7 +186,7 @@ class Ladder:
         """
         if not self.untested:
             return 0.0
-        last = Levels.of(self.filled(1.0).scores[-1:])
+        last = Levels.of([np.concatenate(self.filled(1.0).scores[-self.alike :])])
         return self.untested * area_bounds(last, 1.0 - (1.0 - confidence) / len(self.scores))[1]
 
     def interval(self, confidence: float = 0.95, untested: Untested = "bounded") -> Interval:
@@ -408,8 +419,7 @@ def last_above(ladder: Ladder, rate: float = 0.5, confidence: float = 0.95) -> I
         if area_bounds(_single(high_side, n), confidence)[1] > rate:
             break
         high = below + n
-    above = np.flatnonzero(np.nan_to_num(ladder.accuracies) > rate)
-    estimate = below + (int(above[-1]) + 1 if len(above) else 0)
+    estimate = ladder.last_level_above(rate)
     return Interval(float(min(max(estimate, low), high)), float(low), float(high), confidence, "by levels")
 
 

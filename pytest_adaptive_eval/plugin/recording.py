@@ -12,6 +12,7 @@ import numpy as np
 
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
+from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
@@ -90,7 +91,7 @@ class AnswerRecorder:
             self._guessing_scores.append(1.0 / len(item.choices) if len(item.choices) > 1 else np.nan)
         if response.status is Status.OK and (response.text or test.asked.read):
             self._texts += 1
-            self._unreadable += not item.readable(response.text)
+            self._unreadable += not (item.readable(response.text) or abstains(response.text))
 
     def prefetch(self, subject: Subject, questions: Sequence[Question]) -> None:
         """Have questions answered in one call, except those whose completion or response an earlier run kept.

@@ -166,7 +166,10 @@ def _measures_of(name: str, interviews: Mapping[str, InterviewRecord], all_subje
     values = {subject: value for subject, interview in interviews.items() if (value := _value(interview)) is not None}
     yield Measure(name, "auc" if levels else "accuracy", values, len(all_subjects - set(interviews)))
     if levels:
-        yield Measure(name, "last level", {subject: float(level["last_level"]) for subject, level in levels.items()})
+        last = {subject: level["last_level"] for subject, level in levels.items()}
+        last_levels = {subject: float(value) for subject, value in last.items() if value is not None}
+        if last_levels:
+            yield Measure(name, "last level", last_levels)
 
 
 def _value(interview: InterviewRecord) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -33,9 +33,15 @@ def ladder_of(interview: InterviewRecord) -> Ladder | None:
         return None
     scores = tuple(np.array([math.nan if share is None else share], dtype=float) for share in levels["accuracy"])
     try:
-        return Ladder(scores, int(levels["cap"]))
+        return Ladder(scores, int(levels["cap"]), stop_at=_settings(interview).get("stop_at", 0.0))
     except EstimationError:  # no answer at all
         return None
+
+
+def _settings(interview: InterviewRecord) -> Mapping[str, Any]:
+    """Return the settings of the ladder's policy."""
+    settings: Mapping[str, Any] = interview.policy.get("settings") or {}
+    return settings
 
 
 def area(interview: InterviewRecord) -> Interval | None:
@@ -68,8 +74,9 @@ def population(interview: InterviewRecord) -> str:
     """Return a key of the interview's items: the task, cap and policy of a ladder, else the bank's content hash."""
     if not interview.levels:
         return str(interview.bank.get("content_hash", ""))
-    policy = interview.policy
-    key = interview.bank.get("name"), interview.levels["cap"], policy.get("selector"), policy.get("settings")
+    # guess floors are estimates of the package, and no setting
+    settings = {name: value for name, value in _settings(interview).items() if name != "guess"}
+    key = interview.bank.get("name"), interview.levels["cap"], interview.policy.get("selector"), settings or None
     return json.dumps(key, sort_keys=True)
 
 

@@ -87,7 +87,11 @@ def _accuracy(interview: InterviewRecord) -> str:
     ladder, interval = ladder_of(interview), area(interview)
     if ladder is None:
         return words.accuracy(interview)
-    return f"{ladder} [{number(interval.low, 2)}, {number(interval.high, 2)}]" if interval else str(ladder)
+    if interval is None:
+        return str(ladder)
+    if (interview.levels or {}).get("last_level") is None:  # the answers do not measure it
+        return words.accuracy(interview)
+    return f"{ladder} [{number(interval.low, 2)}, {number(interval.high, 2)}]{words.guessing(interview)}"
 
 
 def envelope_lines(envelope: Envelope, width: int = 80) -> list[str]:

@@ -25,6 +25,7 @@ __all__ = [
     "gate_groups",
     "gates_by_interview",
     "gates_by_study",
+    "guessing",
     "in_parts",
     "interval_note",
     "missing",
@@ -134,12 +135,19 @@ def accuracy(interview: InterviewRecord) -> str:
 def climb(interview: InterviewRecord) -> str:
     """Return a ladder's ``AUC 1.70 [1.31, 2.12], last level 2, half right at level 1.8 [1.2, 2.5]``."""
     levels = as_mapping(interview.levels)
-    text = f"last level {levels.get('last_level', '-')}"
+    last = levels.get("last_level")
+    parts = [] if last is None else [f"last level {last}"]
     if isinstance(levels.get("auc"), Mapping):
-        text = f"AUC {_bounded(levels['auc'], 2)}, {text}"
+        parts.insert(0, f"AUC {_bounded(levels['auc'], 2)}{guessing(interview)}")
     if isinstance(levels.get("half"), Mapping):
-        text += f", half right at level {_bounded(levels['half'], 1)}"
-    return text
+        parts.append(f"half right at level {_bounded(levels['half'], 1)}")
+    return ", ".join(parts) or "-"
+
+
+def guessing(interview: InterviewRecord) -> str:
+    """Return `` (.84 by guessing)``: the area of a guesser at the levels that a ladder asked; empty without a floor."""
+    floors = [floor or 0.0 for floor in as_numbers(as_mapping(interview.levels).get("guess")) or []]
+    return f" ({number(sum(floors), 2)} by guessing)" if floors else ""
 
 
 def _bounded(interval: Mapping[str, Any], digits: int) -> str:

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.tasks.guessing import guess_floors
 from pytest_adaptive_eval.tasks.pictures import save_png
 
 __all__ = ["task_bank"]
@@ -58,6 +59,7 @@ def task_bank(
     difficulty: ArrayLike | None = None,
     scale: str = "",
     pictures: Path | None = None,
+    guess_by_level: bool = False,
 ) -> ItemBank:
     """Create a bank of questions of each level of a family, the easiest level first.
 
@@ -76,6 +78,8 @@ def task_bank(
         Id of that scale.
     pictures : Path, optional
         Folder into which pictures are drawn on access.
+    guess_by_level : bool
+        Whether the bank's report has the guess floor of each level, which takes some draws of every level.
 
     Raises
     ------
@@ -94,6 +98,7 @@ def task_bank(
             digest.update(family.item(level, first + k).content_hash.encode())
     scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
     curves = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
+    floors = {"guess_by_level": guess_floors(family, cap)} if guess_by_level else {}
     return ItemBank(
         family.name,
         [family.item_id(n // queries + 1, first + n % queries) for n in range(size)],
@@ -105,7 +110,11 @@ def task_bank(
         scale=scale,
         content_hash=digest.hexdigest()[:16],
         report=MappingProxyType(
-            {"task": {"levels": cap, "queries": queries, "seed": seed, **scaled}, "guess": family.guess_floor}
+            {
+                "task": {"levels": cap, "queries": queries, "seed": seed, **scaled},
+                "guess": family.guess_floor,
+                **floors,
+            }
         ),
         categories=[f"level {n // queries + 1}" for n in range(size)],
     )

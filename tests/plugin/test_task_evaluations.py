@@ -158,6 +158,45 @@ def test_toml_knows_ladders(lab: Any) -> None:
     assert 'kind = "ladder" goes with a task' in lab.run().stderr.str()
 
 
+def climb_of(lab: Any, said: str, more: str) -> dict[str, Any]:
+    """The record of a climb of `counting` by a model that always says the same."""
+    lab.pytester.makeconftest(MODEL.format(digits=2) + SAID.format(said=said))
+    lab.tests(TEST.format(more=more).replace("addition", "counting"))
+    lab.run()
+    (interview,) = lab.record["interviews"]
+    return dict(interview)
+
+
+SAID = """
+@pytest.fixture(scope="module")
+def model():
+    class Same:
+        def generate(self, prompt):
+            return {said!r}
+    return Same()
+"""
+
+
+def test_a_guesser_is_not_asked_to_the_last_level(lab: Any) -> None:
+    interview = climb_of(lab, "1", ", queries=20")
+    assert interview["stop"] == "GUESSING"
+    assert interview["asked"] <= 160
+    floors = interview["levels"]["guess"]
+    assert len(floors) == len(interview["levels"]["accuracy"])
+    assert f"({sum(floors):.2f} by guessing)".replace("(0.", "(.") in lab.run().stdout.str()
+
+
+@pytest.mark.parametrize("said", ["I am not sure", "I don't know.", "Das weiß ich nicht: keine Ahnung"])
+def test_an_answer_that_is_not_sure_is_wrong(lab: Any, said: str) -> None:
+    interview = climb_of(lab, said, ", queries=10")
+    assert (interview["stop"], interview["error"]) == ("LEVEL", "")
+    assert interview["levels"]["accuracy"] == [0.0]
+
+
+def test_answers_without_sense_void_a_climb(lab: Any) -> None:
+    assert "hold no answer at all" in climb_of(lab, "## ## ##", ", queries=10")["error"]
+
+
 def gated(text: str) -> str:
     return f"\ndef test_gate(adaptive_eval):\n    result = adaptive_eval['addition']\n    assert {text}\n"
 

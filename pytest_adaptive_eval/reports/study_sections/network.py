@@ -43,6 +43,7 @@ def _tables(study: StudyRecord) -> list[Table]:
             short(node.get("task")),
             short(node.get("interviewer") or "code"),
             _area(as_mapping(node.get("area"))) if node.get("opened") else "closed",
+            _cell(node.get("guess_area"), 2),
             f"{_cell(node.get('last'), 0)} of {_cell(node.get('levels'), 0)}",
             _cell(node.get("weight"), 2),
         )
@@ -56,10 +57,10 @@ def _tables(study: StudyRecord) -> list[Table]:
     return [
         Table(
             "Nodes",
-            ("node", "task", "asked by", "area under the accuracies", "last level", "weight"),
+            ("node", "task", "asked by", "area under the accuracies", "by guessing", "last level", "weight"),
             results,
-            "Areas in levels, with their bounds. A node stays closed where those before it did not surely reach what "
-            "it asks for.",
+            "Areas in levels, with their bounds, and the area that guessing alone has at the levels that were asked. A "
+            "node stays closed where those before it did not surely reach what it asks for.",
         ),
         Table(
             "Questions that models wrote",

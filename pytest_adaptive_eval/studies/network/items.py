@@ -14,6 +14,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.studies.network.topology import Network, Node
 from pytest_adaptive_eval.tasks.bank import task_bank
 from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.tasks.guessing import guess_floors
 
 __all__ = ["LevelItems", "bank_levels"]
 
@@ -60,6 +61,11 @@ class LevelItems:
     node : Node
     pictures : Path, optional
         Folder for the pictures of task families.
+
+    Attributes
+    ----------
+    guess : tuple of float
+        Expected score of a guess by level.
     """
 
     def __init__(self, network: Network, node: Node, pictures: Path | None = None) -> None:
@@ -76,6 +82,14 @@ class LevelItems:
             rng = np.random.default_rng([network.seed, position])
             parts = bank_levels(node.task, node.levels, f"{network.where}: node {node.name!r}")
             self._order = [rng.permutation(part).tolist() for part in parts]
+        self.guess = self._floors(node)
+
+    def _floors(self, node: Node) -> tuple[float, ...]:
+        """Return the guess floors by level: of a bank the mean share of one choice, 0 for items without choices."""
+        if isinstance(node.task, TaskFamily):
+            return guess_floors(node.task, node.levels)
+        choices = [[len(self._bank.items[n].choices) for n in part] for part in self._order]
+        return tuple(sum(1.0 / count for count in level if count) / len(level) for level in choices)
 
     def item(self, level: int, round_: int, number: int) -> Item:
         """Return a question; levels count from 1, rounds and numbers from 0."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Item, Status
@@ -123,13 +124,16 @@ class Interview:
         start = 1
         for round_ in range(self.network.rounds):
             level = start
+            asked: list[NDArray[np.float64]] = []
+            climb = replace(self.node.climb, guess=self.items.guess[start - 1 :])
             records = [f"Round {n}: levels {low} to {high} were asked." for n, (low, high) in enumerate(self.rounds, 1)]
             while True:
                 scores = yield from self._level(round_, level, records)
                 while len(self.scores) < level:
                     self.scores.append([])
                 self.scores[level - 1] += scores
-                failed = self.node.climb.side(np.array(scores)) < 0
+                asked.append(np.array(scores, dtype=np.float64))
+                failed = climb.side(asked[-1]) < 0 or climb.guessed(asked) > 0
                 if failed or level == self.node.levels:
                     break
                 level += 1
@@ -324,6 +328,7 @@ class Interview:
             opened=True,
             scores=tuple(np.array(level, dtype=np.float64) for level in self.scores),
             rounds=tuple(self.rounds),
+            guess=tuple(self.items.guess),
             counts={name: count for name, count in self.counts.items() if count},
             exchanges=tuple(self.exchanges),
             reviews=tuple(self.reviews),

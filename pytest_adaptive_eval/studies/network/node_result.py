@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.ladder.guessing import guessed_levels
 from pytest_adaptive_eval.ladder.result import Ladder, last_above
 from pytest_adaptive_eval.studies.network.roles import Dialogue, Exchange, Review
 from pytest_adaptive_eval.studies.plain import fields_json, plain
@@ -89,6 +90,8 @@ class NodeResult:
         Scores by level from 1 over all rounds; NaN where missing.
     rounds : tuple of (int, int)
         First and last level of each round.
+    guess : tuple of float
+        Expected score of a guess by level; empty if the node was not run.
     counts : mapping of str to int
         See `COUNTERS`.
     usage : mapping of str to Usage
@@ -116,6 +119,7 @@ class NodeResult:
     opened: bool = False
     scores: tuple[Array, ...] = ()
     rounds: tuple[tuple[int, int], ...] = ()
+    guess: tuple[float, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     usage: Mapping[str, Usage] = field(default_factory=dict)
     exchanges: tuple[Exchange, ...] = ()
@@ -125,7 +129,10 @@ class NodeResult:
     @property
     def ladder(self) -> Ladder | None:
         """Ladder of the node; None if it was not run."""
-        return Ladder(self.scores, self.levels) if self.opened else None
+        if not self.opened:
+            return None
+        alike = max(guessed_levels(self.scores, self.guess), 1) if any(self.guess) else 1
+        return Ladder(self.scores, self.levels, stop_at=self.stop_at, alike=alike)
 
     @property
     def area(self) -> float:
@@ -134,7 +141,7 @@ class NodeResult:
 
     @property
     def last_level(self) -> int:
-        """Last level with an accuracy above 0."""
+        """Last level with an accuracy above `stop_at`."""
         return self.ladder.last_level if self.ladder else 0
 
     def interval(self, confidence: float = 0.95) -> Interval | None:
@@ -144,6 +151,11 @@ class NodeResult:
     def last(self, confidence: float = 0.95) -> Interval | None:
         """Return the last level with an accuracy above `stop_at`, with its bounds; None if the node was not run."""
         return last_above(self.ladder, self.stop_at, confidence) if self.ladder else None
+
+    @property
+    def guess_area(self) -> float:
+        """Area of a guesser at the levels that were asked."""
+        return float(sum(self.guess[: len(self.scores)]))
 
     @property
     def error_rate(self) -> float:
@@ -163,5 +175,6 @@ class NodeResult:
             "area": plain(self.interval(confidence)),
             "last_level": plain(self.last(confidence)),
             "last": self.last_level,
+            "guess_area": self.guess_area,
             "error_rate": plain(self.error_rate),
         }
