@@ -45,8 +45,8 @@ def check_count(name: str, number: object, least: int = 1) -> None:
         raise ConfigError(f"{name} is {number!r}, expected a whole number of at least {least}")
 
 
-def check_decoding(temperature: object, seed: object) -> None:
-    """Raise a ConfigError unless the temperature is a number of at least 0 and the seed a whole number.
+def check_decoding(temperature: object, seed: object, top_p: object = 1.0) -> None:
+    """Raise a ConfigError unless the temperature is at least 0, the seed a whole number and top_p in (0, 1].
 
     Raises
     ------
@@ -58,3 +58,5 @@ def check_decoding(temperature: object, seed: object) -> None:
         raise ConfigError(f"temperature is {temperature!r}, expected a number of at least 0; 0 is greedy")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ConfigError(f"seed is {seed!r}, expected a whole number")
+    if isinstance(top_p, bool) or not isinstance(top_p, int | float) or not 0.0 < top_p <= 1.0:
+        raise ConfigError(f"top_p is {top_p!r}, expected a share above 0 and at most 1")

@@ -21,6 +21,7 @@ from pytest_adaptive_eval.studies.peers.assessment import FIRST_ROUNDS, Call, as
 from pytest_adaptive_eval.studies.peers.reliability import LEAST
 from pytest_adaptive_eval.studies.peers.result import Assessment
 from pytest_adaptive_eval.studies.peers.settings import Difficulty, PeerSettings
+from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.subjects.agent import Agent, Message, Reply
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.subjects.pool import AgentPool
@@ -34,6 +35,8 @@ _METRICS = ("score",)
 _AT_ONCE = 8
 #: Share of missing judgments above which a note is added.
 _MISSING = 0.05
+#: Topics that a note names.
+_TOPICS = 10
 #: Note of each verdict.
 _OPINION = "scores are a panel's opinion: no answer was checked against a truth"
 
@@ -84,7 +87,8 @@ class PanelPlan:
     def calls(self) -> int:
         """Number of calls if each first task is accepted."""
         n = len(self.models)
-        return self.settings.rounds * (1 + 2 * n + n * n)
+        judges = n if self.settings.judge is None else 1
+        return self.settings.rounds * (1 + judges + n + judges * n)
 
     @property
     def outlook(self) -> str:
@@ -202,6 +206,7 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> PanelP
         pairs = shares.items() if isinstance(shares, dict) else [(name, 1.0) for name in shares]
         options["difficulties"] = [Difficulty(name, float(share)) for name, share in pairs]
     panel = PeerSettings(**options, seed=spec.seed(settings))
+    models = [_sampling(model, panel) for model in models]
     plan = PanelPlan(spec.name, tuple(models), panel, table.memory, settings.folder / "cache")
     if panel.judge is not None and panel.judge not in names:
         raise ConfigError(f"the judge {panel.judge!r} is none of the panel: expected one of {', '.join(names)}")
@@ -211,6 +216,13 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> PanelP
             'the gates out, or use mode = "reliability"'
         )
     return plan
+
+
+def _sampling(model: Member, panel: PeerSettings) -> Member:
+    """Return a member with the mode's sampling, as far as its kind has such options and it sets none of its own."""
+    kind, _ = resolve(model.spec, agent=True)
+    sampling = {name: value for name, value in panel.sampling.items() if name in kind.agent_options}
+    return replace(model, options={**sampling, **model.options})
 
 
 PEERS = StudyKind(PeersTable, _METRICS, _build)
@@ -323,6 +335,10 @@ def _notes(assessment: Assessment) -> list[str]:
         notes.append(
             f"{assessment.missing_share:.0%} of the judgments are missing: of no use were {_useless(assessment)}"
         )
+    for topics, what in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
+        if topics:
+            some = f"{', '.join(topics[:_TOPICS])}{', ...' if len(topics) > _TOPICS else ''}"
+            notes.append(f"{len(topics)} of {counted(len(assessment.settings.topics), 'topic')} {what}: {some}")
     fit = assessment.reliability
     if fit is not None and not assessment.fault and assessment.settings.mode == "reliability":
         flagged = {name: fit.flags.words(i) for i, name in enumerate(assessment.names)}

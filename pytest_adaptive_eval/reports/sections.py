@@ -58,6 +58,6 @@ class StudySection:
     ranks_subjects: bool = True
 
 
-def short(name: Any, limit: int = 40) -> str:
-    """Return a name for a cell or a label."""
-    return clean_terminal(str(name or "unnamed"), limit, keep_end=True)
+def short(name: Any, limit: int = 40, *, keep_end: bool = True) -> str:
+    """Return a name or a text for a cell or a label, shortened in its middle or at its end."""
+    return clean_terminal(str(name or "unnamed"), limit, keep_end=keep_end)

@@ -469,3 +469,34 @@ def test_a_gate_that_asks_another_evaluation_s_words(lab: Any, server: PeerServe
     result = lab.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "metric 'accuracy' is not known; use score" in " ".join(result.stderr.str().split())
+
+
+def test_mode_paper_samples_and_shows_its_own_weights(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, panel='mode = "paper"\nrounds = 8'))
+    lab.run("--adaptive-eval-html=page.html")
+    (study,) = lab.record["studies"]
+    decodings = [member["decoding"] for member in study["members"]]
+    assert [(one["temperature"], one["extra"]["top_p"]) for one in decodings] == [(0.8, 0.9)] * 5
+    weights = study["account"]["weights"]
+    assert weights == study["account"]["paper"]["weights"]
+    page = (lab.path / "page.html").read_text()
+    for part in ("Tasks", "mean judgment by others", "skill 4.2", *(f"{weight:.3f}"[1:] for weight in weights)):
+        assert part in page
+    assert any("of 60 topics not drawn" in note for note in study["notes"])
+
+
+def test_an_option_of_a_member_precedes_the_mode(lab: Any, server: PeerServer) -> None:
+    text = council(server, panel='mode = "paper"\nrounds = 3')
+    write(lab, text.replace("[eval.panel]", "model_options = { temperature = 0.5 }\n[eval.panel]"))
+    lab.run()
+    (study,) = lab.record["studies"]
+    assert [member["decoding"]["temperature"] for member in study["members"]] == [0.5, 0.8, 0.8, 0.8, 0.8]
+
+
+def test_a_single_judge_is_the_only_one_asked_to_judge(lab: Any, server: PeerServer) -> None:
+    judged = []
+    server.reply = lambda model, text: judged.append((model, text[:8])) or said(model, text, SKILLS)
+    write(lab, council(server, panel='mode = "paper"\nrounds = 4\njudge = "elk"'))
+    lab.run()
+    assert {model for model, text in judged if text in ("How good", "You are ")} == {"elk"}
+    assert lab.record["studies"][0]["asked"] == 4

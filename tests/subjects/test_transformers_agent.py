@@ -258,3 +258,36 @@ def test_a_gpu_rates_as_the_cpu_does(folder: Path) -> None:
     cpu = TransformersAgent.load(folder, device="cpu", dtype="float32").prefer(CHAT, CANDIDATES, "seven")
     gpu = TransformersAgent.load(folder, device="cuda", dtype="float32").prefer(CHAT, CANDIDATES, "seven")
     assert gpu.scores == pytest.approx(cpu.scores, abs=1e-2)
+
+
+def test_an_agent_samples_by_its_seed(checkpoints: Any) -> None:
+    folder = checkpoints.text("qwen3")
+
+    def said(**options: Any) -> str:
+        agent = TransformersAgent.load(folder, device="cpu", **options)
+        return agent.ask(CHAT, max_tokens=12).text
+
+    greedy = said()
+    assert said(temperature=2.0, top_p=0.001, seed=5) == greedy  # the likeliest token alone is left
+    drawn = [said(temperature=2.0, seed=seed) for seed in (1, 1, 2, 3)]
+    assert drawn[0] == drawn[1]
+    assert len({greedy, *drawn}) > 2
+    decoding = TransformersAgent.load(folder, device="cpu", temperature=0.8, top_p=0.9, seed=4).identity.decoding
+    assert [decoding[name] for name in ("temperature", "top_p", "seed")] == [0.8, 0.9, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"top_p": 0.0}, "top_p is 0.0"), ({"temperature": -1}, "at least 0")]
+)
+def test_sampling_that_cannot_be(checkpoints: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TransformersAgent.load(checkpoints.text("qwen3"), device="cpu", **options)
+
+
+def test_a_nucleus_holds_the_likeliest_tokens_up_to_its_share() -> None:
+    from pytest_adaptive_eval.subjects.checkpoint.decoding import _nucleus
+
+    logits = torch.log(torch.tensor([[0.1, 0.5, 0.15, 0.25], [0.97, 0.01, 0.01, 0.01]]))
+    kept = torch.isfinite(_nucleus(logits, 0.7))
+    assert kept.tolist() == [[False, True, False, True], [True, False, False, False]]
+    assert torch.isfinite(_nucleus(logits, 1.0)).all()

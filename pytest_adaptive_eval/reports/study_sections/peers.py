@@ -17,14 +17,22 @@ __all__ = ["REGISTERED"]
 
 #: Columns of the table by topic, and models of a heatmap; more would be unreadable.
 _COLUMNS, _MOST = 8, 33
+#: Characters of a task and of an answer.
+_TEXT = 240
 
 
 def _tables(study: StudyRecord) -> list[Table]:
-    """Return scores by topic, the judges, and the agreement of both with coded truth."""
+    """Return scores by topic, the judges, the agreement of both with coded truth, the tasks and the answers."""
     account = as_mapping(study.account)
     names = _names(account)
     order = _order(account, names)
-    return [_topics(account, names, order, study.candidate), _judges(account, names, order), *_truth(account, names)]
+    return [
+        _topics(account, names, order, study.candidate),
+        _judges(account, names, order),
+        *_truth(account, names),
+        _tasks(account, names),
+        _answers(account, names),
+    ]
 
 
 def _figures(key: str, study: StudyRecord) -> list[Figure]:
@@ -87,18 +95,64 @@ def _topics(account: Mapping[str, Any], names: Sequence[str], order: Sequence[in
 
 def _judges(account: Mapping[str, Any], names: Sequence[str], order: Sequence[int]) -> Table:
     judges = [as_mapping(judge) for judge in as_list(account.get("judges"))]
+    weights = _weights(account, judges)
     rows = []
-    for i in (i for i in order[:ROWS] if i < len(judges)):
-        keys = ("weight", "scale", "bias", "noise", "self_excess")
-        numbers = [number_or_dash(plottable(judges[i].get(key)), 2) for key in keys]
-        flags = ", ".join(str(flag) for flag in as_list(judges[i].get("flags"))) or "-"
+    for i in (i for i in order[:ROWS] if i < max(len(judges), len(weights))):
+        judge = judges[i] if i < len(judges) else {}
+        keys = ("scale", "bias", "noise", "self_excess")
+        numbers = [number_or_dash(_at(weights, i)), *(number_or_dash(plottable(judge.get(key)), 2) for key in keys)]
+        flags = ", ".join(str(flag) for flag in as_list(judge.get("flags"))) or "-"
         rows.append((short(names[i]), *numbers, short(flags)))
     heads = ("judge", "weight", "scale", "bias", "noise", "more to itself", "flags")
     note = (
-        "Weight is the judge's share in what is known; scale its points for each of the panel's, 0 where it tells "
-        "nothing apart."
+        "Weight is the judge's share in the scores, by the rule of the panel's mode; scale its points for each of the "
+        "panel's, 0 where it tells nothing apart."
     )
     return Table("Judges", heads, rows, note)
+
+
+def _weights(account: Mapping[str, Any], judges: Sequence[Mapping[str, Any]]) -> list[float | None]:
+    """Return the weights by the rule in use; a record without them has those of both rules."""
+    if weights := _numbers(account.get("weights")):
+        return weights
+    if account.get("mode") == "paper":
+        return _numbers(as_mapping(account.get("paper")).get("weights"))
+    return [plottable(judge.get("weight")) for judge in judges]
+
+
+def _tasks(account: Mapping[str, Any], names: Sequence[str]) -> Table:
+    """Return the tasks in order, with those who set them and the votes."""
+    rows = []
+    for n, cycle in enumerate(map(as_mapping, as_list(account.get("rounds"))), 1):
+        for attempt in map(as_mapping, as_list(cycle.get("attempts"))):
+            votes = [vote for vote in _numbers(attempt.get("votes")) if vote is not None]
+            mean = number_or_dash(sum(votes) / len(votes) if votes else None, 1)
+            outcome = "accepted" if attempt.get("accepted") else str(attempt.get("problem") or "rejected")
+            task = short(attempt.get("task") or "-", _TEXT, keep_end=False)
+            generator = _name(names, attempt.get("generator"))
+            rows.append((f"{n}", generator, short(attempt.get("topic")), mean, short(outcome), task))
+    heads = ("round", "set by", "topic", "mean vote", "outcome", "task")
+    note = f"The first {ROWS} attempts; all are in the record." if len(rows) > ROWS else ""
+    return Table("Tasks", heads, rows[:ROWS], note)
+
+
+def _answers(account: Mapping[str, Any], names: Sequence[str]) -> Table:
+    """Return the answers to the accepted tasks, each with the mean judgment by others."""
+    rows = []
+    for n, cycle in enumerate(map(as_mapping, as_list(account.get("rounds"))), 1):
+        judgments = [_numbers(row) for row in as_list(cycle.get("judgments"))]
+        for j, answer in enumerate(as_list(cycle.get("answers"))):
+            given = [mark for i, row in enumerate(judgments) if i != j and (mark := _at(row, j)) is not None]
+            mean = number_or_dash(sum(given) / len(given) if given else None, 1)
+            text = "-" if answer is None else short(answer, _TEXT, keep_end=False)
+            rows.append((f"{n}", _name(names, j), mean, text))
+    heads = ("round", "model", "mean judgment by others", "answer")
+    note = f"The first {ROWS} answers; all are in the record." if len(rows) > ROWS else ""
+    return Table("Answers", heads, rows[:ROWS], note)
+
+
+def _name(names: Sequence[str], index: Any) -> str:
+    return short(names[index]) if isinstance(index, int) and 0 <= index < len(names) else "-"
 
 
 def _truth(account: Mapping[str, Any], names: Sequence[str]) -> list[Table]:

@@ -105,6 +105,15 @@ def assess(
     return _Run(agents, settings or PeerSettings(), {} if replies is None else replies, asking).run()
 
 
+def _fitted(judgments: Array) -> tuple[Reliability | None, str]:
+    """Return the model of reliability fitted to judgments, and the reason why it gives no scores, if any."""
+    try:
+        fit = fit_reliability(judgments)
+    except EstimationError as error:
+        return None, str(error)
+    return fit, "" if np.isfinite(fit.qualities).any() else "the judges agree on nothing: no quality can be told"
+
+
 class _Run:
     """State of an assessment."""
 
@@ -121,6 +130,8 @@ class _Run:
         if settings.judge is not None and settings.judge not in self.names:
             raise ConfigError(f"the judge {settings.judge!r} is none of the panel: {', '.join(self.names)}")
         self.judge = None if settings.judge is None else self.names.index(settings.judge)
+        #: Positions of the models that vote and judge.
+        self.judges = range(self.n) if self.judge is None else (self.judge,)
         self.replies = ReplyStore(replies)
         self.usage: dict[Role, list[Usage]] = {role: [Usage()] * self.n for role in ROLES}
         self.unusable: defaultdict[tuple[str, Role], Counter[str]] = defaultdict(Counter)  # replies by kind of fault
@@ -166,12 +177,8 @@ class _Run:
     def _fit(self, judgments: Array) -> tuple[Reliability | None, str]:
         """Return the fitted model of reliability, and the reason why there are no scores, if any."""
         fit, fault = None, ""
-        try:
-            fit = fit_reliability(judgments)
-            if not np.isfinite(fit.qualities).any():
-                fault = "the judges agree on nothing: no quality can be told"
-        except EstimationError as error:
-            fault = str(error)
+        if self.judge is None:  # a single judge cannot be compared with others
+            fit, fault = _fitted(judgments)
         if not any(self.accepted):
             fault = f"no task was accepted in {len(self.rounds)} rounds"
         elif self.settings.mode == "paper":
@@ -194,7 +201,7 @@ class _Run:
             answers = [None if text is None else clean(text, tasks.ANSWER_CHARACTERS) for text in texts]
             calls = [
                 self._call(i, "judgment", (*position, j), tasks.rate_answer(task, answer, self.settings.criteria))
-                for i in range(self.n)
+                for i in self.judges
                 for j, answer in enumerate(answers)
                 if answer is not None
             ]
@@ -227,7 +234,10 @@ class _Run:
             if settings.mode == "reliability":  # the paper's rule votes on a repeated task
                 return replace(drawn, task=task, problem="it was asked before")
         message = tasks.rate_task(task, topic, difficulty)
-        votes = self._ranks([self._call(i, "vote", position, message) for i in range(self.n)])
+        votes: list[int | None] = [None] * self.n
+        ranks = self._ranks([self._call(i, "vote", position, message) for i in self.judges])
+        for i, rank in zip(self.judges, ranks, strict=True):
+            votes[i] = rank
         values = np.array([np.nan if vote is None else vote for vote in votes], dtype=np.float64)
         accepted = accepts(values, self._vote_weights(generator), mean=settings.mean, median=settings.median)
         if accepted:

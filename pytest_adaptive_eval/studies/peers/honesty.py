@@ -1,5 +1,7 @@
 """Tests for judges that are constant, reverse the order, or favour themselves or some others.
 
+A judge whose scale is surely below half of the panel's is reversed if its scale is surely below 0, else constant.
+
 Each judge's scores are regressed on the qualities of the answers.  Standard errors come from its own residuals,
 clustered by contestant, so lasting likings do not count as evidence.  All tests of one kind on a panel share one
 level: of panels of honest judges, at most one in twenty has a flag of each kind.
@@ -42,7 +44,8 @@ class Flags:
     partiality : array, shape (n,)
         Variance of a judge's lasting likings and noise, divided by its value with the likings of the median judge.
     constant, reversed, self_favouring, partial : array of bool, shape (n,)
-        Partial judges have far stronger likings than the others, as in a group whose members favour each other.
+        A judge is constant or reversed, not both.  Partial judges have far stronger likings than the others, as in a
+        group whose members favour each other.
     """
 
     slopes: Array
@@ -110,6 +113,9 @@ def flags(y: Array, m: Array, scores: Array, x: Array, self_scores: Array, error
     unit = float(np.median(slope[able])) if able.any() else 1.0
     unit = unit if unit > 0 else 1.0
     slopes, bound = slope / unit, np.where(able, (slope + quantile * error) / unit, np.nan)
+    # of a judge whose scale is surely too small, one test without correction tells a reversed from a constant one
+    silent = np.nan_to_num(bound, nan=np.inf) < SHARE
+    backwards = silent & (np.nan_to_num(slope + stdtrit(np.maximum(freedom, 1), 1.0 - LEVEL) * error) < 0.0)
 
     times = m.sum(axis=0)  # judge by contestant
     means = rest.sum(axis=0) / np.maximum(times, 1.0)
@@ -135,8 +141,8 @@ def flags(y: Array, m: Array, scores: Array, x: Array, self_scores: Array, error
         np.where(judged, excess, np.nan),
         p_values,
         partiality,
-        np.nan_to_num(bound, nan=np.inf) < SHARE,
-        np.nan_to_num(bound, nan=np.inf) < 0.0,
+        silent & ~backwards,
+        backwards,
         np.nan_to_num(p_values, nan=1.0) < LEVEL / n,
         partial,
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.errors import ConfigError, EstimationError
 from pytest_adaptive_eval.inference.ranks import RankDistribution
-from pytest_adaptive_eval.studies.peers.reliability import Reliability, part_qualities
-from pytest_adaptive_eval.studies.peers.scoring import Agreement, PaperScores, agreement
+from pytest_adaptive_eval.studies.peers.reliability import Reliability, fit_reliability, part_qualities
+from pytest_adaptive_eval.studies.peers.scoring import Agreement, PaperScores, agreement, paper_scores
 from pytest_adaptive_eval.studies.peers.settings import PeerSettings
 from pytest_adaptive_eval.studies.plain import fields_json, plain
 from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
@@ -129,10 +131,27 @@ class Assessment:
         return self.paper.scores
 
     @property
+    def weights(self) -> Array:
+        """Weights of the judges by the mode's rule, which sum to 1, shape (n,); NaN where the rule gives none."""
+        if self.settings.judge is not None:
+            return np.array([float(name == self.settings.judge) for name in self.names])
+        if self.settings.mode == "paper":
+            return np.asarray(self.paper.weights[-1])
+        return np.full(len(self.models), np.nan) if self.reliability is None else self.reliability.weights
+
+    @property
     def missing_share(self) -> float:
         """Share of missing judgments in rounds with an accepted task; NaN without such rounds."""
         accepted = [cycle.accepted for cycle in self.rounds]
-        return float(np.isnan(self.judgments[accepted]).mean()) if any(accepted) else float("nan")
+        judges = [self.settings.judge in (None, name) for name in self.names]
+        return float(np.isnan(self.judgments[accepted][:, judges]).mean()) if any(accepted) else float("nan")
+
+    def absent_topics(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the topics that no attempt drew, and those of which no task was accepted."""
+        drawn = {attempt.topic for cycle in self.rounds for attempt in cycle.attempts}
+        used = {cycle.attempts[-1].topic for cycle in self.rounds if cycle.accepted}
+        topics = self.settings.topics
+        return tuple(t for t in topics if t not in drawn), tuple(t for t in topics if t in drawn - used)
 
     @property
     def total(self) -> Usage:
@@ -181,7 +200,7 @@ class Assessment:
         return by_topic
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data with all texts."""
+        """Return plain JSON data with all texts; see `from_json`."""
         means, counts = self.heatmap()
         data = {
             "mode": self.settings.mode,
@@ -192,6 +211,7 @@ class Assessment:
             "accepted": self.accepted,
             "contestants": self._contestants(),
             "judges": self._judges(),
+            "weights": self.weights,
             "paper": self.paper,
             "changes": self.changes,
             "topics": {
@@ -209,6 +229,50 @@ class Assessment:
             "recalled": self.recalled,
         }
         return {name: plain(value) for name, value in data.items()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Assessment:
+        """Create from the data of `to_json`; scores are computed from the judgments again.
+
+        Raises
+        ------
+        ConfigError
+            The data is not that of an assessment.
+        """
+        try:
+            return cls._from_json(data)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"this is not the data of Assessment.to_json ({type(error).__name__}: {error}): give the account of a "
+                "study of the kind peers"
+            ) from None
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> Assessment:
+        models = tuple(_identity(model) for model in data["models"])
+        settings = PeerSettings.from_json(data["settings"])
+        rounds = tuple(_round(cycle) for cycle in data["rounds"])
+        unjudged = np.full((len(models), len(models)), np.nan).tolist()
+        matrices = [np.array(cycle["judgments"] or unjudged, dtype=np.float64) for cycle in data["rounds"]]
+        judgments = np.array(matrices)
+        judge = None if settings.judge is None else [model.name for model in models].index(settings.judge)
+        fit = None
+        if judge is None:
+            with suppress(EstimationError):
+                fit = fit_reliability(judgments)
+        return cls(
+            models,
+            settings,
+            rounds,
+            judgments,
+            paper_scores(judgments, [cycle.accepted for cycle in rounds], judge=judge),
+            fit,
+            np.array(data["changes"], dtype=np.float64),
+            data["missing"],
+            {role: tuple(Usage(**usage) for usage in data["usage"][role]) for role in data["usage"] if role != "total"},
+            data["recalled"],
+            data["fault"],
+        )
 
     def _contestants(self) -> list[dict[str, Any]]:
         ranks, fit = self.ranks(), self.reliability
@@ -244,6 +308,17 @@ class Assessment:
             {**{name: float(values[i]) for name, values in columns.items()}, "flags": fit.flags.words(i)}
             for i in range(len(self.models))
         ]
+
+
+def _identity(data: Mapping[str, Any]) -> SubjectIdentity:
+    """Create from the data of an identity, whose hash of the decoding follows from the rest."""
+    return SubjectIdentity(**{name: value for name, value in data.items() if name != "decoding_hash"})
+
+
+def _round(data: Mapping[str, Any]) -> Round:
+    """Create from the data of a round."""
+    attempts = [Attempt(**{**attempt, "votes": tuple(attempt["votes"])}) for attempt in data["attempts"]]
+    return Round(tuple(attempts), tuple(data["answers"]))
 
 
 def _mean_and_count(values: Array) -> tuple[Array, NDArray[np.int64]]:

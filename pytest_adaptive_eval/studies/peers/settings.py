@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.studies.peers.scoring import MEAN, MEDIAN, RETRIES, ROUNDS
 
-__all__ = ["CRITERIA", "DIFFICULTIES", "TOPICS", "Difficulty", "PeerSettings"]
+__all__ = ["CRITERIA", "DIFFICULTIES", "PAPER_SAMPLING", "TOPICS", "Difficulty", "PeerSettings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ TOPICS = (
     "technology",
 )
 DIFFICULTIES = (Difficulty("very difficult", 0.6), Difficulty("difficult", 0.3), Difficulty("standard", 0.1))
+#: Sampling of the paper's models: temperature and top_p.
+PAPER_SAMPLING: Mapping[str, float] = {"temperature": 0.8, "top_p": 0.9}
 CRITERIA = ("correctness", "clarity", "relevance", "structure and grammar", "depth")
 
 
@@ -63,7 +65,7 @@ class PeerSettings:
     mean, median : float
         Thresholds of the weighted mean and median of the votes on a task.
     judge : str, optional
-        Name of the only model whose votes and judgments count, in mode ``paper``: the single-judge ablation.
+        Name of the only model that votes and judges, in mode ``paper``: the single-judge ablation.
     seed : int
         Seed of the models that set tasks, topics and difficulties.
     task_tokens, answer_tokens, rank_tokens : int
@@ -114,9 +116,19 @@ class PeerSettings:
                     f"the share of difficulty {difficulty.name!r} is {difficulty.share!r}, expected a number above 0"
                 )
 
+    @property
+    def sampling(self) -> Mapping[str, float]:
+        """Default options of the panel's models: those of the paper in mode ``paper``, else none."""
+        return PAPER_SAMPLING if self.mode == "paper" else {}
+
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON data."""
+        """Return plain JSON data; see `from_json`."""
         return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PeerSettings:
+        """Create from the data of `to_json`."""
+        return cls(**{**data, "difficulties": [Difficulty(**difficulty) for difficulty in data["difficulties"]]})
 
 
 def _check_list(name: str, values: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from pytest_adaptive_eval.checks import check_decoding
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.subjects.agent import Message, Preference, Reply, added
@@ -34,7 +35,7 @@ NAME = "a request to the agent"
 class TransformersAgent:
     """A chat model that runs in this process.
 
-    Created by `load`.  Replies are greedy.  Ratings read each candidate with its
+    Created by `load`.  Replies are greedy at temperature 0.  Ratings read each candidate with its
     own copy of the cache of the shared prefix, so that candidates do not affect
     each other.  A prefix that two calls share is read once.
     """
@@ -53,28 +54,44 @@ class TransformersAgent:
         *,
         device: str = "auto",
         dtype: str = "auto",
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int = 0,
         cache: Path | None = None,
     ) -> TransformersAgent:
         """Examine and load a checkpoint.
 
         Parameters
         ----------
-        folder, device, dtype, cache
+        folder, device, dtype, temperature, seed, cache
             As for `pytest_adaptive_eval.subjects.checkpoint.subject.TransformersSubject.load`.
+        top_p : float
+            Share of the probability that sampling is limited to; without effect at temperature 0.
 
         Raises
         ------
         CheckpointError
             The folder is missing, unsafe, incomplete, does not load in full, or has no chat template.
         ConfigError
-            The device or the type is not known here.
+            The device or the type is not known here, or a setting is out of its range.
         """
-        generator = Generator.load(folder, device=device, dtype=dtype, max_tokens=512, cache=cache)
+        check_decoding(temperature, seed, top_p)
+        generator = Generator.load(
+            folder,
+            device=device,
+            dtype=dtype,
+            max_tokens=512,
+            temperature=float(temperature),
+            seed=seed,
+            top_p=float(top_p),
+            cache=cache,
+        )
+        sampling = {"temperature": float(temperature), "seed": seed, "top_p": float(top_p)}
         if not generator.prompter.template:
             raise CheckpointError(
                 f"{generator.info.folder} has no chat template, which an agent needs; save a chat model's tokenizer"
             )
-        return cls(generator, generator.identity({"temperature": 0.0}, {}))
+        return cls(generator, generator.identity(sampling if temperature else {"temperature": 0.0}, {}))
 
     @property
     def identity(self) -> SubjectIdentity:

@@ -54,10 +54,14 @@ class Chooser:
     seed : int
     samples : sequence of int
         Index of the draw of each row, for repeated administrations.
+    top_p : float
+        Share of the probability that sampling is limited to: the likeliest tokens that together have it.
     """
 
-    def __init__(self, prompts: Sequence[str], *, temperature: float, seed: int, samples: Sequence[int]) -> None:
-        self.temperature = temperature
+    def __init__(
+        self, prompts: Sequence[str], *, temperature: float, seed: int, samples: Sequence[int], top_p: float = 1.0
+    ) -> None:
+        self.temperature, self.top_p = temperature, top_p
         self.generators = [
             torch.Generator().manual_seed(_seed(seed, sample, prompt))
             for prompt, sample in zip(prompts, samples, strict=True)
@@ -71,13 +75,23 @@ class Chooser:
         chosen: torch.Tensor = torch.nan_to_num(scores)
         if self.temperature:
             noise = torch.stack([_gumbel(generator, scores.shape[-1]) for generator in self.generators])
-            chosen = chosen / self.temperature + noise.to(scores.device, scores.dtype)
+            chosen = _nucleus(chosen / self.temperature, self.top_p) + noise.to(scores.device, scores.dtype)
         return chosen
 
     def faults(self) -> list[int | None]:
         """Return, for each row, the first step with non-finite logits, or None."""
         rows = torch.stack(self._faults, dim=1).tolist() if self._faults else []
         return [row.index(True) if True in row else None for row in rows]
+
+
+def _nucleus(logits: torch.Tensor, top_p: float) -> torch.Tensor:
+    """Return logits, shape (rows, vocabulary), that are -inf outside the likeliest tokens of a probability `top_p`."""
+    if top_p >= 1.0:
+        return logits
+    ordered, places = logits.sort(dim=-1, descending=True)
+    shares = ordered.float().softmax(dim=-1)
+    outside = shares.cumsum(dim=-1) - shares >= top_p  # the token that reaches the share is inside
+    return logits.masked_fill(outside.scatter(-1, places, outside), float("-inf"))
 
 
 def _gumbel(generator: torch.Generator, size: int) -> torch.Tensor:

@@ -101,16 +101,26 @@ class Generator:
     temperature : float
         0 is greedy.
     seed : int
+    top_p : float
+        See `Chooser`.
     """
 
     def __init__(
-        self, info: CheckpointInfo, loaded: Loaded, *, max_tokens: int, temperature: float = 0.0, seed: int = 0
+        self,
+        info: CheckpointInfo,
+        loaded: Loaded,
+        *,
+        max_tokens: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+        top_p: float = 1.0,
     ) -> None:
         self.info = info
         self.loaded = loaded
         self.prompter = _prompter(info, loaded)
         self._temperature = temperature
         self._seed = seed
+        self._top_p = top_p
         self._ends = end_tokens(loaded.model, loaded.tokenizer)
         self._pad = int(loaded.tokenizer.pad_token_id)
         self._reads = frozenset(inspect.signature(loaded.model.forward).parameters)
@@ -138,6 +148,7 @@ class Generator:
         max_tokens: int,
         temperature: float = 0.0,
         seed: int = 0,
+        top_p: float = 1.0,
         cache: Path | None = None,
     ) -> Generator:
         """Examine and load a checkpoint.
@@ -151,7 +162,7 @@ class Generator:
         """
         info = preflight(folder, cache=cache)
         loaded = load_checkpoint(info, device=device, dtype=dtype)
-        return cls(info, loaded, max_tokens=max_tokens, temperature=temperature, seed=seed)
+        return cls(info, loaded, max_tokens=max_tokens, temperature=temperature, seed=seed, top_p=top_p)
 
     def identity(self, decoding: dict[str, Any], environment: dict[str, Any]) -> SubjectIdentity:
         """Return the identity, with the given settings and those of prompts."""
@@ -193,6 +204,7 @@ class Generator:
             temperature=self._temperature,
             seed=self._seed,
             samples=[prompt.sample for prompt in batch],
+            top_p=self._top_p,
         )
         with torch.inference_mode():
             output = self.loaded.model.generate(

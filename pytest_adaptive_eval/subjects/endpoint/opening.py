@@ -124,7 +124,7 @@ def connect(url: str, model: str, settings: EndpointSettings, max_tokens: int | 
         additions=additions,
         seed=settings.seed,
     )
-    extra = dict(settings.extra or {})
+    extra = dict(settings.fields)
     neutral = {name: value for name, value in NEUTRAL.items() if name not in extra}
     usage = Usage()
 
@@ -174,8 +174,8 @@ def _recorded_decoding(settings: EndpointSettings, accepted: Mapping[str, Any]) 
         "template": "chat",
         "images": "png",
     }
-    if settings.extra:
-        decoding["extra"] = dict(settings.extra)
+    if settings.fields:
+        decoding["extra"] = dict(settings.fields)
     if settings.temperature:
         decoding["sent"] = dict(accepted)
     return decoding

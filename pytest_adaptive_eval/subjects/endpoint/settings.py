@@ -33,6 +33,8 @@ class EndpointSettings:
         answer is reused.
     temperature : float
         0 is greedy.
+    top_p : float, optional
+        Share of the probability that sampling is limited to.
     seed : int
         Seed of the sampling, if the server uses it, and of the waits between
         retries.
@@ -68,6 +70,7 @@ class EndpointSettings:
     key_env: str = ""
     revision: str = ""
     temperature: float = 0.0
+    top_p: float | None = None
     seed: int = 0
     timeout: float = 120.0
     concurrency: int = 16
@@ -88,12 +91,17 @@ class EndpointSettings:
         for name, number in (("timeout", self.timeout), ("rate", self.rate)):
             if number is not None and not (isinstance(number, int | float) and 0.0 < number < math.inf):
                 raise ConfigError(f"{name} is {number!r}, expected a number above 0")
-        check_decoding(self.temperature, self.seed)
+        check_decoding(self.temperature, self.seed, 1.0 if self.top_p is None else self.top_p)
         if not isinstance(self.extra, Mapping | None):
             raise ConfigError(f"extra is {self.extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
         if reserved := sorted(_RESERVED_FIELDS & set(self.extra or {})):
             raise ConfigError(f"extra sets {', '.join(reserved)}, which it may not set; remove it there")
         _check_proxy(self.proxy)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Further fields of each request, as the user set them."""
+        return {**({} if self.top_p is None else {"top_p": float(self.top_p)}), **(self.extra or {})}
 
 
 def _check_proxy(proxy: str | None) -> None:

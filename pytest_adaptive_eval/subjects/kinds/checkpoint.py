@@ -27,7 +27,7 @@ class Checkpoint(SubjectKind):
     subject = "pytest_adaptive_eval.subjects.checkpoint.subject:TransformersSubject"
     agent = "pytest_adaptive_eval.subjects.checkpoint.agent:TransformersAgent"
     subject_options = ("device", "dtype", "max_tokens", "batch_size", "temperature", "seed", "cache")
-    agent_options = ("device", "dtype", "cache")
+    agent_options = ("device", "dtype", "temperature", "top_p", "seed", "cache")
     extra = "hf"
     hashes_files = True
 
@@ -54,7 +54,7 @@ class Checkpoint(SubjectKind):
         self.check_names(spec, options, agent=agent)
         for name in ("max_tokens", "batch_size"):
             check_count(name, options.get(name, 1))
-        check_decoding(options.get("temperature", 0.0), options.get("seed", 0))
+        check_decoding(options.get("temperature", 0.0), options.get("seed", 0), options.get("top_p", 1.0))
         if options.get("dtype", "auto") not in ("auto", *DTYPES):
             raise ConfigError(f"dtype {options['dtype']!r} is not known; use auto, {', '.join(DTYPES)}")
         from pytest_adaptive_eval.subjects.checkpoint.folder import preflight

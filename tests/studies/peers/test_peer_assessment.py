@@ -15,6 +15,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.studies.peers.assessment import ROLES, assess, one_by_one
+from pytest_adaptive_eval.studies.peers.result import Assessment
 from pytest_adaptive_eval.studies.peers.scoring import paper_scores
 from pytest_adaptive_eval.studies.peers.settings import Difficulty, PeerSettings
 from pytest_adaptive_eval.subjects.agent import Agent, Message, Preference, Reply
@@ -150,7 +151,75 @@ def test_a_single_judge_decides_alone():
     result = assess(agents, short(mode="paper", judge="cat"))
     assert result.accepted == 12
     np.testing.assert_allclose(result.paper.scores, result.judgments[:, 2].mean(axis=0))
+    assert result.missing_share == 0
+    assert result.weights.tolist() == [0, 0, 1, 0, 0]
+    asked = {agent.name: {kind for kind in agent.asked if kind in ("vote", "judgment")} for agent in agents}
+    assert asked == {"cat": {"vote", "judgment"}, "ant": set(), "bee": set(), "dog": set(), "elk": set()}
     assert assess(panel(bee={"vote": "<rank>1</rank>"}), short(mode="paper", judge="bee")).accepted == 0
+
+
+@pytest.mark.parametrize("more", [{}, {"mode": "paper"}, {"mode": "paper", "judge": "cat"}])
+def test_an_assessment_is_read_back_from_its_data(more):
+    result = assess(panel(bee={"judgment": Reply("", Status.REFUSED)}, ant={"task": ""}), short(**more))
+    data = json.loads(json.dumps(result.to_json()))
+    again = Assessment.from_json(data)
+    assert json.loads(json.dumps(again.to_json())) == data
+    np.testing.assert_array_equal(again.judgments, result.judgments)
+    np.testing.assert_array_equal(again.scores, result.scores)
+    assert again.settings == result.settings
+    assert again.rounds == result.rounds
+
+
+def test_data_that_is_no_assessment_is_refused():
+    with pytest.raises(ConfigError, match=r"not the data of Assessment.to_json \(KeyError: 'models'\)"):
+        Assessment.from_json({})
+
+
+def test_weights_are_those_of_the_rule_in_use():
+    paper, reliability = (
+        assess(panel(bee={"judgment": "<rank>4</rank>"}), short(mode=mode)) for mode in ("paper", "reliability")
+    )
+    np.testing.assert_array_equal(paper.weights, paper.paper.weights[-1])
+    assert paper.weights[1] > 0.15  # a constant judge counts there with its score as a contestant
+    np.testing.assert_array_equal(reliability.weights, reliability.reliability.weights)
+    assert reliability.weights[1] < 0.01
+    assert told(paper)["weights"] == pytest.approx(paper.weights.tolist())
+
+
+def test_topics_that_came_to_nothing_are_named():
+    result = assess(panel(), short(topics=["maths", "logic", "law"], rounds=1))
+    never, unused = result.absent_topics()
+    assert len(never) == 2
+    assert unused == ()
+    rejected = assess([Peer(name, {"vote": "<rank>1</rank>"}) for name in SKILLS], short(topics=["maths"], rounds=1))
+    assert rejected.absent_topics() == ((), ("maths",))
+
+
+def mirrored(text: str) -> str:
+    """Tell 6 - s where an honest judge tells s."""
+    digest = hashlib.sha256(f"mirror {text}".encode()).digest()
+    skill = float(re.findall(r"skill ([\d.]+)", text)[-1])
+    return f"<rank>{6 - min(max(round(skill + 5 * (sum(digest[:12]) / 12 / 255 - 0.5)), 1), 5)}</rank>"
+
+
+@dataclass
+class Mirror(Peer):
+    """Judges by 6 - s, and votes as others do."""
+
+    def ask(
+        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+    ) -> Reply:
+        text = messages[-1].text
+        return Reply(mirrored(text), usage=COST) if role(text) == "judgment" else super().ask(messages)
+
+
+@pytest.mark.parametrize("rounds", [8, 12, 40])
+def test_a_judge_planted_as_6_less_the_score_is_reversed(rounds):
+    agents = [Mirror(name) if name == "bee" else Peer(name) for name in SKILLS]
+    result = assess(agents, short(rounds=rounds))
+    flags = result.reliability.flags
+    assert flags.words(1) == ("reversed",)
+    assert [flags.words(i) for i in (0, 2, 3, 4)] == [()] * 4
 
 
 def test_agreement_with_a_truth_is_told_of_the_panel_and_of_each_judge():
