@@ -408,13 +408,18 @@ def load_dependencies(modules: list[str]) -> None:
     for entry in metadata.entry_points(group="pytest11"):
         if not entry.value.startswith(PACKAGE):
             entry.load()
-    for name, loaded in sys.modules.items():
-        if "." not in name:  # pytest then does not warn that it comes too late to rewrite assertions there
-            loaded.__doc__ = f"{loaded.__doc__} PYTEST_DONT_REWRITE"
+    exempt_from_rewriting()
     for module in modules:
         importlib.import_module(f"{PACKAGE}.{module.removesuffix('.py').replace('/', '.')}")
     for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
         del sys.modules[name]
+
+
+def exempt_from_rewriting() -> None:
+    """Keep pytest, also within tests, from warning that a loaded package is too late to rewrite its assertions."""
+    for name, loaded in sys.modules.items():
+        if "." not in name:
+            loaded.__doc__ = f"{loaded.__doc__} PYTEST_DONT_REWRITE"
 
 
 def cover(data: Path, tests: list[str]) -> int:
@@ -424,12 +429,11 @@ def cover(data: Path, tests: list[str]) -> int:
     os.environ["COVERAGE_FILE"] = str(data / "coverage")
     options = [
         f"--cov={ROOT / PACKAGE}",
-        "-W",
-        "ignore::pytest.PytestAssertRewriteWarning",
         "--cov-context=test",
         "--cov-append",
         "--cov-report=",
     ]
+    exempt_from_rewriting()
     os.chdir(ROOT)
     code = int(pytest.main([*OPTIONS, *options, *tests], plugins=[watch]))
     seconds = json.loads(kept.read_text()) if kept.exists() else {}
