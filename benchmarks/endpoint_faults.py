@@ -1,8 +1,9 @@
 """Items in error when a server is killed and started again, or limits the rate of requests.
 
-``python benchmarks/endpoint_faults.py [--runs 3] [--fault kill] [--fault limit]`` needs ``pip install xllamacpp gguf``
-and, for the rate limits, the program ``nginx``.  llama.cpp serves ``fixtures/checkpoints/text-late``; a subject asks it
-all items of the bank.
+``python benchmarks/endpoint_faults.py [--runs 3] [--fault kill] [--fault limit] [--server transformers]`` needs
+``pip install xllamacpp gguf`` for llama.cpp, ``pip install transformers[serving]`` for ``transformers serve`` and, for
+the rate limits, the program ``nginx``.  The server serves ``fixtures/checkpoints/text-late``; a subject asks it all
+items of the bank.
 
 * kill: after a third of the answers the server is killed, and started again 0, 1 or 2 seconds later.
 * limit: nginx passes on 20 requests per second and refuses the others by HTTP 429 or 503, with or without
@@ -26,7 +27,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "subjects"))
 
-from real_servers import RealServer, _free_port, write_gguf
+from real_servers import RealServer, _free_port, llama_cpp, transformers_serve, write_gguf, write_served
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.items.item import Item
@@ -34,6 +35,7 @@ from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FAULTS = ("kill", "limit")
+CHECKPOINT = FIXTURES / "checkpoints" / "text-late"
 RATE = 20
 NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log crit;
@@ -52,11 +54,27 @@ http {{
 """
 
 
+def llama_server(folder: Path) -> RealServer:
+    """llama.cpp, not started, with its files in a folder."""
+    write_gguf(CHECKPOINT, folder / "text-late.gguf")
+    return llama_cpp(folder / "text-late.gguf", folder / "log.txt")
+
+
+def transformers_server(folder: Path) -> RealServer:
+    """``transformers serve``, not started, with its files in a folder."""
+    write_served(folder / "text-late")
+    return transformers_serve(folder / "text-late", folder / "log.txt")
+
+
+SERVERS = {"llama.cpp": llama_server, "transformers": transformers_server}
+
+
 def ask(
     server: RealServer, url: str, items: list[Item], arrived: Callable[[], object] = lambda: None
 ) -> tuple[Counter[str], float, list[str]]:
     """Ask all items at once and return their statuses, the seconds taken, and what was said of the errors."""
-    subject = EndpointSubject.load(url, server.model)
+    accepted = [server.model, f"{server.model}@main"]  # the latter is the name in replies of `transformers serve`
+    subject = EndpointSubject.load(url, server.model, accept_models=accepted)
     start = time.perf_counter()
     completions = subject.answer_each(items, lambda *_: arrived())
     seconds = time.perf_counter() - start
@@ -122,15 +140,13 @@ def limited(server: RealServer, items: list[Item], code: int, header: str) -> No
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--server", choices=SERVERS, default="llama.cpp")
     parser.add_argument("--fault", choices=FAULTS, action="append", help="what to try; both if it is not given")
     options = parser.parse_args()
     faults = options.fault or FAULTS
     items = list(read_bank(FIXTURES / "banks" / "text.bank").items)
     with tempfile.TemporaryDirectory() as folder:
-        gguf = Path(folder) / "text-late.gguf"
-        write_gguf(FIXTURES / "checkpoints" / "text-late", gguf)
-        command = [sys.executable, str(Path(sys.path[0]) / "real_servers.py"), str(gguf), "{port}", "1"]
-        server = RealServer(command, "text-late", Path(folder) / "log.txt")
+        server = SERVERS[options.server](Path(folder))
         server.start()
         try:
             statuses, quiet, _ = ask(server, server.url, items)

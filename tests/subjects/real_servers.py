@@ -143,12 +143,7 @@ def llama_cpp(gguf_file: Path, log: Path, repeat_penalty: float = 1.0) -> RealSe
 def served_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the checkpoint with the chat template, and a repetition penalty in its generation_config."""
     folder = tmp_path_factory.mktemp("served") / "text-late"
-    shutil.copytree(CHECKPOINT, folder)
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": RAW_TEMPLATE}))
-    decoding = json.loads((folder / "generation_config.json").read_text())
-    decoding |= {"repetition_penalty": 1.1, "do_sample": False}
-    (folder / "generation_config.json").write_text(json.dumps(decoding))
+    write_served(folder)
     return folder
 
 
@@ -158,14 +153,29 @@ def transformers_server(served_checkpoint: Path, tmp_path_factory: pytest.TempPa
     for package in ("torch", "transformers", "fastapi", "uvicorn", "openai"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"transformers serve needs the package {package} (transformers[serving])")
-    command = [
-        *(sys.executable, "-c", TRANSFORMERS_COMMAND, "serve", str(served_checkpoint)),
-        *("--host", "127.0.0.1", "--port", "{port}", "--device", "cpu", "--dtype", "float32"),
-    ]
-    server = RealServer(command, str(served_checkpoint), tmp_path_factory.mktemp("transformers") / "log.txt")
+    server = transformers_serve(served_checkpoint, tmp_path_factory.mktemp("transformers") / "log.txt")
     server.start()
     yield server
     server.kill()
+
+
+def transformers_serve(checkpoint: Path, log: Path) -> RealServer:
+    """``transformers serve``, not started."""
+    command = [
+        *(sys.executable, "-c", TRANSFORMERS_COMMAND, "serve", str(checkpoint)),
+        *("--host", "127.0.0.1", "--port", "{port}", "--device", "cpu", "--dtype", "float32"),
+    ]
+    return RealServer(command, str(checkpoint), log)
+
+
+def write_served(folder: Path) -> None:
+    """Copy the checkpoint, with the chat template, and a repetition penalty in its generation_config."""
+    shutil.copytree(CHECKPOINT, folder)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": RAW_TEMPLATE}))
+    decoding = json.loads((folder / "generation_config.json").read_text())
+    decoding |= {"repetition_penalty": 1.1, "do_sample": False}
+    (folder / "generation_config.json").write_text(json.dumps(decoding))
 
 
 def write_gguf(folder: Path, path: Path) -> None:
