@@ -15,12 +15,14 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
 from pytest_adaptive_eval.inputs import find_input
-from pytest_adaptive_eval.studies.network.declare import NetworkTable, read_network
+from pytest_adaptive_eval.studies.network.declare import NetworkTable, SupervisorTable, read_network
 from pytest_adaptive_eval.studies.network.energy import energy
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.studies.network.result import NetworkResult
 from pytest_adaptive_eval.studies.network.run import hold_network
+from pytest_adaptive_eval.studies.network.supervision import Label, read_labels, supervisor_agreement
 from pytest_adaptive_eval.studies.network.topology import Network
+from pytest_adaptive_eval.studies.plain import plain
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.text import counted
@@ -35,6 +37,8 @@ __all__ = ["NETWORK", "NetworkPlan", "NetworkStudyTable"]
 _METRICS = ("energy", "auc", "last_level")
 #: Share of failed answers above which the run is void.
 _FAULTS = 0.05
+#: Reviews from which on a supervisor that refuses all of them, or is never readable, is named.
+_REVIEWS = 5
 #: Share of an interviewer's items written by code above which a note is added.
 _FALLBACKS = 0.05
 
@@ -55,6 +59,8 @@ class NetworkPlan:
         Models in memory at once.
     folder : Path
         Folder for hashes of checkpoints and for pictures.
+    labels : tuple of Label
+        Reviews by people or code, with which the supervisor's are compared.
     """
 
     name: str
@@ -63,6 +69,7 @@ class NetworkPlan:
     written: Mapping[str, Any]
     memory: int | None
     folder: Path
+    labels: tuple[Label, ...] = ()
 
     @property
     def candidate(self) -> str:
@@ -71,8 +78,14 @@ class NetworkPlan:
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """Names of the interviewee and the nodes."""
-        return (self.candidate, *(node.name for node in self.network.nodes))
+        """Names of the interviewee, of the nodes, and of groups of several interviewers of one task."""
+        return (self.candidate, *(node.name for node in self.network.nodes), *self.groups)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of groups of several interviewers of one task, whose mean opinion is an area."""
+        names = [node.group for node in self.network.nodes if node.group]
+        return tuple(name for name in dict.fromkeys(names) if names.count(name) > 1)
 
     @property
     def roles(self) -> tuple[tuple[Member, bool], ...]:
@@ -118,6 +131,11 @@ class NetworkPlan:
                 f"{_METRICS[0]} is of the interviewee, {' and '.join(_METRICS[1:])} are of a node: write subject = "
                 f'"NODE", one of {", ".join(self.subjects[1:])}'
             )
+        if condition.subject in self.groups and condition.metric != "auc":
+            raise ConfigError(
+                f"{condition.subject} is the mean opinion of several interviewers, which is an area: gate on auc, or "
+                "on one of its nodes"
+            )
 
     def void(self, error: str) -> StudyResult:
         """Return the result of a network that could not run."""
@@ -141,6 +159,9 @@ class NetworkPlan:
             )
         finally:
             pool.close()
+        account = result.to_json()
+        if self.labels:
+            account["agreement"] = plain(supervisor_agreement(result, self.labels))
         error = ""
         if result.fault_share > _FAULTS:
             error = f"{result.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
@@ -149,7 +170,7 @@ class NetworkPlan:
             error=error,
             broken=bool(error),
             notes=tuple(_notes(result)),
-            account=result.to_json(),
+            account=account,
             costs={"total": result.total.to_json(), "loads": dict(result.loads)},
             members=tuple({**model, "name": name} for name, model in result.models.items()),
         )
@@ -165,14 +186,16 @@ class NetworkPlan:
         opened = sum(node.opened for node in result.nodes)
         nodes = [node if node.opened else None for node in result.nodes]
         none: tuple[None, ...] = (None,) * len(nodes)
+        opinions = [partial(_opinion, result, group) if _opened(result, group) else None for group in self.groups]
+        no_group: tuple[None, ...] = (None,) * len(self.groups)
         areas = [None if node is None else partial(_evaluate, node.interval) for node in nodes]
         last = [None if node is None else partial(_evaluate, node.last) for node in nodes]
         return replace(
             self.void(""),
             quantities={
-                "energy": Bounded((lambda confidence: energy(result.nodes, confidence), *none)),
-                "auc": Bounded((None, *areas)),
-                "last_level": Bounded((None, *last)),
+                "energy": Bounded((lambda confidence: energy(result.nodes, confidence), *none, *no_group)),
+                "auc": Bounded((None, *areas, *opinions)),
+                "last_level": Bounded((None, *last, *no_group)),
             },
             asked=opened,
             absent={node.name: _closed(node) for node in result.nodes if not node.opened},
@@ -189,6 +212,28 @@ def _notes(result: NetworkResult) -> Iterator[str]:
             yield (
                 f"{by_code} of {asked} questions that {name} was to set were set by code: it set none that can be used"
             )
+
+    yield from _notes_on_supervisor(result)
+
+
+def _notes_on_supervisor(result: NetworkResult) -> Iterator[str]:
+    """Return notes on a supervisor whose reviews tell nothing: it refuses everything, or cannot be read."""
+    for subject, counts in result.reviews().items():
+        reviews, refused, unread = (counts[name] for name in ("reviews", "refused", "unread"))
+        if reviews < _REVIEWS:
+            continue
+        if refused == reviews:
+            yield f"the supervisor {result.supervisor} refuses everything: it found a fault in all {reviews} {subject}s"
+        elif unread == reviews:
+            yield f"the supervisor {result.supervisor} tells nothing: no review of {reviews} {subject}s is readable"
+
+
+def _opened(result: NetworkResult, group: str) -> bool:
+    return all(node.opened for node in result.groups()[group])
+
+
+def _opinion(result: NetworkResult, group: str, confidence: float) -> Any:
+    return result.opinion(group, confidence)
 
 
 def _closed(node: NodeResult) -> str:
@@ -262,7 +307,22 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Networ
 
     network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=bank)
     _check_members(network, {member.name for member in models})
-    return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder)
+    labels = _labels(table.network, context)
+    return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder, labels)
+
+
+def _labels(table: NetworkTable | None, context: StudyContext) -> tuple[Label, ...]:
+    """Return the labels of the supervisor's reviews; an empty tuple without a file of them."""
+    supervisor = table.supervisor if table else None
+    if not isinstance(supervisor, SupervisorTable) or not supervisor.labels:
+        return ()
+    path = find_input(supervisor.labels, context.folders)
+    if path is None:
+        raise ConfigError(
+            f"there are no labels at {context.folders[0] / supervisor.labels}: give a JSONL file of labels, or remove "
+            "labels"
+        )
+    return tuple(read_labels(path))
 
 
 def _check_members(network: Network, names: set[str]) -> None:

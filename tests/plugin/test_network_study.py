@@ -246,3 +246,108 @@ def test_a_gate_on_a_node_that_stayed_closed_says_why(lab: Any, server: PeerServ
     assert lab.outcomes() == [("web-auc[at-least-1.5-of-second]", "INCONCLUSIVE")]
     said = " ".join(result.stdout.str().split())
     assert "second stayed closed, since first did not surely reach an area of 2" in said
+
+
+STAR = """
+[[eval]]
+kind = "network"
+name = "star"
+model = "{url}#pupil"
+models = {{ judge = "{url}#judge", ann = "{url}#ann", bob = "{url}#bob", pal = "{url}#pal" }}
+[eval.network]
+topology = "star"
+queries = 4
+supervisor = {{ model = "judge", scheme = "{scheme}", labels = "labels.jsonl" }}
+[[eval.network.node]]
+task = "addition"
+levels = 2
+interviewers = ["ann", "bob"]
+[[eval.network.node]]
+name = "debated"
+task = "addition"
+levels = 2
+panel = ["pal"]
+[[eval.gate]]
+metric = "auc"
+subject = "addition"
+at_least = 1.0
+"""
+
+
+def staged(lab: Any, judge: str, scheme: str = "yes-no", labels: str = "") -> dict[str, Any]:
+    """The record of a star of two interviewers with a debate, whose supervisor always says the same."""
+
+    def said(model: str, text: str) -> str:
+        if model in ("ann", "bob"):
+            if not (found := re.findall(r"of level (\d+)", text)):
+                return "ok"  # the first look at a server
+            size = 10 ** int(found[-1])
+            number = int(re.findall(r"number (\d+)", text)[-1])
+            return f"Question: What is {size - number} + {size - 2 * number}?\nAnswer: 0"
+        return judge if model == "judge" else reply("pupil", text)
+
+    (lab.path / "labels.jsonl").write_text(labels or '{"item": "addition-1-0", "fault": true, "rating": 1}\n')
+    lab.ini("    ignore::pytest_adaptive_eval.errors.AdaptiveEvalWarning\n")
+    with PeerServer(dict.fromkeys(("pupil", "judge", "ann", "bob", "pal"), 0.0), said) as server:
+        (lab.path / "adaptive-eval.toml").write_text(STAR.format(url=server.url, scheme=scheme))
+        lab.run("--adaptive-eval-html=page.html")
+    return dict(lab.record)
+
+
+def test_a_star_tells_its_mean_opinion_and_is_gated_on_it(lab: Any) -> None:
+    record = staged(lab, "no")
+    assert lab.outcomes() == [("star-auc[at-least-1-of-addition]", "PASS")]
+    (study,) = record["studies"]
+    opinion = study["account"]["opinions"]["addition"]
+    rows = {row["subject"]: row for row in study["metrics"]["auc"]}
+    assert rows["addition"]["estimate"] == pytest.approx(opinion["estimate"])
+    areas = [rows[f"addition by {name}"]["estimate"] for name in ("ann", "bob")]
+    assert opinion["estimate"] == pytest.approx(sum(areas) / 2)
+    assert study["notes"] == []
+    page = (lab.path / "page.html").read_text()
+    for part in (
+        "Mean opinions", "errors without messages", "Supervisor judge", "Agreement with labels", "Debate", "mended",
+        "Exchanges", "What is 9 + 8?", "by guessing",
+    ):  # fmt: skip
+        assert part in page
+
+
+@pytest.mark.parametrize(
+    ("judge", "scheme", "note"),
+    [
+        ("yes", "yes-no", "the supervisor judge refuses everything: it found a fault in all"),
+        ("<rank>1</rank>", "scale", "the supervisor judge refuses everything: it found a fault in all"),
+        ("perhaps", "yes-no", "the supervisor judge tells nothing: no review of"),
+    ],
+)
+def test_a_supervisor_that_tells_nothing_is_named(lab: Any, judge: str, scheme: str, note: str) -> None:
+    (study,) = staged(lab, judge, scheme)["studies"]
+    assert any(line.startswith(note) for line in study["notes"])
+
+
+def test_reviews_are_compared_with_labels_of_a_file(lab: Any) -> None:
+    (study,) = staged(lab, "yes")["studies"]
+    debated = next(node for node in study["account"]["nodes"] if node["name"] == "debated")
+    items = [review["item"] for review in debated["reviews"]]
+    labels = "".join(f'{{"item": "{item}", "fault": {"true" if n else "false"}}}\n' for n, item in enumerate(items))
+    (study,) = staged(lab, "yes", labels=labels)["studies"]
+    agreement = study["account"]["agreement"]
+    assert agreement["judged"] == len(items)
+    assert agreement["accuracy"] == pytest.approx((len(items) - 1) / len(items))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("labels.jsonl", "none.jsonl", "there are no labels at"),
+        ('metric = "auc"', 'metric = "last_level"', "addition is the mean opinion of several interviewers"),
+    ],
+)
+def test_mistakes_of_stars(lab: Any, old: str, new: str, message: str) -> None:
+    lab.ini("")
+    (lab.path / "labels.jsonl").write_text("")
+    text = STAR.format(url="http://127.0.0.1:9/v1", scheme="yes-no").replace(old, new)
+    (lab.path / "adaptive-eval.toml").write_text(text)
+    result = lab.run()
+    assert result.ret == 4
+    assert message in " ".join((result.stderr.str() + result.stdout.str()).split())

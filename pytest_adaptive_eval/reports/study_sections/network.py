@@ -31,6 +31,11 @@ _COUNTS = {
     "faults": "faults",
 }
 
+#: Fields of the agreement with labels, and their digits.
+_AGREEMENT = {"judged": 0, "accuracy": 2, "f1": 2, "rated": 0, "spearman": 2, "unread": 0}
+#: Characters of a question and of an answer.
+_TEXT = 160
+
 Node = Mapping[str, Any]
 
 
@@ -54,6 +59,7 @@ def _tables(study: StudyRecord) -> list[Table]:
         for node in nodes
         if node.get("interviewer") or as_mapping(node.get("counts")).get("faults")
     ]
+    account = as_mapping(study.account)
     return [
         Table(
             "Nodes",
@@ -68,7 +74,95 @@ def _tables(study: StudyRecord) -> list[Table]:
             counts,
             "A model's own answers never count: the truth is the code's.",
         ),
+        _opinions(account),
+        _interviewers(account),
+        *_supervisor(account),
+        _debate(nodes),
+        _exchanges(nodes),
     ]
+
+
+def _opinions(account: Mapping[str, Any]) -> Table:
+    """Return the mean area of each group of several interviewers."""
+    rows = [
+        (short(name), _area(as_mapping(opinion)) if isinstance(opinion, Mapping) else _cell(opinion, 2))
+        for name, opinion in as_mapping(account.get("opinions")).items()
+    ]
+    return Table(
+        "Mean opinions", ("task", "mean area by all of its interviewers"), rows, "A gate on auc may name the task."
+    )
+
+
+def _interviewers(account: Mapping[str, Any]) -> Table:
+    """Return the error rates of interviewers without and with the dialogues of earlier nodes."""
+    rows = [
+        (short(row.get("name")), *(_rate(as_mapping(row.get(kind))) for kind in ("without", "with")))
+        for row in map(as_mapping, as_list(account.get("interviewers")))
+    ]
+    note = (
+        "Share of attempts that broke the format, missed the level, repeated a question or were silent, at nodes whose "
+        "interviewer read no dialogue of an earlier node, and at the others."
+    )
+    return Table("Interviewers", ("interviewer", "errors without messages", "errors with messages"), rows, note)
+
+
+def _rate(counts: Mapping[str, Any]) -> str:
+    rate = plottable(counts.get("rate"))
+    return "-" if rate is None else f"{rate:.0%} of {_cell(counts.get('attempts'), 0)}"
+
+
+def _supervisor(account: Mapping[str, Any]) -> list[Table]:
+    """Return the supervisor's refusals and ratings, and its agreement with labels."""
+    rows = []
+    for subject, counts in as_mapping(account.get("reviews")).items():
+        counts = as_mapping(counts)
+        ratings = [plottable(n) or 0.0 for n in as_list(counts.get("ratings"))]
+        rated = sum(ratings)
+        mean = sum(rating * n for rating, n in enumerate(ratings, 1)) / rated if rated else None
+        spread = " ".join(f"{n:.0f}" for n in ratings) if rated else "-"
+        numbers = [_cell(counts.get(name), 0) for name in ("reviews", "refused", "unread")]
+        rows.append((short(f"{subject}s"), *numbers, _cell(mean, 2), spread))
+    heads = ("reviews of", "reviews", "refused", "unread", "mean rating", "ratings 1 to 5")
+    note = "5 is best; a fault, or a rating of 1 or 2, is a refusal. Reviews change no score."
+    tables = [Table(f"Supervisor {short(account.get('supervisor') or '-')}", heads, rows, note)]
+    if agreement := as_mapping(account.get("agreement")):
+        cells = [_cell(agreement.get(name), digits) for name, digits in _AGREEMENT.items()]
+        fields = ("supervisor", "faults judged", "accuracy", "F1", "rated", "Spearman", "unread")
+        note = "Agreement of the supervisor's reviews with the labels of the file."
+        tables.append(Table("Agreement with labels", fields, [(short(account.get("supervisor")), *cells)], note))
+    return tables
+
+
+def _debate(nodes: Sequence[Node]) -> Table:
+    """Return what each member of a panel had right before and after the debate."""
+    rows = []
+    for node in nodes:
+        for member in map(as_mapping, as_list(node.get("panel"))):
+            accuracies = " ".join(_cell(value, 2) for value in as_list(member.get("accuracies")))
+            numbers = [_cell(member.get(name), 0) for name in ("mended", "spoiled")]
+            rows.append((short(node.get("name")), short(member.get("name")), accuracies, *numbers))
+    heads = ("node", "member", "accuracy before and after each cycle", "mended", "spoiled")
+    note = "By code. The last member of a node is the plurality of all answers."
+    return Table("Debate", heads, rows[:ROWS], note)
+
+
+def _exchanges(nodes: Sequence[Node]) -> Table:
+    """Return recorded questions with their answers."""
+    rows = [
+        (
+            short(node.get("name")),
+            _cell(exchange.get("level"), 0),
+            short(exchange.get("source")),
+            _cell(exchange.get("score"), 2),
+            short(exchange.get("question"), _TEXT, keep_end=False),
+            short(exchange.get("answer") or exchange.get("status"), _TEXT, keep_end=False),
+        )
+        for node in nodes
+        for exchange in map(as_mapping, as_list(node.get("exchanges")))
+    ]
+    heads = ("node", "level", "question by", "score", "question", "answer")
+    note = f"The first {ROWS}; the record has the first ones of each level." if len(rows) > ROWS else ""
+    return Table("Exchanges", heads, rows[:ROWS], note)
 
 
 def _area(area: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ class SupervisorTable(Table, frozen=True, kw_only=True):
     model: Annotated[str, described("name of the agent")] = ""
     scheme: Annotated[str, described("kind of review", ["yes-no", "scale"])] = "yes-no"
     exchanges: Annotated[int, described("exchanges of each level that are reviewed")] = 1
+    labels: Annotated[str, described("JSONL file of labels that its reviews are compared with")] = ""
 
 
 class NodeTable(Table, frozen=True, kw_only=True):
@@ -56,6 +57,8 @@ class NetworkTable(Table, frozen=True, kw_only=True):
     questions: Annotated[str, described("items by the interviewer", ["written", "rephrased", "code"])] = "written"
     supervisor: Annotated[SupervisorTable | str | None, described("agent that reviews items and exchanges")] = None
     passing: Annotated[bool, described("interviewers read the dialogues of earlier nodes")] = True
+    responses: Annotated[bool, described("interviewers read the answers so far to their node, with scores")] = True
+    injected: Annotated[int, described("characters of meaningless text added to each passed dialogue")] = 0
     rounds: Annotated[int, described("interviews of each node")] = 1
     retries: Annotated[int, described("new attempts at an item before code writes it")] = 2
     seed: Annotated[int, described("seed of every draw")] = 0
@@ -107,6 +110,8 @@ def read_network(
         tuple(nodes),
         _supervision(table.supervisor, f"{where}: supervisor"),
         table.passing,
+        table.responses,
+        table.injected,
         table.rounds,
         table.retries,
         table.seed,

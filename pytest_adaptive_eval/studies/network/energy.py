@@ -16,6 +16,7 @@ threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple, Protocol
 
@@ -24,7 +25,7 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Levels, area_bounds, difference
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
 
-__all__ = ["NetworkScores", "energy", "energy_difference", "may_open"]
+__all__ = ["NetworkScores", "energy", "energy_difference", "may_open", "mean_area"]
 
 METHOD = "by levels and routes"
 
@@ -104,10 +105,10 @@ def _pair(a: NodeResult, b: NodeResult, confidence: float) -> _Part:
     )
 
 
-def _sum(parts: Iterable[_Part], least: float, confidence: float, method: str) -> Interval:
+def _sum(parts: Iterable[_Part], least: float, confidence: float, method: str, most: float = 1.0) -> Interval:
     rows = [(part.estimate, part.low, part.high, part.down**2, part.up**2) for part in parts]
     estimate, low, high, down, up = (sum(column) for column in zip(*rows, strict=True))
-    low, high = max(low - down**0.5, least), min(high + up**0.5, 1.0)
+    low, high = max(low - down**0.5, least), min(high + up**0.5, most)
     return Interval(min(max(estimate, low), high), low, high, confidence, method)
 
 
@@ -123,6 +124,15 @@ def energy(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval:
     """
     possible = may_open(nodes, confidence)
     return _sum((_part(node, confidence, possible[node.name]) for node in nodes), 0.0, confidence, METHOD)
+
+
+def mean_area(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval | None:
+    """Return the mean area of nodes with the same number of levels, with its bounds; None if one was not run."""
+    if not all(node.opened for node in nodes):
+        return None
+    levels = nodes[0].levels
+    parts = (_part(replace(node, weight=levels / len(nodes)), confidence, True) for node in nodes)
+    return _sum(parts, 0.0, confidence, "mean of areas by levels", most=float(levels))
 
 
 def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confidence: float = 0.95) -> Interval:

@@ -106,6 +106,7 @@ class Interview:
     scores: list[list[float]] = field(default_factory=list)  # by level
     rounds: list[tuple[int, int]] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
+    answered: list[Exchange] = field(default_factory=list)  # all of them
     reviews: list[Review] = field(default_factory=list)
     to_review: list[tuple[Item, str]] = field(default_factory=list)
     written: list[str] = field(default_factory=list)  # questions by the interviewer so far
@@ -201,7 +202,12 @@ class Interview:
         else:
             context = (self.written, self.dialogues, records, draft.directive)
             messages = prompts.write(
-                content_of(family), family.knob, position[2], *context, number=(number, attempt, self.network.seed)
+                content_of(family),
+                family.knob,
+                position[2],
+                *context,
+                number=(number, attempt, self.network.seed),
+                answered=self.answered if self.network.responses else (),
             )
         draft.attempts += 1
         self.counts["attempts"] += 1
@@ -315,6 +321,7 @@ class Interview:
             exchange = Exchange.of(question.item, level, question.source, completion, score)
             if flag:
                 exchange = exchange.without_texts(f"flagged: {one_line(flag)}")
+            self.answered.append(exchange)
             if k < RECORDED_A_LEVEL and len(self.exchanges) < RECORDED:
                 self.exchanges.append(exchange)
             if supervision and k < supervision.exchanges and not flag:
@@ -329,6 +336,7 @@ class Interview:
             scores=tuple(np.array(level, dtype=np.float64) for level in self.scores),
             rounds=tuple(self.rounds),
             guess=tuple(self.items.guess),
+            messages=len(self.dialogues) if self.node.interviewer else 0,
             counts={name: count for name, count in self.counts.items() if count},
             exchanges=tuple(self.exchanges),
             reviews=tuple(self.reviews),

@@ -90,6 +90,8 @@ class NodeResult:
         Scores by level from 1 over all rounds; NaN where missing.
     rounds : tuple of (int, int)
         First and last level of each round.
+    messages : int
+        Dialogues of earlier nodes that its interviewer read.
     guess : tuple of float
         Expected score of a guess by level; empty if the node was not run.
     counts : mapping of str to int
@@ -119,6 +121,7 @@ class NodeResult:
     opened: bool = False
     scores: tuple[Array, ...] = ()
     rounds: tuple[tuple[int, int], ...] = ()
+    messages: int = 0
     guess: tuple[float, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     usage: Mapping[str, Usage] = field(default_factory=dict)
@@ -161,7 +164,12 @@ class NodeResult:
     def error_rate(self) -> float:
         """Share of an interviewer's attempts with one of `ERRORS`; NaN without attempts."""
         attempts = self.counts.get("attempts", 0)
-        return sum(self.counts.get(name, 0) for name in ERRORS) / attempts if attempts else float("nan")
+        return self.errors / attempts if attempts else float("nan")
+
+    @property
+    def errors(self) -> int:
+        """Number of an interviewer's attempts with one of `ERRORS`."""
+        return sum(self.counts.get(name, 0) for name in ERRORS)
 
     @property
     def dialogue(self) -> Dialogue:

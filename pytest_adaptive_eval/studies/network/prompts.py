@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.studies.network.roles import Dialogue, Directive
+from pytest_adaptive_eval.studies.network.roles import Dialogue, Directive, Exchange
 from pytest_adaptive_eval.subjects.agent import Message
 from pytest_adaptive_eval.subjects.foreign import DATA, RANK_REPLY, clean, marked, one_line
 from pytest_adaptive_eval.tasks.family import Content
@@ -19,6 +19,8 @@ __all__ = ["heard", "read_fault", "read_question", "rephrase", "review_exchange"
 
 #: Earlier questions of the level in an interviewer's prompt, and characters of each.
 EARLIER, EARLIER_CHARACTERS = 12, 200
+#: Answers so far in an interviewer's prompt.
+ANSWERED = 6
 #: Characters of a reply that are read.
 READ_CHARACTERS = 6000
 #: Characters of another member's answer in a prompt for a panel.
@@ -47,6 +49,12 @@ def _before(dialogues: Sequence[Dialogue], records: Sequence[str]) -> str:
     return f"What was examined before. {DATA}{marked('dialogue', summary, 8000)}" if summary else ""
 
 
+def _so_far(answered: Sequence[Exchange]) -> str:
+    """Return the last answers to a node's questions with their scores, between marks."""
+    summary = "\n".join(exchange.summary for exchange in answered[-ANSWERED:])
+    return f"The last answers in this examination. {DATA}{marked('answers', summary, 4000)}" if summary else ""
+
+
 def write(
     content: Content,
     knob: str,
@@ -57,6 +65,7 @@ def write(
     directive: Directive | None = None,
     *,
     number: tuple[int, int, int] = (1, 1, 0),
+    answered: Sequence[Exchange] = (),
 ) -> tuple[Message, ...]:
     """Return the request for a question of a level.
 
@@ -78,6 +87,8 @@ def write(
         Reason why the last attempt was refused.
     number : (int, int, int)
         Number of the question in its level and number of the attempt, both from 1, and the network's seed.
+    answered : sequence of Exchange
+        Questions of this node so far, with the answers and their scores by code.
     """
     examples = "".join(f"- {one_line(text, EARLIER_CHARACTERS)}\n" for text in earlier[-EARLIER:])
     form = "" if content.whole else f"The question has exactly this form: {content.form}\n"
@@ -88,6 +99,7 @@ def write(
     )
     return _user(
         _before(dialogues, records)
+        + _so_far(answered)
         + f"You examine a language model. Write one {'text' if content.whole else 'question'} of level {level}; the "
         f"level is: {knob}.\n{form}At this level it has: {content.demand(level)}.\n"
         + (f"These were asked already; write another one:\n{examples}" if examples else "")

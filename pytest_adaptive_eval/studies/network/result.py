@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.studies.network.energy import energy
+from pytest_adaptive_eval.studies.network.energy import energy, mean_area
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
+from pytest_adaptive_eval.studies.network.roles import Review
 from pytest_adaptive_eval.studies.plain import fields_json, plain
 from pytest_adaptive_eval.subjects.base import Usage
 
@@ -77,19 +78,53 @@ class NetworkResult:
         faults, answers = (sum(node.counts.get(name, 0) for node in self.nodes) for name in ("faults", "answers"))
         return faults / answers if answers else 0.0
 
+    def groups(self) -> dict[str, list[NodeResult]]:
+        """Return the nodes of each group of several interviewers of one task."""
+        groups: dict[str, list[NodeResult]] = {}
+        for node in self.nodes:
+            groups.setdefault(node.group, []).append(node)
+        return {name: nodes for name, nodes in groups.items() if len(nodes) > 1}
+
     def opinions(self) -> dict[str, float]:
         """Return the mean area over the interviewers of one task, for groups of several nodes."""
-        groups: dict[str, list[float]] = {}
-        for node in self.nodes:
-            groups.setdefault(node.group, []).append(node.area)
-        return {name: float(np.mean(areas)) for name, areas in groups.items() if len(areas) > 1}
+        return {name: float(np.mean([node.area for node in nodes])) for name, nodes in self.groups().items()}
+
+    def opinion(self, group: str, confidence: float | None = None) -> Interval | None:
+        """Return the mean opinion of a group with its bounds; None if one of its nodes was not run."""
+        return mean_area(self.groups()[group], self.confidence if confidence is None else confidence)
+
+    @property
+    def guess_energy(self) -> float:
+        """Energy of a guesser, at the levels that were asked."""
+        return sum(node.weight * node.guess_area / node.levels for node in self.nodes)
+
+    def interviewers(self) -> list[dict[str, Any]]:
+        """Return, by interviewer, its attempts and errors at nodes without and with dialogues of earlier nodes."""
+        rows = []
+        for name in dict.fromkeys(node.interviewer for node in self.nodes if node.interviewer):
+            row: dict[str, Any] = {"name": name}
+            for kind, told in (("without", False), ("with", True)):
+                nodes = [node for node in self.nodes if node.interviewer == name and (node.messages > 0) == told]
+                attempts, errors = sum(node.counts.get("attempts", 0) for node in nodes), sum(n.errors for n in nodes)
+                row[kind] = {"attempts": attempts, "errors": errors, "rate": errors / attempts if attempts else None}
+            rows.append(row)
+        return rows
+
+    def reviews(self) -> dict[str, dict[str, Any]]:
+        """Return counts of the supervisor's reviews of questions and of exchanges."""
+        reviews = [review for node in self.nodes for review in node.reviews]
+        subjects = dict.fromkeys(review.subject for review in reviews)
+        return {subject: _counted([r for r in reviews if r.subject == subject]) for subject in subjects}
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON data, which `from_json` reads."""
         return fields_json(self) | {
             "nodes": [node.to_json(self.confidence) for node in self.nodes],
             "energy": self.energy.to_json(),
-            "opinions": plain(self.opinions()),
+            "opinions": plain({name: self.opinion(name) for name in self.groups()}),
+            "guess_energy": self.guess_energy,
+            "interviewers": self.interviewers(),
+            "reviews": self.reviews(),
             "usage": self.total.to_json(),
         }
 
@@ -97,3 +132,13 @@ class NetworkResult:
     def from_json(cls, data: Mapping[str, Any]) -> NetworkResult:
         """Create from the data of `to_json`, without unknown fields."""
         return msgspec.convert(dict(data), cls, dec_hook=lambda _, scores: np.array(scores, dtype=np.float64))
+
+
+def _counted(reviews: Sequence[Review]) -> dict[str, Any]:
+    """Return the number of reviews, refusals and unreadable replies, and the ratings from 1 to 5 by their number."""
+    return {
+        "reviews": len(reviews),
+        "refused": sum(review.refused for review in reviews),
+        "unread": sum(review.unread for review in reviews),
+        "ratings": [sum(review.rating == rating for review in reviews) for rating in range(1, 6)],
+    }

@@ -118,6 +118,8 @@ class Dialogue:
     area : float
     last_level : int
     exchanges : tuple of Exchange
+    injected : str
+        Meaningless text added to the summary.
     """
 
     node: str
@@ -125,9 +127,11 @@ class Dialogue:
     area: float
     last_level: int
     exchanges: tuple[Exchange, ...]
+    injected: str = ""
 
     @property
     def summary(self) -> str:
         """Few lines for another model, of limited length."""
         head = f"{one_line(self.node)} ({one_line(self.task)}): area {self.area:.2f}, last level {self.last_level}"
-        return "\n".join([head, *(exchange.summary for exchange in self.exchanges[-PASSED_EXCHANGES:])])
+        lines = [head, *(exchange.summary for exchange in self.exchanges[-PASSED_EXCHANGES:]), self.injected]
+        return "\n".join(filter(None, lines))

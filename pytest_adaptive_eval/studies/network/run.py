@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ from pytest_adaptive_eval.studies.network.engine import Conversation, Engine
 from pytest_adaptive_eval.studies.network.items import LevelItems
 from pytest_adaptive_eval.studies.network.node import ContentFilter, Interview, allow_all, blank, review
 from pytest_adaptive_eval.studies.network.result import NetworkResult
+from pytest_adaptive_eval.studies.network.roles import Dialogue
 from pytest_adaptive_eval.studies.network.topology import Network, Node
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.tasks.family import TaskFamily
@@ -110,14 +112,25 @@ class _Scheduler:
             if node.name not in results and set(node.after) <= set(results)
         }
 
+    def _passed(self, dialogue: Dialogue) -> Dialogue:
+        """Return a dialogue with meaningless text, which network, node and seed determine, if there is to be any."""
+        if not self.network.injected:
+            return dialogue
+        rng = random.Random(f"{self.network.seed} {dialogue.node}")
+        return replace(dialogue, injected="".join(rng.choices(_LETTERS, k=self.network.injected)))
+
     def _conversation(self, node: Node, results: Mapping[str, Any]) -> Conversation[Any]:
         areas = [results[name][0].interval(self.network.confidence) for name in node.after]
         if not all(area is not None and area.low >= node.opens_at for area in areas):
             return _without_calls((blank(self.network, node), []))
         earlier = self.network.ancestors(node.name) if self.network.passing else ()
-        dialogues = [results[before.name][0].dialogue for before in earlier]
+        dialogues = [self._passed(results[before.name][0].dialogue) for before in earlier]
         items = LevelItems(self.network, node, self.pictures)
         return Interview(self.network, node, items, dialogues, self.content_filter).run()
+
+
+#: Letters of meaningless text.
+_LETTERS = "bcdfghjklmnpqrstvwxz "
 
 
 def _without_calls(result: Any) -> Conversation[Any]:

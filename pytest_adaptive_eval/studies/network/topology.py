@@ -168,13 +168,17 @@ class Network:
     ----------
     topology : {"line", "star", "tree", "hybrid"}
         In a line each node follows the one before; in a star none follows another; in a tree each but one follows
-        one; a hybrid has any edges without a cycle, and panels.
+        one; a hybrid has any edges without a cycle.  Nodes of stars and hybrids may have panels.
     interviewee : str
         Name of the subject.
     nodes : tuple of Node
     supervision : Supervision, optional
     passing : bool
         Whether a node gets the dialogues of the nodes before it.
+    responses : bool
+        Whether an interviewer reads the answers so far to its own node, with their scores by code.
+    injected : int
+        Characters of meaningless text added to each passed dialogue, to study how errors propagate.
     rounds : int
         Interviews of each node, each from the last level of the one before.
     retries : int
@@ -196,6 +200,8 @@ class Network:
     nodes: tuple[Node, ...]
     supervision: Supervision | None = None
     passing: bool = True
+    responses: bool = True
+    injected: int = 0
     rounds: int = 1
     retries: int = 2
     seed: int = 0
@@ -214,7 +220,7 @@ class Network:
         where, supervision = self.where, self.supervision
         if self.topology not in get_args(Topology):
             raise ConfigError(f"{where}: topology is {self.topology!r}, expected line, star, tree or hybrid")
-        for name, least in (("rounds", 1), ("retries", 0), ("seed", 0)):
+        for name, least in (("rounds", 1), ("retries", 0), ("seed", 0), ("injected", 0)):
             check_count(f"{where}: {name}", getattr(self, name), least=least)
         if self.seed >= SEEDS:
             raise ConfigError(f"{where}: seed is {self.seed}, expected a smaller number, of at most 15 digits")
@@ -257,8 +263,8 @@ class Network:
         }[self.topology]
         if not matches:
             raise ConfigError(f"{self.where}: this is no {self.topology}: {definition}")
-        if self.topology != "hybrid" and any(node.panel for node in self.nodes):
-            raise ConfigError(f"{self.where}: a panel is of a hybrid network: set topology to 'hybrid'")
+        if self.topology not in ("hybrid", "star") and any(node.panel for node in self.nodes):
+            raise ConfigError(f"{self.where}: a panel is of a star or a hybrid network: set topology to one of them")
 
     def order(self) -> tuple[Node, ...]:
         """Return the nodes, each after its earlier nodes.

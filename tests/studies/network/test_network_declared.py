@@ -130,7 +130,7 @@ A = {"task": "addition"}
             "in a circle: addition, b",
         ),
         ({"node": [{**A, "opens_at": 1.0}]}, "no node comes before it"),
-        ({"topology": "tree", "node": [{**A, "panel": ["pal"]}]}, "a panel is of a hybrid network"),
+        ({"topology": "tree", "node": [{**A, "panel": ["pal"]}]}, "a panel is of a star or a hybrid network"),
         ({"topology": "hybrid", "node": [{**A, "panel": ["sue"]}]}, "'sue' is in the panel anyway"),
         ({"topology": "hybrid", "node": [{**A, "panel": ["a", "a"]}]}, "each name may stand there once"),
         ({"topology": "hybrid", "node": [{**A, "panel": ["a"], "cycles": 0}]}, "at least one cycle"),
