@@ -13,12 +13,12 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from fixtures.recipe.plan import TASKS
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.build import matched
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.tasks import FAMILIES
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 
@@ -116,7 +116,7 @@ def test_items_are_those_of_the_families(kind: str, count: int) -> None:
     assert len({item.id for item in found}) == len(found) >= count
     for item in found:
         level, seed = int(item.meta["level"]), int(item.meta["seed"])
-        made = FAMILIES[item.category[0]].item(level, seed)
+        made = TASKS[item.category[0]].item(level, seed)
         assert (made.id, made.prompt, made.answer, made.grader) == (item.id, item.prompt, item.answer, item.grader)
         assert item.formats == made.formats
         assert [Path(image).name for image in item.images] == list(made.images)
@@ -125,7 +125,7 @@ def test_items_are_those_of_the_families(kind: str, count: int) -> None:
 def test_pictures_are_those_of_the_families() -> None:
     image = pytest.importorskip("PIL.Image")
     for item in [*items("vision"), *items("cross")]:
-        picture = FAMILIES[item.category[0]].picture(int(item.meta["level"]), int(item.meta["seed"]))
+        picture = TASKS[item.category[0]].picture(int(item.meta["level"]), int(item.meta["seed"]))
         with image.open(FIXTURES / "banks" / item.images[0]) as drawn:
             assert (np.array(drawn) == picture).all()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,10 +19,13 @@ from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
 if TYPE_CHECKING:
     from pytest_adaptive_eval.sandbox import Run
 
-__all__ = ["Content", "Judge", "Mark", "Picture", "Question", "Runner", "TaskFamily"]
+__all__ = ["SMALL_PIXELS", "Content", "Judge", "Mark", "Picture", "Question", "Runner", "TaskFamily"]
 
-#: A grey picture, shape (height, width), from 0 (black) to 255 (white).
+#: A picture, grey of shape (height, width) or in colour (red, green, blue) of shape (height, width, 3), 0 to 255.
 Picture = NDArray[np.uint8]
+
+#: Side of the pictures of items that do not name one in ``meta``.
+SMALL_PIXELS = 48
 
 #: Formats of a question about a picture, the default first.
 PICTURE_FORMATS = ("image+text", "text", "image", "none")
@@ -69,12 +72,19 @@ class Question:
         Draws the question's picture.
     judge : callable, optional
         Marks an answer.  Without it the family's grader compares with `answer`.
+    choices : tuple of str
+        Alternatives that the prompt lists, in the order A, B, C, ...
+    material : str
+        Hash of whatever `render` draws besides the question itself.  It enters the name of the picture's file, so
+        that changed material makes another file and another item.
     """
 
     prompt: str
     answer: str = ""
     render: Callable[[], Picture] | None = None
     judge: Judge | None = None
+    choices: tuple[str, ...] = ()
+    material: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +141,11 @@ class TaskFamily:
         Runs the subject's code, if answers are code.
     content : Content, optional
         Lets models write questions of the family.
+    pixels : int or None
+        Longer side of the pictures, stored in the item's ``meta``; None for `SMALL_PIXELS` and for a family whose
+        pictures have no size to set.
+    sized : callable, optional
+        ``sized(pixels)`` returns the family with pictures of another size, see `at_pixels`.
 
     Raises
     ------
@@ -149,6 +164,8 @@ class TaskFamily:
     growing: bool = False
     runner: Runner | None = None
     content: Content | None = None
+    pixels: int | None = None
+    sized: Callable[[int], TaskFamily] | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", self.name):
@@ -160,6 +177,24 @@ class TaskFamily:
                 f"task family {self.name!r}: {self.levels} levels, a guess floor of {self.guess_floor} and "
                 f"{self.max_tokens} tokens, expected at least 1, a number from 0 to 1 and at least 1"
             )
+
+    def at_pixels(self, pixels: int) -> TaskFamily:
+        """Return the family with pictures of that longer side.
+
+        Raises
+        ------
+        ConfigError
+            The family has no pictures whose size can be set, or not of that size.
+        """
+        if self.sized is None:
+            raise ConfigError(
+                f"pixels is {pixels}, and the task {self.name!r} has no pictures of a set size: remove it"
+            )
+        return replace(self.sized(pixels), runner=self.runner)
+
+    def has_form(self, item: Item) -> bool:
+        """Return whether an item's picture has this family's size; always true where no size can be set."""
+        return self.sized is None or item.meta.get("pixels") == self.pixels
 
     def question(self, level: int, seed: int) -> Question:
         """Return the question of a level and seed, the same on every platform and Python version.
@@ -181,18 +216,24 @@ class TaskFamily:
         return f"{self.name}-{level}-{seed}"
 
     def item(self, level: int, seed: int) -> Item:
-        """Return the question as an item that the family grades; a picture's file is named after the item's id."""
+        """Return the question as an item that the family grades.
+
+        A picture's file is named after the item's id, its size if that is set, and its material.
+        """
         question = self.question(level, seed)
         name = self.item_id(level, seed)
+        size = {} if self.pixels is None else {"pixels": self.pixels}
+        file = ".".join([name, *map(str, size.values()), *filter(None, [question.material]), "png"])
         return Item(
             id=name,
             prompt=question.prompt,
             answer=question.answer,
             grader=self.grader,
-            images=(f"{name}.png",) if self.pictorial else (),
+            images=(file,) if self.pictorial else (),
+            choices=question.choices,
             category=(self.name,),
             formats=PICTURE_FORMATS if self.pictorial else ("text",),
-            meta=MappingProxyType({"level": level, "seed": seed, "max_tokens": self.max_tokens}),
+            meta=MappingProxyType({"level": level, "seed": seed, "max_tokens": self.max_tokens, **size}),
             custom=self.grade,
         )
 
@@ -241,9 +282,13 @@ class TaskFamily:
         match = re.fullmatch(rf"{self.name}-([0-9]{{1,4}})-([0-9]{{1,20}})", item.id)
         if match is None:
             raise BankError(f"item {item.id!r} is not of the task family {self.name!r}, whose ids are task-level-seed")
+        pixels = item.meta.get("pixels", SMALL_PIXELS)
+        if not isinstance(pixels, int):
+            raise BankError(f"item {item.id!r}: meta.pixels is {pixels!r:.80}, expected a whole number; correct it")
         try:
-            question = self.question(int(match[1]), int(match[2]))
-        except ValueError as error:
+            family = self if self.has_form(item) else self.at_pixels(pixels)
+            question = family.question(int(match[1]), int(match[2]))
+        except (ValueError, ConfigError) as error:
             raise BankError(f"item {item.id!r}: {error}") from None
         if item.prompt not in ("", question.prompt):  # empty in the format that shows the picture alone
             raise BankError(
