@@ -1,10 +1,11 @@
 """The generated items, all of them right: truth by another method, speed, and the same items on another Python.
 
-``python -m benchmarks.task_truth`` draws 10 000 items of every task family (1 000 where answers are programs), works
-each answer out from the text or picture by the solvers of the tests, has the family mark it, and prints how many were
-right, how many items a second were drawn, and the hash of them all.  ``--compare PYTHON`` draws them again with
-another interpreter, which needs numpy alone, and compares the hashes.  The programs that are run are the solvers', made
-from the words of the questions: in this process, or with ``--sandbox`` where a model's would run.
+``python -m benchmarks.task_truth`` draws 10 000 items of every task family (1 000 where answers are programs, 500 about
+pictures in colour), works each answer out from the text or picture by the solvers of the tests, has the family mark it,
+and prints how many were right, how many items a second were drawn, and the hash of them all.  ``--compare PYTHON``
+draws them again with another interpreter, which needs numpy alone, and compares the hashes.  The programs that are run
+are the solvers', made from the words of the questions: in this process, or with ``--sandbox`` where a model's would
+run.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def plan(family: TaskFamily, items: int) -> list[tuple[int, int]]:
 
 
 def number(family: TaskFamily, items: int) -> int:
-    """A tenth of the items where answers are programs."""
-    return items // 10 if family.name.startswith("code") else items
+    """A tenth of the items where answers are programs, and a twentieth where pictures are in colour."""
+    return items // (20 if family.pixels else 10 if family.name.startswith("code") else 1)
 
 
 def digest(family: TaskFamily, items: int) -> tuple[str, float]:
@@ -101,7 +102,7 @@ def main() -> None:
         found, speed = digest(family, items)
         right = 0
         for level, seed in plan(family, items):
-            mark = family.verify(family.item(level, seed), solve(name, level, seed))
+            mark = family.verify(family.item(level, seed), solve(family, level, seed))
             right += mark.score == 1.0
             if name == "code_generation":
                 assert complexity(family.question(level, seed).answer) == level + 1

@@ -188,7 +188,7 @@ class EvalSpec:
                 of_banks = ("bank", "category", "values", "formats")
                 refuse_keys(self.data, of_banks, "and task exclude each other: remove one of them")
             else:
-                of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale")
+                of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels")
                 refuse_keys(self.data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
 
     @property
@@ -295,13 +295,17 @@ class EvalSpec:
 
         table = self.table
         family = find_named("task", table.task, FAMILIES if tasks is None else tasks())
+        if table.pixels is not None:
+            family = family.at_pixels(table.pixels)
         scaled: dict[str, Any] = {}
         if table.scale is not None:
             from pytest_adaptive_eval.tasks.difficulty import level_parameters
 
             reference = read_bank(self._bank_path(table.scale, settings.root), graders=settings.graders)
             levels = family.levels if table.levels is None else table.levels
-            scaled = {"difficulty": level_parameters(reference, table.task, levels), "scale": reference.scale}
+            same_form = None if family.sized is None else family.has_form
+            difficulty = level_parameters(reference, table.task, levels, same_form=same_form)
+            scaled = {"difficulty": difficulty, "scale": reference.scale}
         return task_bank(
             family,
             queries=item_count(table),

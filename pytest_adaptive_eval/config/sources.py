@@ -172,6 +172,7 @@ def recorded_banks(
         A bank that `paths` names cannot be read.
     """
     from pytest_adaptive_eval.tasks.bank import task_bank
+    from pytest_adaptive_eval.tasks.family import SMALL_PIXELS
 
     banks: dict[str, ItemBank] = {}
     tasks = TaskGraders(functools.cache(_families))
@@ -179,7 +180,9 @@ def recorded_banks(
         task = interview.bank.get("task")
         if isinstance(task, dict):
             with suppress(ConfigError, LookupError, TypeError):  # a task of a plugin that is not here
-                banks[interview.name] = task_bank(_families()[str(interview.bank["name"])], **task)
+                family = _families()[str(interview.bank["name"])]
+                sized = {} if family.sized is None else {"pixels": SMALL_PIXELS}
+                banks[interview.name] = task_bank(family, **{**sized, **task})
             continue
         if (bank_path := (paths or {}).get(interview.name)) is not None:
             banks[interview.name] = _part(read_bank(bank_path, graders=graders, tasks=tasks), interview)

@@ -9,11 +9,12 @@ from types import MappingProxyType
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.tasks import (
     coding,
+    distortions,
     graphs,
     instructions,
     numbers,
-    pictures,
     reading,
+    scenes,
     scrambled,
     strings,
     text,
@@ -22,7 +23,7 @@ from pytest_adaptive_eval.tasks.family import Content, Mark, Picture, Question, 
 
 __all__ = ["FAMILIES", "Content", "Mark", "Picture", "Question", "Runner", "TaskFamily", "families"]
 
-_MODULES = (text, pictures, scrambled, strings, numbers, graphs, coding, instructions, reading)
+_MODULES = (text, scenes, distortions, scrambled, strings, numbers, graphs, coding, instructions, reading)
 #: Built-in families by name.
 FAMILIES: Mapping[str, TaskFamily] = MappingProxyType(
     {family.name: family for module in _MODULES for family in module.FAMILIES}

@@ -45,7 +45,6 @@ class _Drawn(Sequence[Any]):
             return item
         path = self._pictures / item.images[0]
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
             save_png(self._family.picture(level, seed), path)
         return replace(item, root=str(self._pictures))
 
@@ -60,6 +59,7 @@ def task_bank(
     scale: str = "",
     pictures: Path | None = None,
     guess_by_level: bool = False,
+    pixels: int | None = None,
 ) -> ItemBank:
     """Create a bank of questions of each level of a family, the easiest level first.
 
@@ -80,12 +80,15 @@ def task_bank(
         Folder into which pictures are drawn on access.
     guess_by_level : bool
         Whether the bank's report has the guess floor of each level, which takes some draws of every level.
+    pixels : int, optional
+        Longer side of the pictures; that of `family` when omitted.
 
     Raises
     ------
     ConfigError
-        The family lacks such levels, or there is no question.
+        The family has no pictures of that size, or lacks such levels, or there is no question.
     """
+    family = family if pixels is None else family.at_pixels(pixels)
     cap = family.levels if levels is None else levels
     if not 1 <= cap <= family.levels:
         raise ConfigError(f"levels is {levels!r}: the task {family.name!r} has levels 1 to {family.levels}")
@@ -96,6 +99,7 @@ def task_bank(
     for level in range(1, cap + 1):
         for k in range(min(queries, _HASHED)):
             digest.update(family.item(level, first + k).content_hash.encode())
+    sized = {} if family.pixels is None else {"pixels": family.pixels}
     scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
     curves = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
     floors = {"guess_by_level": guess_floors(family, cap)} if guess_by_level else {}
@@ -111,7 +115,7 @@ def task_bank(
         content_hash=digest.hexdigest()[:16],
         report=MappingProxyType(
             {
-                "task": {"levels": cap, "queries": queries, "seed": seed, **scaled},
+                "task": {"levels": cap, "queries": queries, "seed": seed, **sized, **scaled},
                 "guess": family.guess_floor,
                 **floors,
             }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.ladder.result import pooled
 
 __all__ = ["level_parameters"]
@@ -22,7 +24,9 @@ POPULATION = np.exp(-(ABILITIES**2) / 2.0)
 LEAST_SLOPE = 0.1
 
 
-def level_parameters(bank: ItemBank, family: str, levels: int) -> Array:
+def level_parameters(
+    bank: ItemBank, family: str, levels: int, *, same_form: Callable[[Item], bool] | None = None
+) -> Array:
     """Return slope and intercept of each level of a task family, from the family's items in a calibrated bank.
 
     One curve approximates the mean of a level's items.  Difficulty never falls from level to level.  Levels without
@@ -36,6 +40,9 @@ def level_parameters(bank: ItemBank, family: str, levels: int) -> Array:
         The task family's name.
     levels : int
         Number of levels.
+    same_form : callable, optional
+        Whether an item of the family has the form that is asked, such as a picture of the same size; all have when
+        omitted.
 
     Returns
     -------
@@ -52,6 +59,8 @@ def level_parameters(bank: ItemBank, family: str, levels: int) -> Array:
     by_level: dict[int, list[int]] = {}
     for n, name in enumerate(bank.ids):
         if match := re.fullmatch(rf"{re.escape(family)}-([0-9]{{1,4}})-[0-9]+", name):
+            if same_form is not None and not same_form(bank.items[n]):
+                continue
             by_level.setdefault(int(match[1]), []).append(n)
     if len(by_level) < 2:
         raise BankError(

@@ -109,6 +109,8 @@ FAMILIES = (
     "scrambled", "masked", "parsing", "decimals", "equations", "path_nodes", "path_density", "instructions", "writing",
     "comprehension",
 )  # fmt: skip
+#: Settings of the families about pictures, whose small form is kept.
+SMALL = dict.fromkeys(("grid", "caption", "after", "noise", "icons"), "pixels = 48\n")
 #: What differs between two runs that found the same, is worded for people, or says where files are.
 DROPPED = (
     "administrations", "seconds", "stop_sentence", "notes", "error", "path", "environment", "interviewer", "costs",
@@ -201,6 +203,7 @@ def ladders(folder: Path) -> dict[str, Any]:
     ]
     parts += [
         f'[[eval]]\nname = "{name}"\ntask = "{name}"\nmodel = "table:99"\nqueries = 2\nlevels = 2\n'
+        + SMALL.get(name, "")
         for name in FAMILIES
     ]
     return streams(_held(folder, {"ladders.eval.toml": "\n".join(parts)}))
@@ -210,7 +213,7 @@ def item_texts(folder: Path) -> dict[str, Any]:
     """Return the hashes of the questions that each family sets at two seeds."""
     parts = [
         f'[[eval]]\nname = "{name}-{seed}"\ntask = "{name}"\nmodel = "table:100"\n'
-        f"queries = 1\nlevels = 4\nseed = {seed}\n"
+        f"queries = 1\nlevels = 4\nseed = {seed}\n{SMALL.get(name, '')}"
         for name in FAMILIES
         for seed in (0, 1)
     ]

@@ -11,6 +11,8 @@ import pytest
 
 from pytest_adaptive_eval import Item, write_bank
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.config.sources import recorded_banks
+from pytest_adaptive_eval.records.run_record import RunRecord
 
 #: Adds numbers of up to so many digits.
 MODEL = """
@@ -28,6 +30,20 @@ class Adder:
 @pytest.fixture(scope="module")
 def model():
     return Adder()
+"""
+GUESSER = """
+import pytest
+from pytest_adaptive_eval import SubjectIdentity
+
+class Guesser:
+    identity = SubjectIdentity("guesser", "hash")
+
+    def generate(self, prompt):
+        return "0"
+
+@pytest.fixture(scope="module")
+def model():
+    return Guesser()
 """
 TEST = """
 import pytest
@@ -322,3 +338,37 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     project(lab, 2, ", scale='known.bank', name='climbed'")
     assert lab.run().ret == 0  # a climb, with an ability besides
     assert lab.record["interviews"][0]["theta"] is not None
+
+
+def test_pixels_set_the_size_of_a_tasks_pictures(lab: Any) -> None:
+    image = pytest.importorskip("PIL.Image", reason="pictures need pillow")
+    lab.pytester.makeconftest(GUESSER)
+    lab.tests(
+        "import pytest\n"
+        + "".join(
+            f'''
+@pytest.mark.adaptive_eval(task="grid", name="{name}", levels=1, queries=1{setting})
+def test_{name}(item, model):
+    assert item.grade(model.generate(item.prompt))
+'''
+            for name, setting in (("usual", ""), ("small", ", pixels=48"), ("large", ", pixels=500"))
+        )
+    )
+    assert lab.run().ret == 0
+    record = RunRecord.from_json(lab.record)
+    banks = recorded_banks(record, [])
+    assert {one.name: one.bank["content_hash"] for one in record.interviews} == {
+        name: bank.content_hash for name, bank in banks.items()
+    }
+    sizes = {}
+    for path in (lab.path / ".adaptive-eval" / "pictures").iterdir():
+        with image.open(path) as drawn:
+            sizes[path.name] = drawn.size
+    assert sizes == {"grid-1-0.png": (48, 48), "grid-1-0.448.png": (448, 448), "grid-1-0.500.png": (500, 500)}
+
+
+def test_pixels_that_a_task_lacks_are_a_usage_error(lab: Any) -> None:
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\npixels = 20\n')
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *pixels is 20: pictures of the task 'grid' have 448 to 2048 pixels a side, *"])

@@ -15,10 +15,13 @@ import numpy as np
 
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.sandbox import Run
-from pytest_adaptive_eval.tasks import FAMILIES, Picture
+from pytest_adaptive_eval.tasks import Picture, TaskFamily
+from pytest_adaptive_eval.tasks.distortions import DISTORTIONS
 from pytest_adaptive_eval.tasks.pictures import SHAPES, icon
 from pytest_adaptive_eval.tasks.sentences import LEXICON
 from pytest_adaptive_eval.tasks.words import WORDS
+from tests.tasks.picture_solvers import SOLVERS as PICTURE_SOLVERS
+from tests.tasks.picture_solvers import undistorted
 
 __all__ = ["SOLVERS", "InProcess", "cells", "matched", "ran", "solve", "written"]
 
@@ -377,11 +380,14 @@ SOLVERS: dict[str, Callable[..., str]] = {
 }
 
 
-def solve(family: str, level: int, seed: int) -> str:
+def solve(family: TaskFamily, level: int, seed: int) -> str:
     """The answer to a question of a built-in family."""
-    drawn = FAMILIES[family]
-    if family == "noise":
-        return noise(drawn.item_id(level, seed), drawn.picture(level, seed), level)
-    if drawn.pictorial:
-        return SOLVERS[family](drawn.question(level, seed).prompt, drawn.picture(level, seed), level)
-    return SOLVERS[family](drawn.question(level, seed).prompt)
+    prompt = family.question(level, seed).prompt
+    if family.pixels is not None:
+        shown = undistorted(family, level, seed) if family.name in DISTORTIONS else family.picture(level, seed)
+        return PICTURE_SOLVERS[family.name](prompt, shown, level)
+    if family.name == "noise":
+        return noise(family.item_id(level, seed), family.picture(level, seed), level)
+    if family.pictorial:
+        return SOLVERS[family.name](prompt, family.picture(level, seed), level)
+    return SOLVERS[family.name](prompt)

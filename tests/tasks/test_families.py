@@ -20,6 +20,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.tasks import FAMILIES, Mark, Question, TaskFamily, families
 from pytest_adaptive_eval.tasks.answers import by_number
+from pytest_adaptive_eval.tasks.distortions import DISTORTIONS
 from tests.tasks.solvers import InProcess, solve, written
 
 #: SHA-256 (first 16 digits) of the first items of the levels named, pictures included.  A change here changes
@@ -30,11 +31,22 @@ GOLDEN: dict[str, tuple[int, str]] = {
     "operations": (8, "92b880a2040f3350"),
     "post_order": (8, "f57d405e006b9264"),
     "unscramble": (6, "6c6a285abdb0665f"),
-    "grid": (6, "0668d94638dcc787"),
-    "caption": (6, "a69a254420aedada"),
-    "noise": (8, "9f54faae223a6795"),
-    "after": (7, "a580a378a20918e2"),
-    "icons": (11, "a2e008e68e0fc036"),
+    "grid-48": (6, "0668d94638dcc787"),
+    "caption-48": (6, "a69a254420aedada"),
+    "noise-48": (8, "9f54faae223a6795"),
+    "after-48": (7, "a580a378a20918e2"),
+    "icons-48": (11, "a2e008e68e0fc036"),
+    "grid": (3, "0513b128d496882b"),
+    "caption": (3, "f3b6e31d336c7bdb"),
+    "after": (3, "cd464e19a124ecb9"),
+    "icons": (3, "c89aa95a97622d7c"),
+    "relation": (3, "acf0469ff17d1da8"),
+    "noise": (3, "04f6cbab842a6d0b"),
+    "blur": (3, "b51c03cf53c732ac"),
+    "jpeg": (3, "1cc6a4136ee4a4c4"),
+    "low_resolution": (3, "fb6d1823c75c3478"),
+    "occlusion": (3, "23be38356d3c0015"),
+    "contrast": (3, "bf7e17e98c1c3dbb"),
     "scrambled": (10, "fc6ec2d1d60c1685"),
     "masked": (11, "a227a7e31862d7d7"),
     "parsing": (25, "e32fdd2dfb185bef"),
@@ -51,9 +63,14 @@ GOLDEN: dict[str, tuple[int, str]] = {
 
 #: Nothing but families whose answers are code needs this.
 KNOWN = families(runner=InProcess())
+#: The families in all their forms: some have small pictures too.
+FORMS = {
+    **KNOWN,
+    **{f"{name}-48": KNOWN[name].at_pixels(48) for name in ("grid", "caption", "noise", "after", "icons")},
+}
 
 
-@pytest.fixture(params=list(KNOWN.values()), ids=list(KNOWN))
+@pytest.fixture(params=list(FORMS.values()), ids=list(FORMS))
 def family(request: pytest.FixtureRequest) -> TaskFamily:
     found: TaskFamily = request.param
     return found
@@ -68,9 +85,10 @@ def digest(family: TaskFamily, levels: int) -> str:
     return total.hexdigest()[:16]
 
 
-def test_golden(family: TaskFamily) -> None:
-    levels, expected = GOLDEN[family.name]
-    assert digest(family, levels) == expected
+@pytest.mark.parametrize("form", FORMS)
+def test_golden(form: str) -> None:
+    levels, expected = GOLDEN[form]
+    assert digest(FORMS[form], levels) == expected
 
 
 def test_the_global_random_state_does_not_matter(family: TaskFamily) -> None:
@@ -90,7 +108,8 @@ def test_item(family: TaskFamily) -> None:
     assert re.fullmatch(r"[a-z_]+-3-17", item.id)
     assert item.task == family.name
     assert item.category == (family.name,)
-    assert dict(item.meta) == {"level": 3, "seed": 17, "max_tokens": family.max_tokens}
+    size = {} if family.pixels is None else {"pixels": 448}
+    assert dict(item.meta) == {"level": 3, "seed": 17, "max_tokens": family.max_tokens, **size}
     assert item == family.item(3, 17)
     if item.answer and not family.name.startswith("code"):
         assert item.grade(item.answer) == 1.0
@@ -111,7 +130,7 @@ def test_a_negative_seed_is_refused(family: TaskFamily) -> None:
 
 def test_only_pictorial_families_have_pictures(family: TaskFamily) -> None:
     if family.pictorial:
-        assert family.picture(2, 0).ndim == 2
+        assert family.picture(2, 0).shape == (448, 448, 3) if family.pixels else family.picture(2, 0).ndim == 2
     else:
         with pytest.raises(ValueError, match=f"questions of {family.name} have no pictures"):
             family.picture(1, 0)
@@ -119,9 +138,9 @@ def test_only_pictorial_families_have_pictures(family: TaskFamily) -> None:
 
 def test_a_reference_solver_is_right_on_every_level(family: TaskFamily) -> None:
     for level in range(1, family.levels + 1):
-        for seed in range(1 if family.name == "code_generation" else 3):
+        for seed in range(1 if family.name == "code_generation" or family.pixels else 3):
             item = family.item(level, seed)
-            answer = solve(family.name, level, seed)
+            answer = solve(family, level, seed)
             assert family.verify(item, answer) == Mark(1.0), item.id
             assert item.grade(answer) == 1.0
 
@@ -197,7 +216,8 @@ def test_the_best_constant_answer_scores_about_the_floor(family: TaskFamily) -> 
 def test_later_levels_are_longer_or_noisier(family: TaskFamily) -> None:
     assert family.knob
     prompts = [len(family.item(level, 3).prompt) for level in range(1, family.levels + 1)]
-    if family.name not in ("grid", "noise", "after", "icons", "scrambled", "masked", "code_repair"):
+    unlike = ("grid", "noise", "after", "icons", "scrambled", "masked", "code_repair", *DISTORTIONS)
+    if family.name not in unlike:
         assert prompts[-1] > prompts[0]
 
 
@@ -229,7 +249,7 @@ def test_a_bank_of_generated_items_is_graded_by_the_families(tmp_path: Path) -> 
     bank = read_bank(path, tasks=graders)
     for made, item in zip(items, bank.items, strict=True):
         assert item.content_hash == made.content_hash
-        answer = solve(item.task, 2, 3)
+        answer = solve(KNOWN[item.task], 2, 3)
         assert item.grade(answer) == 1.0
         assert item.grade("nothing") == 0.0
     without = read_bank(path).items

@@ -1,4 +1,4 @@
-"""What the pictures show is what the questions say."""
+"""What the small pictures show is what the questions say."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from pytest_adaptive_eval.tasks import FAMILIES, Picture
 from pytest_adaptive_eval.tasks.pictures import SHAPES, icon, save_png
 
+SMALL = {name: FAMILIES[name].at_pixels(48) for name in ("grid", "caption", "noise")}
+
 
 def read(picture: Picture, n: int) -> list[list[str]]:
     """The shapes on a board, told apart by comparing each cell with every icon."""
@@ -28,8 +30,8 @@ def read(picture: Picture, n: int) -> list[list[str]]:
 
 @given(st.integers(1, 6), st.integers(0, 10**9))
 def test_grid(level: int, seed: int) -> None:
-    question = FAMILIES["grid"].question(level, seed)
-    board = read(FAMILIES["grid"].picture(level, seed), level)
+    question = SMALL["grid"].question(level, seed)
+    board = read(SMALL["grid"].picture(level, seed), level)
     shapes = Counter(itertools.chain.from_iterable(board))
     if match := re.fullmatch(r"How many cells show ([a-z]+)\?", question.prompt):
         assert question.answer == str(shapes[match[1]])
@@ -40,8 +42,8 @@ def test_grid(level: int, seed: int) -> None:
 
 @given(st.integers(1, 6), st.integers(0, 10**9))
 def test_caption(level: int, seed: int) -> None:
-    question = FAMILIES["caption"].question(level, seed)
-    board = read(FAMILIES["caption"].picture(level, seed), level)
+    question = SMALL["caption"].question(level, seed)
+    board = read(SMALL["caption"].picture(level, seed), level)
     match = re.fullmatch(r"Row (\d) holds (.*)\. Which shape is in row (\d), column (\d)\?", question.prompt)
     assert match
     assert match[1] == match[3]
@@ -51,7 +53,7 @@ def test_caption(level: int, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_noiseless_picture_shows_the_answer(seed: int) -> None:
-    family = FAMILIES["noise"]
+    family = SMALL["noise"]
     rows, columns = np.nonzero(family.picture(1, seed) > 128)
     top, left = rows.max() - 23, columns.min()
     shown = family.picture(1, seed)[top : top + 24, left : left + 24] > 128
@@ -61,7 +63,7 @@ def test_a_noiseless_picture_shows_the_answer(seed: int) -> None:
 @pytest.mark.parametrize("level", range(1, 5))
 def test_noise_has_the_spread_it_says(level: int) -> None:
     # Only the dark half is looked at through the median of what clipping at 0 leaves untouched.
-    pictures = np.stack([FAMILIES["noise"].picture(level, seed) for seed in range(30)])
+    pictures = np.stack([SMALL["noise"].picture(level, seed) for seed in range(30)])
     above = float((pictures[:, :4, :4] > 40 + 50).mean())
     expected = {1: 0.0, 2: 0.16, 3: 0.31, 4: 0.37}[level]
     assert above == pytest.approx(expected, abs=0.06)
@@ -75,7 +77,7 @@ def test_icons_differ() -> None:
 
 def test_a_png_gives_the_picture_back(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
-    picture = FAMILIES["noise"].picture(5, 1)
+    picture = SMALL["noise"].picture(5, 1)
     save_png(picture, tmp_path / "a.png")
     with image.open(tmp_path / "a.png") as read_back:
         assert (np.array(read_back) == picture).all()

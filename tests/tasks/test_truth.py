@@ -92,7 +92,7 @@ def test_the_share_of_sentences_that_matter(level: int, seed: int) -> None:
 
 
 def test_noise_hides_the_shape_more_and_more_from_the_best_eye() -> None:
-    family = FAMILIES["noise"]
+    family = FAMILIES["noise"].at_pixels(48)
     right = {
         level: sum(
             matched(family.picture(level, seed), level) == family.question(level, seed).answer for seed in range(15)

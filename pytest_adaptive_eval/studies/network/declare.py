@@ -12,7 +12,7 @@ from pytest_adaptive_eval.studies.network.items import bank_levels
 from pytest_adaptive_eval.studies.network.topology import Network, Node, Supervision, Topology
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.family import TaskFamily
-from pytest_adaptive_eval.typed_tables import Number, Table, described, read_table
+from pytest_adaptive_eval.typed_tables import Number, Table, described, located, read_table
 
 __all__ = ["NetworkTable", "NodeTable", "SupervisorTable", "read_network"]
 
@@ -33,6 +33,7 @@ class NodeTable(Table, frozen=True, kw_only=True):
     task: Annotated[str | None, described("family of generated tasks")] = None
     bank: Annotated[str | None, described("bank folder, or JSONL file of items, in place of a task")] = None
     levels: Annotated[int | None, described("highest level; a calibrated bank is split into so many levels")] = None
+    pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
     after: Annotated[str | list[str] | None, described("nodes that come before this one")] = None
     opens_at: Annotated[Number | None, described("area that each earlier node must surely have")] = None
     weight: Annotated[Number, described("weight of the route that ends here, relative to others")] = 1.0
@@ -210,7 +211,14 @@ class _NodeReader:
             if table.task not in families:
                 raise ConfigError(f"{where}: task {table.task!r} is not known; use one of {', '.join(families)}")
             family = families[table.task]
+            if table.pixels is not None:
+                with located(where):
+                    family = family.at_pixels(table.pixels)
             return family, family.levels if table.levels is None else table.levels
+        if table.pixels is not None:
+            raise ConfigError(
+                f"{where}: pixels goes with a task, and the pictures of a bank are as they are: remove it"
+            )
         if table.bank is None or table.task is not None:
             count = "none" if table.bank is None else "both"
             raise ConfigError(f"{where}: a node has either a task or a bank; found {count}")

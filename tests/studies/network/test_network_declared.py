@@ -17,7 +17,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.studies.network.declare import NetworkTable, NodeTable, read_network
 from pytest_adaptive_eval.studies.network.items import LevelItems, bank_levels
 from pytest_adaptive_eval.studies.network.supervision import Label, read_labels
-from pytest_adaptive_eval.tasks import FAMILIES
+from pytest_adaptive_eval.tasks import FAMILIES, TaskFamily
 from pytest_adaptive_eval.tasks.bank import task_bank
 
 TOML = """
@@ -246,3 +246,12 @@ def test_labels_are_read(tmp_path: Any) -> None:
             read_labels(path)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_labels(tmp_path / "missing")
+
+
+def test_pixels_of_a_node_set_the_size_of_its_pictures() -> None:
+    network = read_network({"node": [{"task": "grid", "pixels": 48}, {"task": "noise"}]}, "sue")
+    assert [node.task.pixels for node in network.nodes if isinstance(node.task, TaskFamily)] == [None, 448]
+    with pytest.raises(ConfigError, match="network: node 1: pixels is 5: pictures of the task 'grid' have"):
+        read_network({"node": [{"task": "grid", "pixels": 5}]}, "sue")
+    with pytest.raises(ConfigError, match=r"network: node 1: pixels goes with a task, .*: remove it"):
+        read_network({"node": [{"bank": "b.jsonl", "pixels": 48}]}, "sue")
