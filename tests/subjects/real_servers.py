@@ -178,8 +178,8 @@ def write_served(folder: Path) -> None:
     (folder / "generation_config.json").write_text(json.dumps(decoding))
 
 
-def write_gguf(folder: Path, path: Path) -> None:
-    """Write a Llama checkpoint with a byte-level BPE as a GGUF file in float32."""
+def write_gguf(folder: Path, path: Path, template: str = RAW_TEMPLATE) -> None:
+    """Write a Llama checkpoint with a byte-level BPE as a GGUF file in float32; an empty chat template is left out."""
     import gguf
     import numpy as np
     from safetensors.numpy import load_file
@@ -211,7 +211,8 @@ def write_gguf(folder: Path, path: Path) -> None:
     writer.add_eos_token_id(config["eos_token_id"])
     writer.add_pad_token_id(config["pad_token_id"])
     writer.add_add_bos_token(False)
-    writer.add_chat_template(RAW_TEMPLATE)
+    if template:
+        writer.add_chat_template(template)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config["num_hidden_layers"])
     for name, tensor in load_file(folder / "model.safetensors").items():
         weights = tensor.astype(np.float32)

@@ -14,25 +14,25 @@ from PIL import Image
 
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.subjects.agent import Message, Reply
-from pytest_adaptive_eval.subjects.base import Usage
 from pytest_adaptive_eval.subjects.checkpoint.prompting import Prompter
 from pytest_adaptive_eval.subjects.endpoint.body import excerpt
 from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
+from pytest_adaptive_eval.subjects.endpoint.reply import (
+    Malformed,
+    TokenUsage,
+    check_finish,
+    checked_text,
+    read_with,
+    status_of,
+    usage_of,
+)
 from pytest_adaptive_eval.subjects.images import open_image
 from pytest_adaptive_eval.subjects.reasoning import split_reasoning
 
 __all__ = ["chat_of_item", "chat_of_messages", "first_token", "picture_part", "read_reply"]
 
-#: Upper limit of the tokens that one reply may report.
-TOKEN_LIMIT = 1 << 31
 #: Tolerance for a probability above 1, and between two figures for the same probability.
 TOLERANCE = 1e-3
-
-_Count = Annotated[int, Meta(ge=0, lt=TOKEN_LIMIT)]
-
-
-class _Malformed(Exception):
-    """A reply that does not follow the protocol; the message names the fault."""
 
 
 class _Message(msgspec.Struct):
@@ -74,26 +74,12 @@ class _Choice(msgspec.Struct):
     logprobs: Any = None
 
 
-class _TokenDetails(msgspec.Struct):
-    """The parts of the completion tokens."""
-
-    reasoning_tokens: _Count | None = None
-
-
-class _TokenUsage(msgspec.Struct):
-    """The token counts of a reply."""
-
-    prompt_tokens: _Count = 0
-    completion_tokens: _Count = 0
-    completion_tokens_details: _TokenDetails | None = None
-
-
 class _ChatCompletion(msgspec.Struct):
     """A reply to a chat."""
 
     choices: Annotated[list[_Choice], Meta(min_length=1, max_length=1)]
     object: str = "chat.completion"
-    usage: _TokenUsage | None = None
+    usage: TokenUsage | None = None
 
 
 def chat_of_item(item: Item) -> list[dict[str, Any]]:
@@ -134,13 +120,7 @@ def chat_of_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 def read_reply(delivery: Delivery) -> Reply:
     """Return the answer in a delivery, or the reason why there is none."""
-    usage = Usage(calls=1, seconds=delivery.seconds)
-    if delivery.status is not Status.OK:
-        return Reply("", delivery.status, delivery.detail, usage=usage)
-    try:
-        return _reply(delivery)
-    except (_Malformed, msgspec.ValidationError) as error:
-        return Reply("", Status.ERROR, f"the reply does not follow the protocol: {error}", usage=usage)
+    return read_with(_reply, delivery)
 
 
 def first_token(delivery: Delivery) -> Mapping[str, float] | None:
@@ -197,9 +177,6 @@ def _plain(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
 
 
 def _reply(delivery: Delivery) -> Reply:
-    if error := delivery.data.get("error"):
-        message = error.get("message", "") if isinstance(error, dict) else error
-        raise _Malformed(f"an error came as a success: {excerpt(str(message))}")
     completion = msgspec.convert(delivery.data, _ChatCompletion)
     (choice,) = completion.choices
     message, finish = choice.message, choice.finish_reason
@@ -208,57 +185,17 @@ def _reply(delivery: Delivery) -> Reply:
         ("role", message.role, "assistant"),
     ):
         if value != expected:
-            raise _Malformed(f"{name} is {excerpt(value)}, expected {expected!r}")
-    text, inside, closed = split_reasoning(_checked_text(message.content))
-    separate = _checked_text(message.reasoning_content) or _checked_text(message.reasoning)
+            raise Malformed(f"{name} is {excerpt(value)}, expected {expected!r}")
+    text, inside, closed = split_reasoning(checked_text(message.content))
+    separate = checked_text(message.reasoning_content) or checked_text(message.reasoning)
     reasoning = "\n\n".join(part for part in (separate, inside) if part)
-    refusal = _checked_text(message.refusal)
-    usage = _usage(completion.usage, len(reasoning), len(text), delivery.seconds)
+    refusal = checked_text(message.refusal)
+    usage = usage_of(completion.usage, len(reasoning), len(text), delivery.seconds)
     if message.tool_calls or message.function_call or finish in ("tool_calls", "function_call"):
-        raise _Malformed("the model called a tool, and none was offered")
-    if finish not in ("stop", "length", "content_filter"):
-        raise _Malformed(f"finish_reason is {excerpt(str(finish))}, expected 'stop', 'length' or 'content_filter'")
+        raise Malformed("the model called a tool, and none was offered")
+    check_finish(finish)
     empty = not closed or not text.strip()
-    status, detail = _status(finish, refusal, usage, empty=empty, closed=closed)
+    status, detail = status_of(finish, refusal, usage, empty=empty, closed=closed)
     if reasoning and status is not Status.OK:
         detail += f", behind {usage.reasoning_tokens or 'uncounted'} tokens of reasoning"
     return Reply(text, status, detail, reasoning, usage)
-
-
-def _status(finish: str, refusal: str, usage: Usage, *, empty: bool, closed: bool) -> tuple[Status, str]:
-    """Return the status of an answer, and the reason if it is not ok."""
-    if refusal or finish == "content_filter":
-        return Status.REFUSED, (
-            f"the model refused: {excerpt(refusal)}" if refusal else "the server's filter cut the answer"
-        )
-    if finish == "length":
-        return Status.TRUNCATED, f"not finished after {usage.completion_tokens or 'all its'} tokens"
-    if empty:
-        return Status.EMPTY, "nothing but white space" if closed else "its reasoning does not end"
-    return Status.OK, ""
-
-
-def _usage(counts: _TokenUsage | None, reasoning_length: int, text_length: int, seconds: float) -> Usage:
-    """Return the cost that the server counted.
-
-    Reasoning tokens that it does not count are estimated by the share of reasoning in the characters.
-    """
-    if counts is None:
-        return Usage(calls=1, seconds=seconds)
-    details, completion = counts.completion_tokens_details, counts.completion_tokens
-    reasoning = None if details is None else details.reasoning_tokens
-    if reasoning is None:
-        share = reasoning_length / (reasoning_length + text_length) if reasoning_length else 0.0
-        reasoning = math.ceil(completion * share)
-    if reasoning > completion:
-        raise _Malformed(f"{reasoning} reasoning tokens are more than all {completion}")
-    return Usage(1, counts.prompt_tokens, completion, reasoning, seconds)
-
-
-def _checked_text(text: str | None) -> str:
-    """Return a text of a reply, empty for None; refuse half a surrogate pair, which no file can hold."""
-    try:
-        (text or "").encode("utf-8")
-    except UnicodeEncodeError:
-        raise _Malformed("a text has half a surrogate pair, which is no text") from None
-    return text or ""

@@ -17,9 +17,9 @@ from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.subjects.agent import Reply
 from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
 from pytest_adaptive_eval.subjects.endpoint.additions import Additions, read_additions
+from pytest_adaptive_eval.subjects.endpoint.api import APIS, Api, Question
 from pytest_adaptive_eval.subjects.endpoint.body import excerpt
 from pytest_adaptive_eval.subjects.endpoint.bounds import Bounds, context_length
-from pytest_adaptive_eval.subjects.endpoint.chat import read_reply
 from pytest_adaptive_eval.subjects.endpoint.decoding import NEUTRAL, find_accepted_fields
 from pytest_adaptive_eval.subjects.endpoint.identity import Answerer, check_accept_models
 from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
@@ -31,7 +31,6 @@ __all__ = ["Endpoint", "connect"]
 
 #: Logger whose warnings the terminal shows at once.
 _LOGGER = logging.getLogger("pytest_adaptive_eval")
-_CHAT = "/chat/completions"
 #: Fields of a server's entry for a model that change while the model stays the same.
 _VOLATILE = frozenset({"created", "permission", "status"})
 
@@ -46,6 +45,8 @@ class Endpoint:
     identity : SubjectIdentity
     model : str
         Name of the model on the server.
+    api : Api
+        The path by which it is asked.
     answerer : Answerer
         Checks which model each reply comes from.
     bounds : Bounds
@@ -61,6 +62,7 @@ class Endpoint:
     wire: Wire
     identity: SubjectIdentity
     model: str
+    api: Api
     answerer: Answerer
     bounds: Bounds
     fields: Mapping[str, Any]
@@ -68,28 +70,30 @@ class Endpoint:
     seed: int
     usage: Usage
 
-    def body(self, messages: Sequence[Mapping[str, Any]], max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
+    def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
         """Return the body of a request; each draw of the same prompt has a seed of its own."""
         decoding = {**_decoding(max_tokens, self.temperature, self.seed, sample), **fields}
-        return _body(self.model, messages, decoding, self.fields)
+        return _body(self.model, {self.api.field: question}, decoding, self.fields)
 
     def post(
         self,
         bodies: Sequence[bytes | Callable[[], bytes]],
         arrived: Callable[[int, Delivery], object] | None = None,
     ) -> list[Delivery]:
-        """Send chats.  A reply of a model that is not accepted is a delivery with status ``error``.
+        """Send requests.  A reply of a model that is not accepted is a delivery with status ``error``.
 
         `arrived` is called with the index of a request and its delivery as soon as that is there, in the thread of the
         connections.
         """
         if arrived is None:
-            return [self.answerer.check(delivery) for delivery in self.wire.post(_CHAT, bodies)]
-        return self.wire.post(_CHAT, bodies, lambda index, delivery: arrived(index, self.answerer.check(delivery)))
+            return [self.answerer.check(delivery) for delivery in self.wire.post(self.api.path, bodies)]
+        return self.wire.post(
+            self.api.path, bodies, lambda index, delivery: arrived(index, self.answerer.check(delivery))
+        )
 
     def read(self, delivery: Delivery, max_tokens: int) -> Reply:
         """Return the reply in a delivery, given the cap on its tokens."""
-        return self.bounds.check(read_reply(delivery), max_tokens)
+        return self.bounds.check(self.api.read(delivery), max_tokens)
 
 
 def connect(url: str, model: str, settings: EndpointSettings, max_tokens: int | None = None) -> Endpoint:
@@ -125,23 +129,23 @@ def connect(url: str, model: str, settings: EndpointSettings, max_tokens: int | 
         seed=settings.seed,
     )
     extra = dict(settings.fields)
+    api = APIS[settings.api]
     neutral = {name: value for name, value in NEUTRAL.items() if name not in extra}
     usage = Usage()
 
     def probe(fields: Mapping[str, Any]) -> Delivery:
         nonlocal usage
-        greeting = [{"role": "user", "content": "Hi"}]
         decoding = _decoding(1, settings.temperature, settings.seed, 0)
-        (delivery,) = wire.post(_CHAT, [_body(model, greeting, decoding, {**fields, **extra})])
-        usage += read_reply(delivery).usage
+        (delivery,) = wire.post(api.path, [_body(model, {api.field: api.greeting}, decoding, {**fields, **extra})])
+        usage += api.read(delivery).usage
         return answerer.check(delivery)
 
     try:
-        entry, listed = _list_models(wire, model, settings)
+        entry, listed = _list_models(wire, model, api, settings)
         accepted, delivery = find_accepted_fields(probe, neutral)
-        reply = read_reply(delivery)
+        reply = api.read(delivery)
         if reply.status.infrastructure:
-            raise ConfigError(_no_answers(base, model, delivery, reply.detail, settings.key_env, listed))
+            raise ConfigError(_no_answers(base, model, api, delivery, reply.detail, settings.key_env, listed))
     except BaseException:
         wire.close()
         raise
@@ -159,19 +163,20 @@ def connect(url: str, model: str, settings: EndpointSettings, max_tokens: int | 
     identity = SubjectIdentity(
         model,
         hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest(),
-        {**decoding, **_recorded_decoding(settings, accepted)},
+        {**decoding, **_recorded_decoding(settings, api, accepted)},
         environment,
     )
     fields = {**accepted, **extra}
-    return Endpoint(wire, identity, model, answerer, bounds, fields, float(settings.temperature), settings.seed, usage)
+    temperature = float(settings.temperature)
+    return Endpoint(wire, identity, model, api, answerer, bounds, fields, temperature, settings.seed, usage)
 
 
-def _recorded_decoding(settings: EndpointSettings, accepted: Mapping[str, Any]) -> dict[str, Any]:
+def _recorded_decoding(settings: EndpointSettings, api: Api, accepted: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that can change an answer, for the identity."""
     decoding: dict[str, Any] = {
         "temperature": float(settings.temperature),
         "seed": settings.seed if settings.temperature else None,
-        "template": "chat",
+        "template": api.template,
         "images": "png",
     }
     if settings.fields:
@@ -244,11 +249,13 @@ def _base(url: str, model: str) -> str:
     return url.rstrip("/")
 
 
-def _list_models(wire: Wire, model: str, settings: EndpointSettings) -> tuple[Mapping[str, Any] | None, list[str]]:
+def _list_models(
+    wire: Wire, model: str, api: Api, settings: EndpointSettings
+) -> tuple[Mapping[str, Any] | None, list[str]]:
     """Return the server's entry for a model without its volatile fields, None if unlisted, and all listed names."""
     delivery = wire.get("/models", start_timeout=settings.start_timeout, tell=_LOGGER.warning)
     if delivery.code in (0, 401, 403) and delivery.status is not Status.OK:
-        raise ConfigError(_no_answers(wire.url, model, delivery, delivery.detail, settings.key_env, []))
+        raise ConfigError(_no_answers(wire.url, model, api, delivery, delivery.detail, settings.key_env, []))
     data = delivery.data.get("data")
     entries = [
         entry
@@ -260,13 +267,15 @@ def _list_models(wire: Wire, model: str, settings: EndpointSettings) -> tuple[Ma
     return stable, [entry["id"] for entry in entries]
 
 
-def _no_answers(base: str, model: str, delivery: Delivery, detail: str, key_env: str, listed: Sequence[str]) -> str:
+def _no_answers(
+    base: str, model: str, api: Api, delivery: Delivery, detail: str, key_env: str, listed: Sequence[str]
+) -> str:
     """Return the sentence for a model that cannot be used: the reason, and the fix."""
     names = ", ".join(excerpt(name) for name in listed[:10]) + (", ..." if len(listed) > 10 else "")
     has = f" (it lists {names})" if listed and model not in listed else ""
     return (
         f"model {model!r} at {base} gives no answers: {detail}; expected an OpenAI-compatible server at "
-        f"{base}{_CHAT}{has}: {_fix(delivery, key_env, model in listed)}"
+        f"{base}{api.path}{has}: {_fix(delivery, key_env, model in listed)}"
     )
 
 
@@ -292,10 +301,10 @@ def _fix(delivery: Delivery, key_env: str, listed: bool) -> str:
 
 
 def _body(
-    model: str, messages: Sequence[Mapping[str, Any]], decoding: Mapping[str, Any], fields: Mapping[str, Any]
+    model: str, question: Mapping[str, Question], decoding: Mapping[str, Any], fields: Mapping[str, Any]
 ) -> bytes:
     """Return a request as JSON; fields that are None are left out."""
-    values = {"model": model, "messages": messages, "stream": False, **decoding, **fields}
+    values = {"model": model, **question, "stream": False, **decoding, **fields}
     sent = {name: value for name, value in values.items() if value is not None}
     return json.dumps(sent, separators=(",", ":"), allow_nan=False).encode("ascii")
 

@@ -11,6 +11,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.agent import Reply
 from pytest_adaptive_eval.subjects.base import Usage
+from pytest_adaptive_eval.subjects.endpoint.api import CHAT
 from pytest_adaptive_eval.subjects.endpoint.chat import chat_of_item, picture_part, read_reply
 from pytest_adaptive_eval.subjects.endpoint.opening import Endpoint
 
@@ -41,8 +42,10 @@ def check_pictures(endpoint: Endpoint, items: Sequence[Item]) -> Usage:
     Raises
     ------
     ConfigError
-        The server refuses pictures, or nothing shows that the model sees them.
+        The path takes texts alone, the server refuses pictures, or nothing shows that the model sees them.
     """
+    if endpoint.api is not CHAT:
+        raise ConfigError(f'the bank has pictures, and {endpoint.api.path} takes one text: use api = "chat"')
     chats = _chats(items)
     if not chats:
         return Usage()  # items whose pictures cannot be opened get an error status

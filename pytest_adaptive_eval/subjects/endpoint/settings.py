@@ -15,8 +15,11 @@ __all__ = ["EndpointSettings"]
 
 #: Fields of a request that `EndpointSettings.extra` may not set.
 _RESERVED_FIELDS = frozenset(
-    {"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "logprobs", "top_logprobs"}
+    {"model", "messages", "prompt", "stream", "n", "best_of", "tools", "tool_choice", "functions", "suffix"}
+    | {"logprobs", "top_logprobs", "prompt_logprobs", "echo"}
 )
+#: Values of the option ``api``; `pytest_adaptive_eval.subjects.endpoint.api.APIS` has their paths.
+_APIS = ("chat", "completions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,8 @@ class EndpointSettings:
         Headers and query fields of each request.  ``"$NAME"`` is the value of an environment variable.
     accept_models : sequence of str
         Names that replies may carry besides the model's.  A reply of any other model is an error.
+    api : {"chat", "completions"}
+        ``completions`` sends the bare prompt, as a model without a chat template needs it.
 
     Raises
     ------
@@ -82,6 +87,7 @@ class EndpointSettings:
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     query: Mapping[str, str] | None = field(default=None, repr=False)
     accept_models: Sequence[str] = ()
+    api: str = "chat"
 
     def __post_init__(self) -> None:
         check_count("concurrency", self.concurrency)
@@ -96,6 +102,8 @@ class EndpointSettings:
             raise ConfigError(f"extra is {self.extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
         if reserved := sorted(_RESERVED_FIELDS & set(self.extra or {})):
             raise ConfigError(f"extra sets {', '.join(reserved)}, which it may not set; remove it there")
+        if self.api not in _APIS:
+            raise ConfigError(f"api is {self.api!r:.80}, expected {' or '.join(map(repr, _APIS))}")
         _check_proxy(self.proxy)
 
     @property

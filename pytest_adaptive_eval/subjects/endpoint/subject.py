@@ -12,11 +12,12 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from pytest_adaptive_eval.checks import check_count
-from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.subjects.agent import Message, Preference, Reply, added
 from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage, cap_and_sample
-from pytest_adaptive_eval.subjects.endpoint.chat import chat_of_item, chat_of_messages, first_token, read_reply
+from pytest_adaptive_eval.subjects.endpoint.api import APIS, CHAT
+from pytest_adaptive_eval.subjects.endpoint.chat import chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.subjects.endpoint.opening import Endpoint, connect
 from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
 from pytest_adaptive_eval.subjects.endpoint.pictures import check_pictures
@@ -86,7 +87,7 @@ class EndpointSubject(Subject):
         Parameters
         ----------
         url : str
-            Address that ``/chat/completions`` is added to, such as ``http://localhost:8000/v1``.
+            Address that ``/chat/completions`` or ``/completions`` is added to, such as ``http://localhost:8000/v1``.
         model : str
             Name of the model on the server.
         max_tokens : int
@@ -146,7 +147,7 @@ class EndpointSubject(Subject):
 
     def _read(self, delivery: Delivery, item: Item) -> Reply:
         if delivery.status is not Status.OK:
-            return read_reply(delivery)
+            return self._endpoint.api.read(delivery)
         return self._endpoint.read(delivery, cap_and_sample(item, self._max_tokens)[0])
 
     def _body(self, item: Item) -> bytes | Callable[[], bytes]:
@@ -161,7 +162,7 @@ class EndpointSubject(Subject):
 
     def _write(self, item: Item) -> bytes:
         cap, sample = cap_and_sample(item, self._max_tokens)
-        return self._endpoint.body(chat_of_item(item), cap, sample)
+        return self._endpoint.body(self._endpoint.api.question(item), cap, sample)
 
 
 class EndpointAgent:
@@ -207,9 +208,12 @@ class EndpointAgent:
         Raises
         ------
         ConfigError
-            As `EndpointSubject.load`.
+            As `EndpointSubject.load`, or the option ``api`` is another than ``chat``.
         """
-        endpoint = connect(url, model, EndpointSettings(**options))
+        settings = EndpointSettings(**options)
+        if APIS[settings.api] is not CHAT:
+            raise ConfigError(f"an agent holds chats, and api is {settings.api!r}: remove that option")
+        endpoint = connect(url, model, settings)
         top, usage = _likelihoods(endpoint)
         return cls(replace(endpoint, usage=endpoint.usage + usage), {} if answers is None else answers, top)
 
