@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import stat
 import warnings
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ from pytest_adaptive_eval.inputs import open_regular
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["MAX_PIXELS", "image_hash", "open_image"]
+__all__ = ["MAX_PIXELS", "image_hash", "image_size", "open_image"]
 
 #: Upper limit of pixels; decoded, they take 60 MB.
 MAX_PIXELS = 20_000_000
@@ -44,7 +46,22 @@ def open_image(path: str, root: str) -> Image:
         The file is outside the folder, is not a PNG, JPEG or WEBP, has more
         than 20 megapixels, or is damaged.
     """
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
+
+    with _opened(path, root) as image:
+        return ImageOps.exif_transpose(image).convert("RGB")
+
+
+def image_size(path: str, root: str) -> tuple[int, int]:
+    """Return width and height of an image by its header; parameters and errors as of `open_image`."""
+    with _opened(path, root) as image:
+        return image.size
+
+
+@contextlib.contextmanager
+def _opened(path: str, root: str) -> Iterator[Image]:
+    """Open an image, of which only the header is read until it is decoded."""
+    from PIL import Image
 
     file = _locate(path, root)
     try:
@@ -57,7 +74,7 @@ def open_image(path: str, root: str) -> Image:
                         f"image {path!r} has {image.width} x {image.height} pixels, expected at most "
                         f"{MAX_PIXELS // 10**6} megapixels; scale it down"
                     )
-                return ImageOps.exif_transpose(image).convert("RGB")
+                yield image
     except Image.DecompressionBombError as error:
         raise BankError(f"image {path!r} has too many pixels ({error}); scale it down") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:
