@@ -188,7 +188,7 @@ DISTORTIONS: Mapping[str, Distortion] = MappingProxyType(
             (0, 40, 60, 90, 140, 200, 300, 450, 680, 1000),
             _noise,
         ),
-        "blur": Distortion("blur of growing radius", (0, 2, 4, 6, 8, 10, 13, 16, 20, 25), _blur),
+        "blur": Distortion("blur of growing radius", (0, 2, 4, 7, 10, 14, 18, 24, 30, 38), _blur),
         "jpeg": Distortion(
             "JPEG with quantisation tables times 2 to 100 (quality 25 to below 1)",
             (0, 200, 500, 1000, 1700, 2500, 3500, 5000, 7000, 10_000),
@@ -206,7 +206,7 @@ DISTORTIONS: Mapping[str, Distortion] = MappingProxyType(
 
 #: Rows and columns of the board that is distorted, and an icon's share of its cell in percent.  JPEG spares icons that
 #: are much larger than its blocks.
-_BOARD, _BOARDS = (3, 40), MappingProxyType({"jpeg": (5, 36)})
+_BOARD, _BOARDS = (3, 40), MappingProxyType({"jpeg": (5, 28)})
 
 
 def _draw(name: str, rng: random.Random, level: int, pixels: int) -> Question:

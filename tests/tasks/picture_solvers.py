@@ -148,7 +148,7 @@ def damaged(prompt: str, picture: Picture, level: int) -> str:
         rf"{OPTIONS}",
         prompt,
     )
-    board = read_board(picture, int(n), {"3": 40, "5": 36}[n])
+    board = read_board(picture, int(n), {"3": 40, "5": 28}[n])
     return board[(int(row) - 1) * int(n) + int(column) - 1].shape
 
 

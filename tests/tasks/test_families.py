@@ -43,7 +43,7 @@ GOLDEN: dict[str, tuple[int, str]] = {
     "relation": (3, "acf0469ff17d1da8"),
     "noise": (3, "04f6cbab842a6d0b"),
     "blur": (3, "b51c03cf53c732ac"),
-    "jpeg": (3, "1cc6a4136ee4a4c4"),
+    "jpeg": (3, "6c6b88c020d8e9b1"),
     "low_resolution": (3, "fb6d1823c75c3478"),
     "occlusion": (3, "23be38356d3c0015"),
     "contrast": (3, "bf7e17e98c1c3dbb"),
