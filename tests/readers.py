@@ -17,6 +17,8 @@ import pytest
 from pytest_adaptive_eval.banks import read_bank, write_bank
 from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.banks.responses.formats import read_format_responses
+from pytest_adaptive_eval.banks.responses.ids import rename_items
+from pytest_adaptive_eval.banks.responses.mapping import read_mapping
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.config.reply_cache import ReplyCache
@@ -103,6 +105,79 @@ def _log(folder: Path) -> None:
     with zipfile.ZipFile(folder / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("header.json", json.dumps({"version": 2, "status": "success", **about}))
         archive.writestr("summaries.json", json.dumps([sample]))
+
+
+_SAMPLES, _DETAILS = "samples_arc_2031-05-06T00-00-00.jsonl", "details_arc_2031-05-06T00-00-00.parquet"
+_IMAGE = "data:image/png;base64,iVBORw0KGgo="
+
+
+def _whole_log(folder: Path) -> None:
+    content = [{"type": "text", "text": "What?"}, {"type": "image", "image": "attachment://a"}]
+    sample = {
+        "id": "q-0",
+        "epoch": 1,
+        "input": [{"role": "system", "content": "s"}, {"role": "user", "content": content}],
+        "choices": ["x", "y"],
+        "target": "A",
+        "scores": {"match": {"value": "C"}},
+        "output": {"choices": [{"message": {"content": "A"}}]},
+        "attachments": {"a": _IMAGE},
+    }
+    failed = {"id": "q-1", "epoch": 1, "error": {"message": "boom"}, "scores": {}}
+    about = {"version": 2, "status": "success", "eval": {"model": "m", "task": "t"}}
+    (folder / "log.json").write_text(json.dumps({**about, "samples": [sample, failed]}))
+
+
+def _helm(folder: Path) -> None:
+    spec = {"name": "mmlu:subject=x,model=m", "adapter_spec": {"model": "org/m"}}
+    stat = {"name": {"name": "exact_match", "split": "test"}, "count": 1, "sum": 1, "mean": 1.0}
+    instance = {
+        "input": {"text": "What?"},
+        "references": [{"output": {"text": "x"}, "tags": ["correct"]}, {"output": {"text": "y"}, "tags": []}],
+        "id": "id1",
+    }
+    state = {
+        "instance": instance,
+        "output_mapping": {"A": "x", "B": "y"},
+        "result": {"completions": [{"text": " A"}]},
+    }
+    files = {
+        "run_spec": spec,
+        "per_instance_stats": [{"instance_id": "id1", "train_trial_index": 0, "stats": [stat]}],
+        "scenario_state": {"request_states": [state]},
+    }
+    for name, data in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(data))
+
+
+def _whole_sample(folder: Path) -> None:
+    row = {
+        "doc_id": 0,
+        "doc_hash": "h",
+        "doc": {"id": "q-0"},
+        "target": "1",
+        "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": " a"}, "gen_args_1": {"arg_0": "Q", "arg_1": " b"}},
+        "filtered_resps": [["-1", "True"], ["-2", "False"]],
+        "filter": "none",
+        "acc": 1.0,
+        "metrics": ["acc"],
+    }
+    (folder / _SAMPLES).write_text(json.dumps(row) + "\n")
+    (folder / "results_2031-05-06T00-00-00.json").write_text('{"model_name": "org/m"}')
+
+
+def _parquet(folder: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow reads parquet (extra parquet)")
+    from pyarrow import parquet
+
+    row = {
+        "full_prompt": "Q",
+        "choices": ["a", "b"],
+        "gold_index": 1,
+        "metrics": {"acc": 1.0},
+        "hash": {"example": "h"},
+    }
+    parquet.write_table(pyarrow.Table.from_pylist([row]), folder / _DETAILS)
 
 
 def _workbook(folder: Path) -> None:
@@ -194,6 +269,10 @@ def _responses(name: str) -> Callable[[Path], object]:
     return lambda folder: read_responses(folder / name)
 
 
+def _mapped(name: str) -> Callable[[Path], object]:
+    return lambda folder: read_responses(folder / name, format="mapping")
+
+
 def _baseline(name: str) -> Callable[[Path], object]:
     return lambda folder: read_baseline(name, [folder], read_bank(folder / "x.bank"), "text")
 
@@ -227,6 +306,49 @@ _ANSWERS = json.dumps({"id": "q-0", "text": "0"}) + "\n"
 _PYIRT = json.dumps({"subject_id": "m1", "responses": {"q-0": 1, "q-1": 0}}) + "\n"
 _TIDY = "subject,item,format,score\nm1,q-0,text,1\nm1,q-0,image+text,0\n"
 
+_EVENT = {"run_id": "r", "event_id": 0, "sample_id": "e.1"}
+_EVENTS = "".join(
+    json.dumps(event) + "\n"
+    for event in (
+        {"spec": {"completion_fns": ["m"], "eval_name": "e"}},
+        {
+            "run_id": "r",
+            "event_id": 0,
+            "sample_id": "e.1",
+            "type": "sampling",
+            "data": {"prompt": "Q", "sampled": ["x"]},
+        },
+        {"run_id": "r", "event_id": 1, "sample_id": "e.1", "type": "match", "data": {"correct": True, "expected": "x"}},
+    )
+)
+_REVIEW = {
+    "index": 1,
+    "target": "3",
+    "messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "3"}],
+    "sample_score": {"score": {"value": {"acc": 1.0}, "prediction": "3", "main_score_name": "acc"}, "group_id": 1},
+}
+_EVALUATED = {
+    "evaluation_id": "e",
+    "evaluation_name": "n",
+    "model_id": "org/m",
+    "sample_id": "s",
+    "input": {"raw": "Q", "reference": ["x"], "choices": ["x", "y"]},
+    "output": {"raw": ["x"]},
+    "evaluation": {"score": 1.0, "is_correct": True},
+}
+_PLUS = {"eval": {"HumanEval/0": [{"task_id": "HumanEval/0", "base_status": "pass", "plus_status": "fail"}]}}
+_ROW = {
+    "id": 1,
+    "model": "m",
+    "question": "Q",
+    "options": "['a', 'b']",
+    "answer": "A",
+    "pred": "A",
+    "image": _IMAGE,
+    "correct": True,
+}
+_MAPPING = "item = 'id'\nsubject = 'model'\nscore = 'pred == answer'\n"
+
 READERS = {
     "items": Reader("items.jsonl", _write("items.jsonl", _ITEMS), lambda f: read_bank(f / "items.jsonl")),
     "bank.json": Reader("x.bank/bank.json", _bank, _read_bank),
@@ -243,6 +365,39 @@ READERS = {
     "formats": Reader("r.csv", _write("r.csv", _TIDY), lambda f: read_format_responses([f / "r.csv"])),
     "inspect json": Reader("log.json", _log, _responses("log.json")),
     "inspect eval": Reader("log.eval", _log, _responses("log.eval")),
+    "inspect json with texts": Reader("log.json", _whole_log, _responses("log.json")),
+    "lm-eval with texts": Reader(_SAMPLES, _whole_sample, _responses(_SAMPLES)),
+    "lm-eval results": Reader("results_2031-05-06T00-00-00.json", _whole_sample, _responses(_SAMPLES), optional=True),
+    "helm statistics": Reader("per_instance_stats.json", _helm, _responses("per_instance_stats.json")),
+    "helm specification": Reader("run_spec.json", _helm, _responses("per_instance_stats.json")),
+    "helm requests": Reader("scenario_state.json", _helm, _responses("per_instance_stats.json")),
+    "openai evals": Reader("e.jsonl", _write("e.jsonl", _EVENTS), _responses("e.jsonl")),
+    "evalscope": Reader("e.jsonl", _write("e.jsonl", json.dumps(_REVIEW) + "\n"), _responses("e.jsonl")),
+    "every eval ever": Reader("e.jsonl", _write("e.jsonl", json.dumps(_EVALUATED) + "\n"), _responses("e.jsonl")),
+    "human-eval": Reader(
+        "m_results.jsonl",
+        _write("m_results.jsonl", '{"task_id": "HumanEval/0", "completion": "x", "passed": true}\n'),
+        _responses("m_results.jsonl"),
+    ),
+    "evalplus": Reader(
+        "m_eval_results.json",
+        _write("m_eval_results.json", json.dumps(_PLUS)),
+        lambda f: read_responses(f / "m_eval_results.json", metric="base"),
+    ),
+    "leaderboard": Reader(_DETAILS, _parquet, _responses(_DETAILS)),
+    "mapped lines": Reader("r.jsonl", _write("r.jsonl", json.dumps(_ROW) + "\n"), _mapped("r.jsonl")),
+    "mapped object": Reader("r.json", _write("r.json", json.dumps({"m": _ROW, "n": _ROW})), _mapped("r.json")),
+    "mapped table": Reader("r.csv", _write("r.csv", "id,model,correct\n1,m,yes\n2,m,no\n"), _mapped("r.csv")),
+    "mapping": Reader(
+        "m.toml",
+        _with(_write("m.toml", _MAPPING), _write("r.jsonl", json.dumps(_ROW) + "\n")),
+        lambda f: read_responses(f / "r.jsonl", mapping=read_mapping(f / "m.toml")),
+    ),
+    "ids": Reader(
+        "i.csv",
+        _with(_write("i.csv", "q-0,a\nq-1,b\nq-2,c\n"), _write("r.csv", _MATRIX)),
+        lambda f: rename_items(read_responses(f / "r.csv"), str(f / "i.csv")),
+    ),
     "record as responses": Reader(
         "a.json", lambda f: (f / "a.json").write_text(json.dumps(_record().to_json())), _responses("a.json")
     ),

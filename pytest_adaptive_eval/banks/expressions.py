@@ -329,6 +329,15 @@ def _mean(value: Any, _argument: str) -> float | None:
     return float(sum(entries)) / len(entries)
 
 
+def _scaled(value: Any, argument: str) -> float | None:
+    """Return where a number lies between two others: ``scale(1,10)``."""
+    bounds = [_number(part, "") for part in argument.split(",")]
+    number = _number(value, "")
+    if len(bounds) != 2 or bounds[0] is None or bounds[1] is None or bounds[0] == bounds[1]:
+        raise ConfigError(f"scale({argument}): expected the lowest and the highest value, such as scale(0,100)")
+    return None if number is None else (number - bounds[0]) / (bounds[1] - bounds[0])
+
+
 def _letter(value: Any, argument: str) -> Any:
     """Return the letter of an index, counted from 0 or from the number in the argument."""
     number = _number(value, "")
@@ -390,6 +399,7 @@ FILTERS: Mapping[str, Callable[[Any, str], Any]] = MappingProxyType(
         "values": lambda value, _: list(value.values()) if isinstance(value, Mapping) else value,
         "keys": lambda value, _: list(value) if isinstance(value, Mapping) else value,
         "not": lambda value, _: not value,
+        "scale": _scaled,
         "letter": _letter,
         "lettered": _lettered,
         "match": lambda value, pattern: _search(value, pattern) is not None,
@@ -397,10 +407,13 @@ FILTERS: Mapping[str, Callable[[Any, str], Any]] = MappingProxyType(
         "map": _mapped,
         "split": _split_text,
         "join": _joined,
+        "default": lambda value, argument: argument if value is None else value,
         "hash": lambda value, _: hashlib.sha256(_as_text(value).encode("utf-8", "replace")).hexdigest()[:12],
     }
 )
 _WITH_PATTERN = ("match", "extract")
+#: The one filter of a missing value.
+_DEFAULT = "default"
 
 
 def _filtered(value: Value, text: str) -> Value:
@@ -415,7 +428,7 @@ def _filtered(value: Value, text: str) -> Value:
 
     def filtered(row: Any, names: Mapping[str, Any]) -> Any:
         found = value(row, names)
-        return None if found is None else apply(found, argument)
+        return apply(found, argument) if found is not None or name == _DEFAULT else None
 
     return filtered
 

@@ -17,7 +17,7 @@ from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.grading import BUILT_IN, LimitedGrader, accepts_any_text, check_pattern
 from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, expected_number, named_choice, unmarked
 
-__all__ = ["ITEM_FIELDS", "LENIENT", "NO_TASKS", "parse_item"]
+__all__ = ["ITEM_FIELDS", "LENIENT", "NO_TASKS", "is_item_id", "parse_item"]
 
 #: Fields of an item's JSON object and the type of each.
 ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
@@ -45,6 +45,11 @@ _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
 #: Graders for a caller that does not grade generated items.
 NO_TASKS: Mapping[str, Grader] = MappingProxyType({})
 _WORDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+
+
+def is_item_id(text: str) -> bool:
+    """Return whether a text can be the id of an item, which names a test."""
+    return _ID.fullmatch(text) is not None
 
 
 def parse_item(
@@ -75,7 +80,7 @@ def parse_item(
     """
     data = _fields(text, where)
     item_id = data.get("id", "")
-    if not _ID.fullmatch(item_id):
+    if not is_item_id(item_id):
         raise BankError(
             f"{where}: id {item_id!r:.80} cannot name a test: 1 to 120 printable ASCII characters without spaces, "
             "square brackets or two colons in a row are expected"

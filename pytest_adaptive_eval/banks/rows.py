@@ -106,11 +106,10 @@ def _within(row: Row, rows: str, about: Mapping[str, Any]) -> Iterator[Row]:
 def _entries(where: str, records: Any) -> Iterator[Row]:
     """Yield the entries of a list, or of an object by their keys."""
     pairs = records.items() if isinstance(records, Mapping) else enumerate(records, 1)
-    for key, entry in pairs:
-        place = f"{where}, {f'key {key!r:.60}' if isinstance(key, str) else f'record {key}'}"
-        yield Row(
-            place, entry if isinstance(entry, Mapping) else {}, {"key": str(key), "value": entry, "line": str(key)}
-        )
+    for place, (key, entry) in enumerate(pairs, 1):
+        at = f"key {key!r:.60}" if isinstance(key, str) else f"record {key}"
+        names = {"key": str(key), "value": entry, "line": str(place)}
+        yield Row(f"{where}, {at}", entry if isinstance(entry, Mapping) else {}, names)
 
 
 def _json_records(path: Path, *, whole: bool) -> Iterator[Row]:

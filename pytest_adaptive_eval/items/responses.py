@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from pytest_adaptive_eval.errors import ResponsesError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import Modalities
 
-__all__ = ["FormatResponses", "Responses"]
+__all__ = ["FormatResponses", "LoggedQuestion", "Responses"]
 
 Array = NDArray[np.float64]
 
@@ -27,6 +27,38 @@ def _duplicate(names: Sequence[str]) -> str | None:
             return name
         earlier.add(name)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedQuestion:
+    """What a log holds of an item, beside the scores.
+
+    Parameters
+    ----------
+    prompt : str
+        Empty if there are only messages.
+    messages : tuple of mappings
+        A chat, as of `Item`.
+    choices : tuple of str
+    answers : tuple of str
+        Accepted answers; of a question with choices the text or the letter of one.
+    images : tuple of str or bytes
+        Contents of files, data URLs, or paths of files.
+    category : str
+    names : mapping of str to str
+        Other ids of the item in the log, by their field, such as ``doc.id``.
+    replies : tuple of (str, float)
+        A few answers of subjects, with their logged scores.
+    """
+
+    prompt: str = ""
+    messages: tuple[Mapping[str, Any], ...] = ()
+    choices: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    images: tuple[str | bytes, ...] = ()
+    category: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    replies: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +79,8 @@ class Responses:
         a family.
     source : str
         File or folder, for messages.
+    questions : mapping of str to LoggedQuestion
+        By item, of those whose text is in the log.
 
     Raises
     ------
@@ -59,6 +93,7 @@ class Responses:
     scores: Array
     families: tuple[str, ...] = ()
     source: str = "responses"
+    questions: Mapping[str, LoggedQuestion] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("subjects", "items", "families"):

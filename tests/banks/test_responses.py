@@ -300,7 +300,8 @@ def test_malformed_pyirt_lines(tmp_path, line, part):
     ("name", "text", "part"),
     [
         ("r.pkl", b"\x80\x04.", "is a pickle"),
-        ("r.parquet", b"PAR1", ".parquet is not read; write it as CSV"),
+        ("r.feather", b"ARROW1", ".feather is not read; write it as CSV"),
+        ("r.parquet", b"PAR1", "neither its name nor its beginning says a format"),
         ("r.npz", b"PK", ".npz is not read"),
         ("results_2026.json", '{"results": {"gsm8k": {"acc,none": 0.5}}}', "looks like summed results"),
         ("r.json", '{"a": 1}', "neither its name nor its beginning says a format"),
@@ -308,7 +309,7 @@ def test_malformed_pyirt_lines(tmp_path, line, part):
         ("r.tsv", "subject\tq1\na\t1\n", "neither its name nor its beginning"),
         ("r.jsonl", '{"id": "q1", "prompt": "?", "answer": "1"}\n', "looks like the items of a bank"),
         ("r.jsonl", '{"id": "q1", "score": 1}\n', "answers of one subject for replaying"),
-        ("r.jsonl", '{"evaluation_id": "x", "model_id": "m"}\n', "Every Eval Ever"),
+        ("r.jsonl", '{"evaluation_id": "x", "model_id": "m"}\n', "line 1: evaluation is None, expected an object"),
         ("r.jsonl", '{"a": 1, "b": 2}\n', "has objects with the keys a, b"),
         ("r.jsonl", "3\n", "line 1: found int, expected one JSON object a line"),
         ("r.jsonl", "", "holds no objects"),

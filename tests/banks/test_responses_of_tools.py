@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.banks import rows
-from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.banks.responses.readers import inspectlog, vlmevalkit
+from pytest_adaptive_eval.banks.responses import inspectfiles, read_responses
+from pytest_adaptive_eval.banks.responses.readers import vlmevalkit
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 
@@ -175,7 +175,7 @@ def header(model, task="arc", created="2026-05-06T07:08:09+00:00", **about):
 
 def log(path, about, entries, method=zipfile.ZIP_DEFLATED):
     path.parent.mkdir(parents=True, exist_ok=True)
-    with inspectlog._zip_module().ZipFile(path, "w", method) as archive:
+    with inspectfiles._zip_module().ZipFile(path, "w", method) as archive:
         archive.writestr("_journal/start.json", "{}")
         archive.writestr("samples/1_epoch_1.json", "{}")
         archive.writestr("summaries.json", json.dumps(entries))
@@ -256,7 +256,7 @@ def test_checkpoints_that_run_as_one_model_are_told_apart(tmp_path):
         ([summary(None)], "sample 1: id is None"),
         ([3], "sample 1: found int"),
         ([{"id": 1, "scores": [1]}], "scores is [1]"),
-        ([summary(1, ...)], "no sample has a score; score the logs first"),
+        ([summary(1, ...)], "has a score; score the log: inspect score"),
         ([], "no samples, only a header"),
     ],
 )
@@ -298,7 +298,7 @@ def test_damaged_members_are_named(tmp_path):
 
 
 def test_members_that_claim_too_much_are_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(inspectlog, "FILE_LIMIT", 1000)
+    monkeypatch.setattr(inspectfiles, "FILE_LIMIT", 1000)
     monkeypatch.setattr(rows, "FILE_LIMIT", 1000)
     path = log(tmp_path / "a.eval", header("m"), [summary(i) for i in range(200)])
     assert "summaries.json claims" in refused(path)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["ReadSettings", "ResponseReader"]
@@ -23,12 +25,18 @@ class ReadSettings:
         One name, or several separated by commas, of which the first one present counts.
     note : callable
         Called with a sentence about each omission.
+    mapping : ResponseMapping, optional
+        Where the fields of a response stand in a row.
+    items : mapping of str to Item, optional
+        The user's own items by id in the log, which grade answers that have no score.
     """
 
     orientation: str | None = None
     metric: str | None = None
     filter: str | None = None
     note: Callable[[str], object] = lambda _: None
+    mapping: ResponseMapping | None = None
+    items: Mapping[str, Item] | None = None
 
 
 @dataclass(frozen=True, slots=True)

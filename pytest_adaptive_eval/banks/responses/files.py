@@ -6,13 +6,14 @@ import math
 import os
 from array import array
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 
 __all__ = [
     "Collected",
@@ -24,6 +25,8 @@ __all__ = [
 
 #: Levels of folders searched below the path; the tools' own layouts have three.
 _DEPTH = 5
+#: Answers kept of an item, and the longest.
+_REPLIES, _REPLY_LENGTH = 4, 8000
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -119,12 +122,42 @@ class Collected:
         self._source = source
         self._items: dict[str, int] = {}
         self._scores: dict[str, tuple[array[int], array[float]]] = {}
+        self._questions: dict[str, tuple[LoggedQuestion, str]] = {}
+        self._replies: dict[str, list[tuple[str, float]]] = {}
+        self._changed: dict[str, str] = {}
 
     def add(self, subject: str, item: str, score: float) -> None:
         """Add one score; NaN means that the item is present without a score."""
         positions, scores = self._scores.setdefault(subject, (array("q"), array("d")))
         positions.append(self._items.setdefault(item, len(self._items)))
         scores.append(score)
+
+    def ask(self, item: str, question: LoggedQuestion, where: str) -> None:
+        """Add what a log holds of an item; of several logs the first counts."""
+        first, _ = self._questions.setdefault(item, (question, where))
+        if _words(first) != _words(question):
+            self._changed.setdefault(item, where)
+
+    def reply(self, item: str, text: object, score: float) -> None:
+        """Add an answer with its logged score, as an example; a few of each item are kept."""
+        kept = self._replies.setdefault(item, [])
+        if len(kept) < _REPLIES and isinstance(text, str) and len(text) <= _REPLY_LENGTH and not math.isnan(score):
+            kept.append((text, score))
+
+    def check_questions(self, fix: str) -> None:
+        """Refuse items whose question differs between logs.
+
+        Raises
+        ------
+        ResponsesError
+            Names the first such item, both places, and `fix`.
+        """
+        if self._changed:
+            item, where = next(iter(self._changed.items()))
+            raise ResponsesError(
+                f"{where}: the item {item!r:.80} has another question than in {self._questions[item][1]}, and so have "
+                f"{len(self._changed)} of {len(self._questions)} items; {fix}"
+            )
 
     def responses(self) -> Responses:
         """Return all scores, subjects and items in the order of their first score."""
@@ -137,4 +170,14 @@ class Collected:
             sums = np.bincount(columns[scored], weights=values[scored], minlength=n)
             # Rounding can make a mean of thirds 1 + 2e-16.
             row[counts > 0] = np.minimum(sums[counts > 0] / counts[counts > 0], 1.0)
-        return Responses(tuple(self._scores), tuple(self._items), table, source=self._source)
+        questions = {
+            item: replace(question, replies=tuple(self._replies.get(item, ())))
+            for item, (question, _) in self._questions.items()
+            if item in self._items
+        }
+        return Responses(tuple(self._scores), tuple(self._items), table, source=self._source, questions=questions)
+
+
+def _words(question: LoggedQuestion) -> list[str]:
+    """Return the words of a question, by which two logs' questions are compared."""
+    return str(question.prompt or question.messages).split()

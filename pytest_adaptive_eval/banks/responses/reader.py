@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import groupby
@@ -12,9 +13,12 @@ from pytest_adaptive_eval.banks.reader import is_bank
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.families import with_families
 from pytest_adaptive_eval.banks.responses.files import files_of
+from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
+from pytest_adaptive_eval.banks.responses.readers.mapped import propose
 from pytest_adaptive_eval.banks.responses.readers.matrix import ORIENTATIONS
 from pytest_adaptive_eval.banks.rows import head, json_lines
 from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
 
@@ -26,7 +30,7 @@ FORMATS: Mapping[str, ResponseReader] = registered(
 )
 
 _PICKLES = {".pkl", ".pickle", ".pt", ".pth", ".joblib"}
-_TABLES = {".parquet", ".feather", ".arrow", ".npy", ".npz", ".xls", ".ods"}
+_TABLES = {".feather", ".arrow", ".npy", ".npz", ".xls", ".ods"}
 
 #: Contents of JSON lines that no reader reads: keys of which one has to be present besides ``id``, and a description.
 _OTHER_LINES = (
@@ -46,6 +50,8 @@ def read_responses(
     metric: str | None = None,
     filter: str | None = None,
     families: str | os.PathLike[str] | None = None,
+    mapping: ResponseMapping | None = None,
+    items: Mapping[str, Item] | None = None,
     note: Callable[[str], object] = lambda _: None,
 ) -> Responses:
     """Read what models answered, from a file or a folder of an evaluation tool.
@@ -67,6 +73,10 @@ def read_responses(
         there are several.
     families : path, optional
         A CSV ``subject,family``: training runs or model families.
+    mapping : ResponseMapping, optional
+        Expressions for the fields of a response, for rows of any other tool.
+    items : mapping of str to Item, optional
+        One's own items by id in the log, which grade answers without a score; with a mapping.
     note : callable, optional
         Called with a sentence about each omission.
 
@@ -88,9 +98,11 @@ def read_responses(
     try:
         if not source.exists():
             raise ResponsesError(f"{source} does not exist; check the path")
-        reader = FORMATS[format] if format else _recognise(source)
-        _check_settings(source, reader, {"orientation": orientation, "metric": metric, "filter": filter})
-        responses = reader.read(source, ReadSettings(orientation, metric, filter, note))
+        reader = FORMATS[format] if format else _mapped_reader() if mapping else _recognise(source)
+        _check_settings(
+            source, reader, {"orientation": orientation, "metric": metric, "filter": filter, "mapping": mapping}
+        )
+        responses = reader.read(source, ReadSettings(orientation, metric, filter, note, mapping, items))
         return with_families(responses, Path(families)) if families is not None else responses
     except OSError as error:
         raise ResponsesError(
@@ -104,14 +116,18 @@ def setting_help(setting: str) -> str:
     return "; ".join(f"{name}: {chosen}" for name, chosen in uses.items())
 
 
-def _check_settings(source: Path, reader: ResponseReader, settings: Mapping[str, str | None]) -> None:
+def _mapped_reader() -> ResponseReader:
+    """Return the reader whose columns a mapping names."""
+    return next(reader for reader in FORMATS.values() if "mapping" in reader.settings)
+
+
+def _check_settings(source: Path, reader: ResponseReader, settings: Mapping[str, object]) -> None:
     """Refuse settings that the format does not use, and a folder for a format that is read from one file."""
     for setting, value in settings.items():
         if value is not None and setting not in reader.settings:
             takes = " and ".join(reader.settings) or "no such setting"
-            raise ResponsesError(
-                f"{source} is read as {reader.name}, which takes {takes}; leave {setting} {value!r} out"
-            )
+            text = value.options if isinstance(value, ResponseMapping) else f"{setting} {value!r}"
+            raise ResponsesError(f"{source} is read as {reader.name}, which takes {takes}; leave {text} out")
     if source.is_dir() and not reader.folders:
         raise ResponsesError(f"{source} is a folder, and {reader.name} is read from one file; name the file")
 
@@ -133,7 +149,19 @@ def _recognise(path: Path) -> ResponseReader:
             raise ResponsesError(f"{path} holds files of {names}; give format one of them, or a folder of one")
         if matching:
             return matching[0]
-    raise _unsupported_folder(path, files) if path.is_dir() else _unsupported_file(path)
+    if summed := next((file for file in files if _is_summed(file)), None):
+        raise ResponsesError(
+            f"{summed} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
+            "with --log_samples and give the folder of samples_*.jsonl"
+        )
+    error = _unsupported_folder(path, files) if path.is_dir() else _unsupported_file(path)
+    proposal = propose(path)
+    raise ResponsesError(f"{error}. Its rows can be read by a mapping: {proposal}") if proposal else error
+
+
+def _is_summed(path: Path) -> bool:
+    """Return whether a file holds sums by task, as lm-evaluation-harness writes beside its samples."""
+    return _suffix(path) == ".json" and re.match(r'\s*\{\s*"results":\s*\{\s*"[^"]*":\s*\{\s*"', head(path)) is not None
 
 
 def _refuse_binary(path: Path) -> None:
@@ -167,11 +195,6 @@ def _unsupported_file(path: Path) -> ResponsesError:
         return ResponsesError(
             f"{path} {_describe_lines(path)}; expected {', or '.join(reader.content for reader in FORMATS.values())}"
         )
-    if _suffix(path) == ".json" and '"results"' in head(path):
-        return ResponsesError(
-            f"{path} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
-            "with --log_samples and give the folder of samples_*.jsonl"
-        )
     return ResponsesError(
         f"{path}: neither its name nor its beginning says a format; give format: {', '.join(FORMATS)}"
     )
@@ -186,6 +209,4 @@ def _describe_lines(path: Path) -> str:
     for other_keys, description in _OTHER_LINES:
         if "id" in keys and keys & other_keys:
             return description
-    if "evaluation_id" in keys:
-        return "looks like an Every Eval Ever export, which is not read"
     return f"has objects with the keys {', '.join(sorted(keys)[:6])}"

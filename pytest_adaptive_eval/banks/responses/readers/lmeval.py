@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -12,13 +13,15 @@ from typing import Any
 
 from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
 from pytest_adaptive_eval.banks.responses.files import Collected, choose, files_of, named, score
-from pytest_adaptive_eval.banks.rows import first_keys, json_lines
+from pytest_adaptive_eval.banks.responses.lmevalsamples import logged_question
+from pytest_adaptive_eval.banks.rows import first_keys, json_lines, load_file
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
 
 __all__ = ["REGISTERED", "read_lmeval"]
 
-_SAMPLES = re.compile(r"samples_(?P<task>.+?)(?:_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl(?:\.gz)?")
+# the Open LLM Leaderboard writes the same lines to .json
+_SAMPLES = re.compile(r"samples_(?P<task>.+?)(?:_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl?(?:\.gz)?")
 
 #: Top-level numbers of older files that are not metrics.
 _NO_METRICS = frozenset({"doc_id", "target", "sample_len"})
@@ -26,17 +29,19 @@ _NO_METRICS = frozenset({"doc_id", "target", "sample_len"})
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Fields of one line that are needed; documents and answers may be large and are dropped."""
+    """Fields of one line that are needed; only the first line of each document keeps its question."""
 
     where: str
     document: str
     hash: str
     filter: str
     values: Mapping[str, Any]
+    question: LoggedQuestion | None
+    reply: Any
 
 
-def _line(where: str, data: dict[str, Any]) -> _Line:
-    """Return the fields of one logged sample, with the numbers among its metrics."""
+def _line(where: str, data: dict[str, Any], asked: set[tuple[str, str]]) -> _Line:
+    """Return the fields of one logged sample, with the numbers among its metrics; add its document to `asked`."""
     if "doc_id" not in data and not data.get("doc_hash"):
         raise ResponsesError(
             f"{where}: an object with the keys {', '.join(sorted(data)[:6])}, expected a logged sample of "
@@ -46,18 +51,25 @@ def _line(where: str, data: dict[str, Any]) -> _Line:
     if not isinstance(names, list):
         names = [name for name, value in data.items() if type(value) in (int, float, bool)]
     metrics = {name: data.get(name) for name in names if isinstance(name, str) and name not in _NO_METRICS}
+    document = named(data.get("doc_id", data.get("doc_hash")), "doc_id", where)
+    known = (str(data.get("doc_hash") or ""), document)
+    question = None if known in asked else logged_question(data)
+    asked.add(known)
+    filtered = data.get("filtered_resps")
     return _Line(
         where,
-        named(data.get("doc_id", data.get("doc_hash")), "doc_id", where),
-        str(data.get("doc_hash") or ""),
+        document,
+        known[0],
         str(data.get("filter") or "none"),
         {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)},
+        question,
+        filtered[0] if isinstance(filtered, list) and filtered and isinstance(filtered[0], str) else None,
     )
 
 
-def _read_lines(file: Path) -> list[_Line]:
+def _read_lines(file: Path, asked: set[tuple[str, str]]) -> list[_Line]:
     """Return the fields of all lines of a file."""
-    lines = [_line(*line) for line in json_lines(file)]
+    lines = [_line(*line, asked) for line in json_lines(file)]
     if not lines:
         raise ResponsesError(f"{file}: empty; remove it or run the task again")
     return lines
@@ -67,11 +79,13 @@ def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Pat
     """Return the newest file by task and subject, both sorted."""
     root, paths = (path, files_of(path)) if path.is_dir() else (path.parent, [path])
     samples = [(match, file) for file in paths if (match := _SAMPLES.fullmatch(file.name))]
+    models = _model_names({file.parent for _, file in samples})
     newest: dict[tuple[str, str], Path] = {}
     for match, file in sorted(samples, key=lambda sample: (sample[0]["time"] or "", sample[1])):
         # Different folders can have the same name; their paths below `path` differ.
         folder = file.parent.relative_to(root).as_posix()
-        newest[match["task"], root.resolve().name if folder == "." else folder] = file
+        place = root.resolve().name if folder == "." else folder
+        newest[match["task"], models.get(file.parent, place)] = file
     if older := len(samples) - len(newest):
         settings.note(f"{path.name}: {older} older sample files of tasks that were run again are left out")
     if not newest:
@@ -84,9 +98,26 @@ def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Pat
     return by_task
 
 
+def _model_names(folders: Set[Path]) -> dict[Path, str]:
+    """Return the model that the results in each folder name, where they name one that no other folder has."""
+    names: dict[Path, str] = {}
+    for folder in sorted(folders):
+        for file in sorted(folder.glob("results*.json")):
+            try:
+                data = load_file(file)
+            except ResponsesError:  # the folder's name serves
+                continue
+            name = data.get("model_name") if isinstance(data, dict) else None
+            if isinstance(name, str) and name.strip():
+                names[folder] = name.strip()
+    counts = Counter(names.values())
+    return {folder: name for folder, name in names.items() if counts[name] == 1}
+
+
 def read_lmeval(path: Path, settings: ReadSettings) -> Responses:
     """Read a folder with a folder for each model, one model's folder, or one file.
 
+    The subject is the model that ``results_*.json`` names, else the folder.
     An item's id is ``TASK:doc_hash``.  It is ``TASK:doc_id`` when any line of the task
     has no hash, since ids of the two kinds would not match.  Equal documents are one
     item, with the mean of their scores.
@@ -102,9 +133,11 @@ def _collect_task(
 ) -> None:
     """Collect the scores of all subjects on one task, by one filter and one metric."""
     where = f"{path}: task {task!r}"
-    logged = {subject: _read_lines(file) for subject, file in files.items()}
+    asked: set[tuple[str, str]] = set()
+    logged = {subject: _read_lines(file, asked) for subject, file in files.items()}
     filters = {line.filter for line in chain(*logged.values())}
     filter_name = choose("filter", filters, settings.filter, f"{where}, filters")
+    questions = {(line.hash, line.document): line for line in chain(*logged.values()) if line.question is not None}
     logged = {subject: [line for line in lines if line.filter == filter_name] for subject, lines in logged.items()}
     metric = _choose_metric(logged, settings, where)
     hashed = all(line.hash for line in chain(*logged.values()))
@@ -118,7 +151,12 @@ def _collect_task(
             )
         for line in _distinct(lines):
             value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
-            collected.add(subject, f"{task}:{line.hash if hashed else line.document}", value)
+            item = f"{task}:{line.hash if hashed else line.document}"
+            collected.add(subject, item, value)
+            asking = questions.get((line.hash, line.document))
+            if asking is not None and asking.question is not None:
+                collected.ask(item, asking.question, asking.where)
+            collected.reply(item, line.reply, value)
 
 
 def _choose_metric(logged: Mapping[str, Sequence[_Line]], settings: ReadSettings, where: str) -> str:

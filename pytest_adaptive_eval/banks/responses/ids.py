@@ -1,0 +1,153 @@
+"""Join the ids of logs to the ids of one's own items."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pytest_adaptive_eval.banks.items import is_item_id
+from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.tables import read_rows
+from pytest_adaptive_eval.text import counted
+
+__all__ = ["QUESTION", "propose_ids", "rename_items", "with_item_ids"]
+
+#: Value of ``ids`` that joins by the text of the question.
+QUESTION = "question"
+#: General patterns that are tried for a proposal, the strictest first.
+_PATTERNS = (r"[^:]*:(.*)", r".*[:/|#](.*)", r"[^/]*/(.*)", r"[^_]*_(.*)", r"[^.]*\.(.*)", r".*?(\d+)")
+#: Prefixes of ids that are tried.
+_PREFIXES = 20
+
+
+def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> tuple[Responses, int]:
+    """Return the responses under other ids, and the number of items that are left out since `ids` gives them none.
+
+    Parameters
+    ----------
+    responses : Responses
+    ids : str
+        A CSV file with the id in the log and the other id in each row; a field of the logs, such as ``doc.id``;
+        ``question``, for items with the same text; a regular expression for a whole id, whose first group is
+        the other id; or a prefix to strip.
+    items : sequence of Item
+        One's own items, for ``question``.
+
+    Raises
+    ------
+    ResponsesError
+        `ids` fits no item, or gives two items the same id.
+    """
+    rename = _renamer(responses, ids, items)
+    renamed = [rename(item) for item in responses.items]
+    columns = [place for place, name in enumerate(renamed) if name]
+    if not columns:
+        raise ResponsesError(
+            f"--ids {ids!r:.80} fits none of the items of {responses.source}, such as {responses.items[0]!r:.80}; "
+            "expected a prefix, a regular expression with a group, a field of the logs, or a CSV file"
+        )
+    names = [name for name in renamed if name]
+    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
+        first, second = [item for item, name in zip(responses.items, renamed, strict=True) if name == twice][:2]
+        raise ResponsesError(
+            f"--ids {ids!r:.80} gives {first!r:.80} and {second!r:.80} the same id {twice!r:.80}; keep more of the id"
+        )
+    return _with_names(responses, columns, names), len(renamed) - len(columns)
+
+
+def _with_names(responses: Responses, columns: Sequence[int], names: Sequence[str]) -> Responses:
+    """Return the responses to the items at some positions, under other names."""
+    by_name = {name: responses.items[place] for place, name in zip(columns, names, strict=True)}
+    questions = {name: responses.questions[old] for name, old in by_name.items() if old in responses.questions}
+    return replace(
+        responses, items=tuple(names), scores=responses.scores[:, np.asarray(columns, int)], questions=questions
+    )
+
+
+def _renamer(responses: Responses, ids: str, items: Sequence[Item]) -> Callable[[str], str | None]:
+    """Return the function from an id to another one, or None."""
+    questions = responses.questions
+    if ids.lower().endswith(".csv"):
+        return _read_pairs(Path(ids)).get
+    if ids == QUESTION:
+        by_text = {_folded(item.prompt): item.id for item in items if item.prompt}
+        return lambda name: by_text.get(_folded(questions[name].prompt)) if name in questions else None
+    if any(ids in question.names for question in questions.values()):
+        return lambda name: questions[name].names.get(ids) if name in questions else None
+    if "(" in ids:
+        try:
+            pattern = re.compile(ids)
+        except re.error as error:
+            raise ResponsesError(f"--ids {ids!r:.80} is no regular expression ({error})") from None
+        if not pattern.groups:
+            raise ResponsesError(f"--ids {ids!r:.80} has no group; put the part of the id that is kept in parentheses")
+        return lambda name: match[1] if (match := pattern.fullmatch(name)) else None
+    return lambda name: name.removeprefix(ids) if name.startswith(ids) else None
+
+
+def _read_pairs(path: Path) -> dict[str, str]:
+    """Return the other id of each id in a CSV with two columns; a header may stand first."""
+    pairs: dict[str, str] = {}
+    try:
+        rows = list(read_rows(path))
+    except OSError as error:
+        raise ResponsesError(f"{path}: cannot be read: {error.strerror or error}; check the path of --ids") from None
+    for line, row in rows:
+        if len(row) != 2:
+            raise ResponsesError(f"{path}, line {line}: {len(row)} cells, expected the id in the log and the other id")
+        old, new = row[0].strip(), row[1].strip()
+        if pairs.setdefault(old, new) != new:
+            raise ResponsesError(f"{path}, line {line}: {old!r:.80} stands twice with different ids; keep one row")
+    return pairs
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def propose_ids(responses: Responses, items: Sequence[Item]) -> tuple[str, int]:
+    """Return the value of ``ids`` under which most items of the logs are in `items`, and how many are."""
+    own = {item.id for item in items}
+    best = "", sum(item in own for item in responses.items)
+    for ids in _candidates(responses):
+        rename = _renamer(responses, ids, items)
+        matches = Counter(name for item in responses.items if (name := rename(item)) in own)
+        if len(matches) > best[1] and len(matches) == matches.total():
+            best = ids, len(matches)
+    return best
+
+
+def _candidates(responses: Responses) -> Iterator[str]:
+    """Yield values of ``ids`` to try."""
+    prefixes = Counter(item[: item.index(":") + 1] for item in responses.items if ":" in item)
+    for prefix, _ in prefixes.most_common(_PREFIXES):
+        yield f"{re.escape(prefix)}(.*)"
+    yield from dict.fromkeys(name for question in responses.questions.values() for name in question.names)
+    yield QUESTION
+    yield from _PATTERNS
+
+
+def with_item_ids(responses: Responses, note: Callable[[str], Any]) -> Responses:
+    """Return the responses with ids that items of a bank can have; the others are written anew."""
+    names = [name if is_item_id(name) else _item_id(name) for name in responses.items]
+    changed = [(old, new) for old, new in zip(responses.items, names, strict=True) if old != new]
+    if not changed:
+        return responses
+    example = f"{changed[0][0]!r:.60}, now {changed[0][1]}"
+    note(f"{counted(len(changed), 'id')} cannot name tests and became others, such as {example}")
+    return _with_names(responses, range(len(names)), names)
+
+
+def _item_id(name: str) -> str:
+    """Return an id that names a test, different for different names."""
+    plain = re.sub(r":{2,}", ":", re.sub(r"[^!-Z\\^-~]+", "_", name))
+    return f"{plain[:100].strip('_')}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"

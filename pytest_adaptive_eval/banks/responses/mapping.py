@@ -1,0 +1,298 @@
+"""Where the fields of a response stand in the rows of any file, as a user says or as names of columns suggest."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pytest_adaptive_eval.banks.expressions import Expression, parse_expression
+from pytest_adaptive_eval.banks.rows import Row
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inputs import read_regular
+
+__all__ = ["MAPPING_FIELDS", "ResponseMapping", "read_mapping", "suggest_mapping"]
+
+#: Fields of a mapping and their meaning, for help and errors.
+MAPPING_FIELDS: Mapping[str, str] = MappingProxyType(
+    {
+        "rows": "where the records lie in a file, such as results[*].samples",
+        "subject": "name of the model ($file by default)",
+        "item": "id of the item",
+        "score": "score in [0, 1], truth value or verdict; without it the answer is compared with the target",
+        "answer": "what the model answered",
+        "question": "text of the question, or its messages",
+        "choices": "list of choices",
+        "target": "right answer, or a list of accepted ones",
+        "images": "images: paths, data URLs or bytes",
+        "category": "category of the item",
+        "error": "where it is not empty, the response is missing",
+    }
+)
+
+#: Names of columns by field, in the order in which they are tried.
+_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "subject": ("subject_id", "model_name", "model_id", "model", "system", "agent"),
+        "item": (
+            *("item_id", "question_id", "task_id", "sample_id", "instance_id", "problem_id", "example_id", "qid"),
+            *("item", "id", "uid", "pid", "key", "idx", "index", "doc_id", "sample_index", "question_number"),
+        ),
+        "score": (
+            *("score", "is_correct", "correct", "passed", "if_right", "is_right", "hit", "resolved", "success", "acc"),
+            *(
+                "accuracy",
+                "exact_match",
+                "em",
+                "match",
+                "right",
+                "solved",
+                "true_false",
+                "verdict",
+                "judgement",
+                "grade",
+            ),
+            *("judgment", "result", "pass", "evaluation", "reward"),
+        ),
+        "answer": (
+            *("response", "output", "completion", "model_output", "generated_text", "generation", "model_response"),
+            *("raw_output", "generated", "solution", "answer_text", "prediction", "predicted_answer", "pred"),
+            *("model_answer", "predicted", "extracted_answer"),
+        ),
+        "target": (
+            *("target", "gold", "gold_answer", "ground_truth", "gt", "expected", "correct_answer", "answer_key"),
+            *("reference_answer", "answer", "label", "reference"),
+        ),
+        "question": ("question", "prompt", "input", "problem", "query", "instruction", "messages", "question_text"),
+        "choices": ("choices", "options", "all_choices"),
+        "images": ("images", "image", "image_path"),
+        "category": ("category", "topic", "task", "dataset", "subset", "subject"),
+        "error": ("error", "exception"),
+    }
+)
+#: Names of columns with the part of an answer that is compared with the target.
+_EXTRACTED = (
+    *("pred", "prediction", "predicted_answer", "extracted_answer", "parsed_pred", "parsed_answer", "model_answer"),
+    *("extraction", "extracted", "pred_indexs", "predicted", "choice"),
+)
+#: Fields whose expression may be suggested by the name of a column.
+_SUGGESTED = tuple(_NAMES)
+#: Rows that a suggestion is made from, and levels of objects in which it looks.
+_SAMPLE, _DEPTH = 50, 2
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseMapping:
+    """Expressions for the fields of a response; empty where there is none.
+
+    Parameters
+    ----------
+    rows, subject, item, score, answer, question, choices, target, images, category, error : str
+        See `MAPPING_FIELDS` and `parse_expression`.
+    """
+
+    rows: str = ""
+    subject: str = ""
+    item: str = ""
+    score: str = ""
+    answer: str = ""
+    question: str = ""
+    choices: str = ""
+    target: str = ""
+    images: str = ""
+    category: str = ""
+    error: str = ""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The expressions that are not empty, by field."""
+        texts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: text for name, text in texts.items() if text}
+
+    @property
+    def options(self) -> str:
+        """The mapping as options of the command line."""
+        return " ".join(f"--{_flag(name)} {_quoted(text)}" for name, text in self.given.items())
+
+    def with_defaults(self, other: ResponseMapping) -> ResponseMapping:
+        """Return a copy with the expressions of another mapping where this one has none."""
+        return dataclasses.replace(other, **self.given)
+
+    def parsed(self) -> dict[str, Expression]:
+        """Return the expressions by field, without that for the rows.
+
+        Raises
+        ------
+        ConfigError
+            One of them is malformed.
+        """
+        return {name: parse_expression(text, f"--{_flag(name)}") for name, text in self.given.items() if name != "rows"}
+
+
+def _flag(name: str) -> str:
+    """Return the option of a field."""
+    return name
+
+
+def _quoted(text: str) -> str:
+    """Return an expression as a word of a shell."""
+    if text.replace("_", "").replace(".", "").replace("-", "").isalnum():
+        return text
+    return f"'{text}'" if "'" not in text else f'"{text}"'
+
+
+def read_mapping(path: Path) -> ResponseMapping:
+    """Read a mapping from a TOML file with the fields as keys.
+
+    Raises
+    ------
+    ConfigError
+        Not TOML, an unknown key, or a value that is no text.
+    """
+    try:
+        data = tomllib.loads(read_regular(path).decode("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{path}: not a readable TOML file ({error}); expected lines such as score = 'correct'"
+        ) from None
+    for name, text in data.items():
+        if name not in MAPPING_FIELDS:
+            raise ConfigError(f"{path}: unknown key {name!r:.60}; known are {', '.join(MAPPING_FIELDS)}")
+        if not isinstance(text, str) or not text.strip():
+            raise ConfigError(f"{path}: {name} is {text!r:.60}, expected an expression in quotes")
+    return ResponseMapping(**data)
+
+
+def suggest_mapping(rows: Iterable[Row], read: Callable[[Any], float]) -> ResponseMapping:
+    """Suggest expressions from the names of columns, those whose values fit.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        The first `_SAMPLE` are looked at.
+    read : callable
+        Return a verdict as a score; raise ValueError for a value that is none.
+    """
+    sample = list(islice(rows, _SAMPLE))
+    columns = list(dict.fromkeys(path for row in sample for path in _columns(row.record)))
+    suggested = _suggest_wide(sample, columns, read)
+    for field in _SUGGESTED:
+        if field in suggested:
+            continue
+        candidates = (text for name in _NAMES[field] for text in _standing(name, columns, field))
+        taken = set(suggested.values())
+        fits = _FITS.get(field, _any)
+        for text in candidates:
+            if text not in taken and fits(values := [_value(text, row) for row in sample], read):
+                is_text = field == "choices" and not any(isinstance(value, list) for value in values)
+                suggested[field] = f"{text} | parse" if is_text else text
+                break
+    return _completed(suggested, sample, columns, read)
+
+
+def _completed(
+    suggested: dict[str, str], sample: Sequence[Row], columns: Sequence[str], read: Callable[[Any], float]
+) -> ResponseMapping:
+    """Return a mapping with what follows from the suggestions by columns."""
+    if "score" not in suggested and "target" in suggested:
+        compared = [column for name in _EXTRACTED for column in _standing(name, columns, "")]
+        for column in (*compared, suggested.get("answer", "")):
+            text = f"{column} == {suggested['target']}"
+            if column not in ("", suggested["target"]) and any(_value(text, row) is not None for row in sample):
+                suggested["score"] = text
+                break
+    if "score" not in suggested and not columns:
+        for text in ("$value", "$value | mean"):
+            if _fits_score([_value(text, row) for row in sample], read):
+                suggested["score"] = text
+                break
+    if "item" not in suggested and all("key" in row.names and row.names["key"] != row.names["line"] for row in sample):
+        suggested["item"] = "$key"
+    if "item" not in suggested and "question" in suggested:
+        suggested["item"] = f"{suggested['question']} | hash"
+    return ResponseMapping(**suggested)
+
+
+def _suggest_wide(sample: Sequence[Row], columns: Sequence[str], read: Callable[[Any], float]) -> dict[str, str]:
+    """Return the fields of rows that hold an object for each subject."""
+    ends = [column.rpartition(".")[2] for column in columns if column.count(".") == 1]
+    for name in _NAMES["score"]:
+        wide = [column for column in columns if column.count(".") == 1 and column.endswith(f".{name}")]
+        if len(wide) > 1 and _fits_score([_value(column, row) for column in wide for row in sample], read):
+            answer = next((f"*.{each}" for each in _NAMES["answer"] if ends.count(each) == len(wide)), "")
+            return {"subject": "$key", "score": f"*.{name}", **({"answer": answer} if answer else {})}
+    return {}
+
+
+def _columns(record: Mapping[str, Any], prefix: str = "", depth: int = 0) -> Iterator[str]:
+    """Yield the paths of values in a record, down to `_DEPTH` levels of objects."""
+    for key, value in record.items():
+        if not isinstance(key, str) or any(mark in key for mark in "|{}[]\"'=") or not key:
+            continue
+        name = f'"{key}"' if "." in key and prefix else key
+        yield f"{prefix}{name}"
+        if isinstance(value, Mapping) and depth < _DEPTH:
+            yield from _columns(value, f"{prefix}{name}.", depth + 1)
+
+
+def _standing(name: str, columns: Sequence[str], field: str) -> Iterator[str]:
+    """Yield the columns of a name, at the top first."""
+    last = {column: column.rpartition(".")[2].lower() for column in columns}
+    yield from sorted((column for column in columns if last[column] == name), key=lambda column: column.count("."))
+    if field == "score":  # lm-eval writes METRIC,FILTER
+        yield from (column for column in columns if last[column].partition(",")[0] == name and "," in last[column])
+
+
+def _value(text: str, row: Row) -> Any:
+    return parse_expression(text)(row.record, row.names)
+
+
+def _any(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
+    return any(value not in (None, "", [], {}) for value in values)
+
+
+def _fits_score(values: Sequence[Any], read: Callable[[Any], float]) -> bool:
+    """Return whether all values are verdicts, and at least one is not missing."""
+    try:
+        scores = [read(value) for value in values if value is not None]
+    except ValueError:
+        return False
+    return any(score == score for score in scores)  # not NaN
+
+
+def _fits_item(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
+    """Return whether all values are ids, and not all the same."""
+    texts = {str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool)}
+    return all(isinstance(value, str | int) and str(value).strip() for value in values) and (
+        len(texts) > 1 or len(values) == 1
+    )
+
+
+def _fits_subject(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
+    return bool(values) and all(isinstance(value, str) and 0 < len(value) < 120 for value in values)
+
+
+def _fits_text(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
+    return any(isinstance(value, str | list) and value for value in values)
+
+
+def _fits_list(values: Sequence[Any], _read: Callable[[Any], float]) -> bool:
+    return any(isinstance(value, list) and value for value in values) or any(
+        isinstance(value, str) and value.startswith("[") for value in values
+    )
+
+
+_FITS = MappingProxyType(
+    {
+        "score": _fits_score,
+        "item": _fits_item,
+        "subject": _fits_subject,
+        "question": _fits_text,
+        "choices": _fits_list,
+    }
+)

@@ -1,0 +1,268 @@
+"""Questions of logs: from the values of a row, and to the items of a bank."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.banks.items import parse_item
+from pytest_adaptive_eval.errors import BankError, Unscored
+from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.responses import LoggedQuestion, Responses
+from pytest_adaptive_eval.text import counted
+
+__all__ = ["as_question", "grade_reply", "items_of", "texts"]
+
+#: Replies that a grader is tried on, for each group of items.
+_TRIED = 400
+#: Largest image, in bytes.
+_IMAGE_LIMIT = 50_000_000
+_SIGNATURES = ((b"\x89PNG", ".png"), (b"\xff\xd8\xff", ".jpg"), (b"RIFF", ".webp"))
+_DATA_URL = re.compile(r"data:image/[a-z0-9.+-]+;base64,", re.IGNORECASE)
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a value as texts: each entry of a list, the values of an object, or the value alone."""
+    if value is None:
+        return ()
+    if isinstance(value, Mapping):
+        value = value.get("text", list(value.values()))  # {"text": [...], "label": [...]}
+    entries = value if isinstance(value, list | tuple) else [value]
+    return tuple(entry if isinstance(entry, str) else json.dumps(entry, ensure_ascii=False) for entry in entries)
+
+
+def as_question(values: Mapping[str, Any], file: Path) -> LoggedQuestion | None:
+    """Return the question in the values of a row by field; None without a text."""
+    question = values.get("question")
+    prompt, messages = _prompt(question)
+    if not (prompt or messages):
+        return None
+    choices = texts(values.get("choices"))
+    return LoggedQuestion(
+        prompt=prompt,
+        messages=messages,
+        choices=choices,
+        answers=_answers(values.get("target"), choices),
+        images=_images(values.get("images"), file),
+        category=str(values["category"]) if isinstance(values.get("category"), str | int) else "",
+    )
+
+
+def _prompt(question: Any) -> tuple[str, tuple[Mapping[str, Any], ...]]:
+    """Return a question as a text, or as the messages of a chat up to the last of the user."""
+    if isinstance(question, str):
+        return question, ()
+    if not isinstance(question, list) or not all(isinstance(m, Mapping) and "role" in m for m in question):
+        return "", ()
+    chat = [{"role": str(m["role"]), "content": m.get("content") or ""} for m in question]
+    while chat and chat[-1]["role"] in ("assistant", "tool"):
+        chat.pop()
+    if len(chat) == 1 and isinstance(chat[0]["content"], str):
+        return chat[0]["content"], ()
+    return "", tuple(chat)
+
+
+def _answers(target: Any, choices: Sequence[str]) -> tuple[str, ...]:
+    """Return the accepted answers; the number of a choice becomes its letter."""
+    if isinstance(target, bool):
+        return (str(target),)
+    if isinstance(target, int) and choices and 0 <= target < min(len(choices), 26):
+        return (chr(ord("A") + target),)
+    return tuple(dict.fromkeys(text for text in texts(target) if text.strip()))
+
+
+def _images(value: Any, file: Path) -> tuple[str | bytes, ...]:
+    """Return the images of a row: contents, data URLs or paths beside the log."""
+    entries = value if isinstance(value, list) else [] if value is None else [value]
+    images: list[str | bytes] = []
+    for entry in entries:
+        content = (entry.get("bytes") or entry.get("path")) if isinstance(entry, Mapping) else entry
+        if isinstance(content, str) and not _DATA_URL.match(content) and len(content) < 1000:
+            path = (file.parent / content).resolve()
+            content = str(path) if path.is_relative_to(file.parent.resolve()) else b""
+        if isinstance(content, str | bytes):
+            images.append(content)
+    return tuple(images)
+
+
+def grade_reply(values: Mapping[str, Any], items: Mapping[str, Item] | None) -> float | None:
+    """Return the score of an answer by one's own item, or by the target of its row; None where neither is there."""
+    answer, target = values.get("answer"), values.get("target")
+    if answer is None:
+        return None
+    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    if items is not None:
+        item = items.get(str(values.get("item")))
+        return None if item is None else _graded(item, text)
+    question = LoggedQuestion("?", choices=texts(values.get("choices")))
+    answers = _answers(target, question.choices)
+    if not answers:
+        return None
+    grader = next(iter(_candidates([replace(question, answers=answers)])))
+    return _graded(_item("q", replace(question, answers=answers), grader, (), ""), text)
+
+
+def _graded(item: Item | None, text: str) -> float | None:
+    try:
+        return None if item is None else item.grade(text)
+    except (Unscored, BankError):
+        return None
+
+
+# --- items of a bank -------------------------------------------------------------------------------------------------
+
+
+def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) -> list[Item]:
+    """Return the items whose question and right answer are in the logs, with their images in `folder`.
+
+    Items of a task are graded by the grader that agrees best with the logged scores; a note tells how well.
+
+    Parameters
+    ----------
+    responses : Responses
+    folder : Path
+        Exists; images are written to it.
+    note : callable
+        Called with sentences on graders and on what is left out.
+    """
+    groups: dict[str, list[str]] = {}
+    for item, question in responses.questions.items():
+        kind = f"{len(question.choices) > 0}{_form(question.answers)}"
+        groups.setdefault(f"{item.partition(':')[0] if ':' in item else ''}\0{kind}", []).append(item)
+    items: list[Item] = []
+    left: Counter[str] = Counter()
+    for names in groups.values():
+        questions = {name: responses.questions[name] for name in names if responses.questions[name].answers}
+        left["without a right answer"] += len(names) - len(questions)
+        if not questions:
+            continue
+        grader = _choose_grader(questions, note)
+        for name, question in questions.items():
+            try:
+                images = _write_images(question.images, folder, name)
+                items.append(_item(name, question, grader, images, str(folder)))
+            except BankError as error:
+                left[f"with a question that cannot be asked ({str(error).partition(': ')[2]:.120})"] += 1
+    for reason, count in left.items():
+        if count:
+            note(f"left out: {counted(count, 'item')} {reason}")
+    return items
+
+
+def _form(answers: Sequence[str]) -> str:
+    """Return the form that answers have: a letter, a number or a text."""
+    if all(re.fullmatch(r"\(?[A-J]\)?", answer.strip()) for answer in answers):
+        return "letter"
+    if all(re.fullmatch(r"[-+$]?[\d,]*\.?\d+%?", answer.strip()) for answer in answers):
+        return "number"
+    return "text"
+
+
+def _candidates(questions: Iterable[LoggedQuestion]) -> list[str]:
+    """Return the graders that may grade questions of one form, the likeliest first."""
+    first = next(iter(questions))
+    if first.choices:
+        return ["choice"]
+    return {"letter": ["choice", "exact"], "number": ["numeric", "exact"], "text": ["exact", "contains"]}[
+        _form(first.answers)
+    ]
+
+
+def _choose_grader(questions: Mapping[str, LoggedQuestion], note: Callable[[str], object]) -> str:
+    """Return the grader that agrees best with the logged scores of the replies."""
+    candidates = _candidates(questions.values())
+    tried = [
+        (question, text, score)
+        for question in questions.values()
+        for text, score in question.replies
+        if score in (0.0, 1.0)
+    ][:_TRIED]
+    agreed = {}
+    for grader in candidates:
+        graded = [_agrees(question, text, score, grader) for question, text, score in tried]
+        agreed[grader] = sum(graded)
+    best = max(candidates, key=lambda grader: agreed[grader])
+    first = next(iter(questions))
+    about = f"{counted(len(questions), 'item')} such as {first!r:.60}: grader {best}"
+    if tried:
+        note(f"{about}, which agrees with the logged score of {agreed[best]} of {counted(len(tried), 'answer')}")
+    else:
+        note(f"{about}; the logs hold no answers to check it on")
+    return best
+
+
+def _agrees(question: LoggedQuestion, text: str, score: float, grader: str) -> bool:
+    try:
+        return _graded(_item("q", replace(question, images=()), grader, (), ""), text) == score
+    except BankError:
+        return False
+
+
+def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str], root: str) -> Item:
+    """Return a question as an item.
+
+    Raises
+    ------
+    BankError
+        It cannot be asked or graded.
+    """
+    data: dict[str, Any] = {"id": name, "grader": grader, "answer": _expected(question)}
+    if question.messages:
+        data["messages"] = [dict(message) for message in question.messages]
+    else:
+        data["prompt"] = question.prompt
+    if question.choices:
+        data["choices"] = list(question.choices)
+    if question.category:
+        data["category"] = [question.category]
+    if images:
+        data["images"] = list(images)
+    return parse_item(json.dumps(data), "the log", root)
+
+
+def _expected(question: LoggedQuestion) -> str:
+    first = question.answers[0].strip()
+    return first.strip("()") if _form(question.answers) == "letter" else first
+
+
+def _write_images(images: Sequence[str | bytes], folder: Path, name: str) -> list[str]:
+    """Write images to a folder under names by their content; return the names.
+
+    Raises
+    ------
+    BankError
+        An image cannot be read, or is not of a known kind.
+    """
+    names = []
+    for image in images:
+        content = _content(image, name)
+        suffix = next((suffix for start, suffix in _SIGNATURES if content.startswith(start)), None)
+        if suffix is None or len(content) > _IMAGE_LIMIT:
+            raise BankError(f"item {name!r:.60}: an image is no PNG, JPEG or WebP, or lies outside of the log's folder")
+        file = f"images/{hashlib.sha256(content).hexdigest()[:24]}{suffix}"
+        (folder / "images").mkdir(exist_ok=True)
+        (folder / file).write_bytes(content)
+        names.append(file)
+    return names
+
+
+def _content(image: str | bytes, name: str) -> bytes:
+    if isinstance(image, bytes):
+        return image
+    try:
+        if match := _DATA_URL.match(image):
+            return base64.b64decode(image[match.end() :], validate=False)
+        if len(image) >= 1000:
+            return base64.b64decode(image, validate=True)
+        return read_regular(image)
+    except (OSError, binascii.Error, ValueError) as error:
+        raise BankError(f"item {name!r:.60}: an image cannot be read ({error!s:.120})") from None

@@ -1,0 +1,250 @@
+"""Rows of any file, by a mapping of its columns: makers' own outputs, tables of data frames, logs of other tools."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pytest_adaptive_eval.banks.responses.base import ReadSettings, ResponseReader
+from pytest_adaptive_eval.banks.responses.files import Collected, files_of
+from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping, suggest_mapping
+from pytest_adaptive_eval.banks.responses.questions import as_question, grade_reply
+from pytest_adaptive_eval.banks.rows import SUFFIXES, Row, load_file, read_records
+from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.items.responses import Responses
+
+__all__ = ["REGISTERED", "propose", "read_mapped", "verdict"]
+
+#: Verdicts in words, in lower case.
+_VERDICTS: Mapping[str, float] = MappingProxyType(
+    {
+        **dict.fromkeys(("true", "correct", "right", "yes", "pass", "passed", "success", "resolved", "c", "1"), 1.0),
+        **dict.fromkeys(
+            ("false", "incorrect", "wrong", "no", "fail", "failed", "failure", "unresolved", "i", "0"), 0.0
+        ),
+        **dict.fromkeys(("", "na", "n/a", "nan", "none", "null"), math.nan),
+    }
+)
+#: Keys listed in an error.
+_KEYS = 12
+
+
+def verdict(value: Any) -> float:
+    """Return a score, truth value or verdict in words as a number, NaN where it is missing.
+
+    Raises
+    ------
+    ValueError
+        It is something else, or outside [0, 1].
+    """
+    if value is None:
+        return math.nan
+    if isinstance(value, str):
+        text = value.strip().lower()
+        if text in _VERDICTS:
+            return _VERDICTS[text]
+        value = float(text)
+    if not isinstance(value, int | float) or not (0 <= value <= 1 or math.isnan(value)):
+        raise ValueError(value)
+    return float(value)
+
+
+@dataclass(slots=True)
+class _Counts:
+    """Numbers of rows of one read."""
+
+    rows: int = 0
+    scored: int = 0
+    repeated: int = 0
+    seen: set[tuple[str, str]] | None = None
+
+
+def read_mapped(path: Path, settings: ReadSettings) -> Responses:
+    """Read the rows of a file, or of all files in a folder, by the mapping of the settings.
+
+    Fields that the mapping leaves out are taken from columns whose names tell; a note says which.  A response that
+    stands several times counts as the mean.  A file without any score is passed over when others have one.
+    """
+    files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path]
+    if not files:
+        raise ResponsesError(f"{path}: no file with rows; expected {', '.join(SUFFIXES)}")
+    given = settings.mapping or ResponseMapping()
+    collected, counts, skipped = Collected(str(path)), _Counts(seen=set()), []
+    for file in files:
+        mapping = _complete(given, file, settings)
+        reader = _Reader(mapping, settings, collected, counts)
+        if not reader.read(file):
+            skipped.append((file, mapping))
+    if not counts.scored:
+        raise _nothing_read(*skipped[0])
+    for file, _ in skipped:
+        settings.note(f"{file}: no row has a score; it is left out")
+    if missing := counts.rows - counts.scored:
+        settings.note(f"{path.name}: {missing} of {counts.rows} rows have no score, and count as missing")
+    if counts.repeated:
+        settings.note(
+            f"{path.name}: {counts.repeated} of {counts.rows} rows repeat a subject and item; the mean of their scores "
+            "counts"
+        )
+    collected.check_questions("give --item an expression that tells the questions apart")
+    return collected.responses()
+
+
+def _is_table(file: Path) -> bool:
+    return file.name.removesuffix(".gz").lower().endswith(SUFFIXES)
+
+
+def _complete(given: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
+    """Return the mapping with the fields that the names of a file's columns tell."""
+    suggested = suggest_mapping(read_records(file, given.rows), verdict)
+    if given.score or (given.answer and (given.target or settings.items)):
+        suggested = ResponseMapping(**{k: v for k, v in suggested.given.items() if k != "score"})
+    mapping = given.with_defaults(suggested)
+    if added := {k: v for k, v in mapping.given.items() if k not in given.given}:
+        settings.note(f"{file.name}: by the names of its columns, {ResponseMapping(**added).options}")
+    return mapping
+
+
+class _Reader:
+    """Reading of files by one mapping."""
+
+    def __init__(self, mapping: ResponseMapping, settings: ReadSettings, collected: Collected, counts: _Counts) -> None:
+        self._mapping, self._settings, self._collected, self._counts = mapping, settings, collected, counts
+        self._fields = mapping.parsed()
+
+    def read(self, file: Path) -> bool:
+        """Read one file; return whether any row has a score."""
+        before = self._counts.scored
+        for row in read_records(file, self._mapping.rows):
+            for bound in self._bound(row):
+                self._read_row(row, bound, file)
+        return self._counts.scored > before
+
+    def _bound(self, row: Row) -> Iterator[Mapping[str, Any]]:
+        """Yield the names of a row, once for each key that a wildcard stands for."""
+        score = self._fields.get("score")
+        if score is None or not score.wild:
+            yield row.names
+            return
+        for key in score.keys(row.record, row.names):
+            yield {**row.names, "*": key, "key": key}
+
+    def _read_row(self, row: Row, names: Mapping[str, Any], file: Path) -> None:
+        counts = self._counts
+        counts.rows += 1
+        values = {name: expression(row.record, names) for name, expression in self._fields.items()}
+        values["score"] = math.nan if values.get("error") else self._score(values, row)
+        if values["score"] is None:
+            return
+        counts.scored += 1
+        subject = self._name(values.get("subject", names["file"]), "subject", row)
+        item = self._name(values.get("item"), "item", row)
+        assert counts.seen is not None
+        counts.repeated += (subject, item) in counts.seen
+        counts.seen.add((subject, item))
+        self._collected.add(subject, item, values["score"])
+        question = as_question(values, file)
+        if question is not None:
+            self._collected.ask(item, question, row.where)
+        self._collected.reply(item, values.get("answer"), values["score"])
+
+    def _score(self, values: Mapping[str, Any], row: Row) -> float | None:
+        """Return the score of a row; None where it has none, NaN where it is missing."""
+        if "score" not in self._fields:
+            return grade_reply(values, self._settings.items)
+        value = values["score"]
+        if value is None:
+            return None
+        try:
+            return verdict(value)
+        except ValueError:
+            raise ResponsesError(
+                f"{row.where}: the score {self._mapping.score} is {value!r:.80}, expected a number in [0, 1], a truth "
+                "value or a verdict such as correct; write it with a filter, such as "
+                f'--score "{self._mapping.score} | map(good=1,bad=0)" or "{self._mapping.score} | scale(1,10)"'
+            ) from None
+
+    def _name(self, value: Any, field: str, row: Row) -> str:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
+            return text
+        expression = self._mapping.given.get(field)
+        found = f"{expression} is {value!r:.80}" if expression else "none of its columns names it"
+        raise ResponsesError(
+            f"{row.where}: no {field}: {found}; give --{field} the column that holds it; there are "
+            f"{_keys(row)}, $file, $folder, $line"
+        )
+
+
+def _keys(row: Row) -> str:
+    keys = [*row.record][:_KEYS] or [name for name in ("$key", "$value") if name[1:] in row.names]
+    return ", ".join(map(str, keys)) + (", .." if len(row.record) > _KEYS else "")
+
+
+def _nothing_read(file: Path, mapping: ResponseMapping) -> ResponsesError:
+    """Return the error for files without any score."""
+    row = next(iter(read_records(file, mapping.rows)), None)
+    keys = "no rows" if row is None else _keys(row)
+    what = f"no row has a value at score {mapping.score!r:.80}" if mapping.score else "no column holds scores"
+    return ResponsesError(
+        f"{file}: {what}; give --score the column that does, or --answer and --target to compare; the first record has "
+        f"{keys}"
+    )
+
+
+def propose(path: Path) -> str:
+    """Return the options that read a file or folder of no format, and how many rows they read; empty if none do."""
+    files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path] if _is_table(path) else []
+    for file in files[:_KEYS]:
+        for rows in _places(file):
+            if text := _proposal(file, rows):
+                return text
+    return ""
+
+
+def _places(file: Path) -> list[str]:
+    """Return expressions for the rows of a file that are tried: by default, and each key of a JSON object."""
+    if not file.name.lower().endswith(".json"):
+        return [""]
+    try:
+        data = load_file(file)
+    except ResponsesError:
+        return [""]
+    keys = [key for key, value in data.items() if isinstance(value, list | dict)] if isinstance(data, dict) else []
+    return ["", *(key for key in keys[:_KEYS] if key.replace("_", "").isalnum())]
+
+
+def _proposal(file: Path, rows: str) -> str:
+    """Return the suggested options for one file, empty if they read nothing."""
+    try:
+        mapping = replace(suggest_mapping(read_records(file, rows), verdict), rows=rows)
+        if not mapping.item:
+            return ""
+        if not mapping.score:
+            is_text = all(isinstance(row.names.get("value"), str) for row in read_records(file, rows))
+            options = "--item '$key' --answer '$value' --items ITEMS.jsonl"
+            return f"{options} grades its answers by your own items" if is_text and mapping.item == "$key" else ""
+        counts = _Counts(seen=set())
+        _Reader(mapping, ReadSettings(), Collected(str(file)), counts).read(file)
+    except ResponsesError:
+        return ""
+    if not counts.scored:
+        return ""
+    return f"{mapping.options} reads {counts.scored} of {counts.rows} rows of {file.name}"
+
+
+REGISTERED = (
+    ResponseReader(
+        "mapping",
+        "rows of JSON lines, JSON, CSV, TSV or parquet whose columns are named by --item, --score and so on",
+        lambda _: False,
+        read_mapped,
+        {"mapping": "the columns"},
+        generality=9,
+    ),
+)

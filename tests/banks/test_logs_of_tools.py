@@ -1,0 +1,302 @@
+"""Logs of further tools, made by hand in their layouts, and the published ones in the data folder."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.banks.responses import read_responses
+from pytest_adaptive_eval.banks.responses.mapping import ResponseMapping
+from pytest_adaptive_eval.errors import ResponsesError
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+from pytest_adaptive_eval.reports.exports import every_eval_ever
+
+DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "logs"
+published = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published logs are not in {DATA} (ADAPTIVE_EVAL_DATA)")
+
+
+def lines(path, *rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def table(responses):
+    return {
+        subject: {item: None if np.isnan(v) else float(v) for item, v in zip(responses.items, row, strict=True)}
+        for subject, row in zip(responses.subjects, responses.scores, strict=True)
+    }
+
+
+def refused(path, **settings):
+    with pytest.raises(ResponsesError) as caught:
+        read_responses(path, **settings)
+    return str(caught.value)
+
+
+def means(responses):
+    return dict(zip(responses.subjects, np.nanmean(responses.scores, axis=1).round(4).tolist(), strict=True))
+
+
+# --- HELM -------------------------------------------------------------------------------------------------------------
+
+
+def stat(name, mean, count=1, **more):
+    return {"name": {"name": name, "split": "test", **more}, "count": count, "sum": mean, "mean": mean}
+
+
+def helm_run(folder, model, *instances):
+    write(folder / "run_spec.json", {"name": f"mmlu:subject=law,model={model}", "adapter_spec": {"model": model}})
+    write(folder / "per_instance_stats.json", list(instances))
+    instance = {
+        "input": {"text": "Which?"},
+        "references": [{"output": {"text": "x"}, "tags": []}, {"output": {"text": "y"}, "tags": ["correct"]}],
+        "id": "id1",
+    }
+    state = {"instance": instance, "output_mapping": {"A": "x", "B": "y"}, "result": {"completions": [{"text": " B"}]}}
+    write(folder / "scenario_state.json", {"request_states": [state]})
+
+
+def instance(name, *stats, **more):
+    return {"instance_id": name, "train_trial_index": 0, "stats": list(stats), **more}
+
+
+def test_helm_runs(tmp_path):
+    perturbed = instance("id1", stat("exact_match", 0.0), perturbation={"name": "typos"})
+    helm_run(
+        tmp_path / "one",
+        "org/a",
+        instance("id1", stat("exact_match", 1.0), stat("num_references", 2)),
+        instance("id2", stat("exact_match", 0.0)),
+        instance("id2", stat("exact_match", 1.0), train_trial_index=1),
+        perturbed,
+    )
+    helm_run(
+        tmp_path / "two", "org/b", instance("id1", stat("exact_match", 0.0)), instance("id3", stat("exact_match", 0, 0))
+    )
+    notes: list[str] = []
+    found = read_responses(tmp_path, note=notes.append)
+    assert table(found) == {
+        "org/a": {"mmlu:subject=law:id1": 1, "mmlu:subject=law:id2": 0.5, "mmlu:subject=law:id3": None},
+        "org/b": {"mmlu:subject=law:id1": 0, "mmlu:subject=law:id2": None, "mmlu:subject=law:id3": None},
+    }
+    question = found.questions["mmlu:subject=law:id1"]
+    assert (question.prompt, question.choices, question.answers) == ("Which?", ("x", "y"), ("B",))
+    assert question.replies == ((" B", 1.0), (" B", 0.0))
+    assert "1 perturbed instances are left out" in notes[0]
+
+
+def test_helm_metrics_are_chosen_by_name(tmp_path):
+    helm_run(tmp_path / "one", "m", instance("id1", stat("exact_match", 1.0), stat("f1_score", 0.4)))
+    assert "metrics: found 'exact_match', 'f1_score' and no choice" in refused(tmp_path)
+    assert read_responses(tmp_path, metric="f1_score").scores.tolist() == [[0.4]]
+
+
+# --- OpenAI evals -----------------------------------------------------------------------------------------------------
+
+
+def event(sample, kind, **data):
+    return {"run_id": "r", "event_id": 0, "sample_id": sample, "type": kind, "data": data}
+
+
+SPEC = {"spec": {"completion_fns": ["gpt"], "eval_name": "e"}}
+
+
+def test_openai_evals_events(tmp_path):
+    chat = [{"role": "system", "content": "s"}, {"role": "user", "content": "1 + 1?"}]
+    path = lines(
+        tmp_path / "e.jsonl",
+        SPEC,
+        {"final_report": {"accuracy": 0.5}},
+        event("e.1", "sampling", prompt=chat, sampled=["2"]),
+        event("e.1", "match", correct=True, expected="2", sampled="2"),
+        event("e.2", "match", correct=False, expected="3"),
+        event("e.3", "match", correct=False, expected="3"),
+        event("e.3", "error", type="RateLimit", message="slow down"),
+    )
+    found = read_responses(path)
+    assert table(found) == {"gpt": {"e.1": 1, "e.2": 0, "e.3": None}}
+    assert found.questions["e.1"].messages == tuple(chat)
+    assert found.questions["e.1"].answers == ("2",)
+
+
+def test_an_openai_evals_log_without_verdicts_is_left_out_with_its_errors(tmp_path):
+    lines(tmp_path / "a.jsonl", SPEC, event("e.1", "match", correct=True))
+    lines(tmp_path / "b.jsonl", SPEC, event("e.1", "error", message="no quota"))
+    notes: list[str] = []
+    assert table(read_responses(tmp_path, note=notes.append)) == {"gpt": {"e.1": 1}}
+    assert "b.jsonl: no match or metrics event; it is left out; its errors: no quota" in notes[0]
+    assert "expected the log of a finished eval" in refused(tmp_path / "b.jsonl")
+
+
+# --- evalscope --------------------------------------------------------------------------------------------------------
+
+
+def review(index, main=None, **values):
+    scored = {"value": values, "prediction": "It is 3", "main_score_name": main}
+    chat = [{"role": "user", "content": f"{index}?"}, {"role": "assistant", "content": "It is 3"}]
+    return {"index": index, "target": "3", "messages": chat, "sample_score": {"score": scored, "group_id": index}}
+
+
+def test_evalscope_reviews(tmp_path):
+    for model, right in (("big", 1.0), ("small", 0.0)):
+        folder = tmp_path / "out" / "reviews" / model
+        lines(folder / "gsm8k_main.jsonl", review(1, acc=right), review(2, acc=1.0))
+        lines(folder / "ifeval_default.jsonl", review(1, "strict", strict=right, loose=1.0))
+        lines(tmp_path / "out" / "predictions" / model / "gsm8k_main.jsonl", {"index": 1, "model_output": {}})
+    found = read_responses(tmp_path)
+    assert table(found) == {
+        "big": {"gsm8k_main:1": 1, "gsm8k_main:2": 1, "ifeval_default:1": 1},
+        "small": {"gsm8k_main:1": 0, "gsm8k_main:2": 1, "ifeval_default:1": 0},
+    }
+    assert found.questions["gsm8k_main:1"].prompt == "1?"
+    assert read_responses(tmp_path, metric="loose,acc").scores.tolist() == [[1, 1, 1], [0, 1, 1]]
+
+
+def test_evalscope_runs_on_different_samples_are_not_one_item(tmp_path):
+    lines(tmp_path / "a" / "g.jsonl", review(1, acc=1.0))
+    other = review(1, acc=1.0)
+    other["messages"][0]["content"] = "another question"
+    lines(tmp_path / "b" / "g.jsonl", other)
+    assert "the item 'g:1' has another question than in" in refused(tmp_path)
+
+
+# --- code -------------------------------------------------------------------------------------------------------------
+
+
+def test_human_eval_results(tmp_path):
+    rows = [
+        {"task_id": f"HumanEval/{n}", "completion": "", "result": "", "passed": p} for n, p in ((0, True), (0, False))
+    ]
+    lines(tmp_path / "gpt_samples.jsonl_results.jsonl", *rows)
+    assert table(read_responses(tmp_path)) == {"gpt": {"HumanEval/0": 0.5}}
+
+
+def test_evalplus_results_of_both_layouts(tmp_path):
+    new = [{"task_id": "t", "solution": "", "base_status": "pass", "plus_status": "fail"}]
+    old = {"nfiles": 1, "base": [["success", []]], "plus": [["failed", [False]]]}
+    write(tmp_path / "new_temp_0.0_eval_results.json", {"date": "", "hash": "", "eval": {"HumanEval/0": new}})
+    write(tmp_path / "old" / "eval_results.json", {"eval": {"HumanEval/0": old}})
+    assert "found 'base', 'plus' and no choice" in refused(tmp_path)
+    assert table(read_responses(tmp_path, metric="base")) == {
+        "new_temp_0.0": {"HumanEval/0": 1},
+        "old": {"HumanEval/0": 1},
+    }
+    assert read_responses(tmp_path, metric="plus").scores.tolist() == [[0], [0]]
+
+
+# --- leaderboard ------------------------------------------------------------------------------------------------------
+
+
+def test_leaderboard_details(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow reads parquet (extra parquet)")
+    from pyarrow import parquet
+
+    for model, acc in (("details_org__a", 1.0), ("details_org__b", 0.0)):
+        folder = tmp_path / model / "2023-09-01T10-00-00.000000"
+        folder.mkdir(parents=True)
+        rows = [
+            {
+                "full_prompt": f"Question {n}\nAnswer:",
+                "choices": [" yes", " no"],
+                "gold_index": 1,
+                "metrics": {"acc": acc, "acc_norm": 1.0},
+                "hash": {"hash_examples": f"h{n}"},
+                "truncated": 0,
+            }
+            for n in range(2)
+        ]
+        path = folder / "details_harness|arc:challenge|25_2023-09-01T10-00-00.000000.parquet"
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    assert "metrics: found 'acc', 'acc_norm' and no choice" in refused(tmp_path)
+    found = read_responses(tmp_path, metric="acc")
+    item = "harness|arc:challenge|25:h0"
+    assert found.subjects == ("org/a", "org/b")
+    assert found.items[0] == item
+    assert found.scores.tolist() == [[1, 1], [0, 0]]
+    assert (found.questions[item].choices, found.questions[item].answers) == ((" yes", " no"), ("B",))
+
+
+# --- Every Eval Ever --------------------------------------------------------------------------------------------------
+
+
+def test_own_export_reads_back(tmp_path):
+    asked = [Administration(n + 1, f"q-{n}", f"h{n}", text=str(n), score=float(n % 2), status="ok") for n in range(4)]
+    interview = InterviewRecord(
+        name="sums",
+        nodeid="t::sums",
+        subject={"name": "org/step-1"},
+        bank={"name": "b"},
+        policy={},
+        asked=4,
+        scored=4,
+        size=4,
+        statuses={"ok": 4},
+        stop="BUDGET",
+        stop_sentence="",
+        theta=[0.0],
+        standard_error=[1.0],
+        accuracy={"estimate": 0.5, "low": 0.2, "high": 0.8, "confidence": 0.95},
+        accuracy_model=None,
+        administrations=asked,
+    )
+    record = RunRecord("20310506T000000000Z-00000001", "2031-05-06T00:00:00+00:00", interviews=[interview])
+    every_eval_ever(record, tmp_path)
+    assert table(read_responses(tmp_path)) == {"org/step-1": {"q-0": 0, "q-1": 1, "q-2": 0, "q-3": 1}}
+
+
+# --- published logs ---------------------------------------------------------------------------------------------------
+
+
+@published
+@pytest.mark.parametrize(
+    ("folder", "settings", "items", "expected"),
+    [
+        ("helm", {"metric": "exact_match"}, 20, {"eleutherai/pythia-1b-v0": 0.3, "openai/gpt2": 0.1}),
+        ("evalscope/qwen-plus", {}, 40, {"qwen-plus": 0.9}),
+        ("openai_evals/crossword-turbo.jsonl", {}, 100, {"gpt-3.5-turbo": 0.37}),
+        ("openai_evals/us-tort-law-turbo.jsonl", {}, 5, {"gpt-3.5-turbo": 0.2}),
+        (
+            "lm_eval",
+            {},
+            10,
+            {"RylanSchaeffer/mem_Qwen3-93M_minerva_math_rep_0_sbst_1.0000_epch_1_ot_1": 0.0},
+        ),
+        (
+            "mathvision/Gemini-Pro.jsonl",
+            {"mapping": ResponseMapping(score="correct")},
+            3040,
+            {"gemini-pro-vision": 0.1766},
+        ),
+    ],
+)
+def test_published_logs_have_the_accuracies_that_they_state(folder, settings, items, expected):
+    found = read_responses(DATA / folder, **settings)
+    assert means(found) == expected
+    assert len(found.items) == items
+
+
+@published
+def test_published_folders_of_inspect_leave_out_what_has_no_scores():
+    notes: list[str] = []
+    assert len(read_responses(DATA / "inspect" / "every_eval_ever", note=notes.append).items) == 9
+    assert any("data_with_llm_scoring.json: no samples, only a header" in note for note in notes)
+    assert any("data_cvebench_empty_choices.json" in note and "No services started" in note for note in notes)
+    logs = read_responses(DATA / "inspect" / "inspect_ai", note=notes.append)
+    assert len(logs.items) == 18
+    assert any("no-samples.json: no samples, only a header (status 'cancelled')" in note for note in notes)
+    (image,) = logs.questions["images:1"].images
+    assert str(image).startswith("data:image/png;base64,")
+
+
+@published
+def test_published_sums_are_refused_with_the_way_to_samples():
+    assert "looks like summed results; calibration needs the answer" in refused(DATA / "lm_eval_results_only")
