@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_adaptive_eval.cli.logs import add_mapping_arguments, mapping_of
 from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.recipe import Recipe
+    from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = [
@@ -66,11 +68,13 @@ def add_responses_arguments(parser: argparse.ArgumentParser, text: str) -> None:
 
     parser.add_argument("source", metavar="RESPONSES", type=Path, help=text)
     add = parser.add_argument_group("reading responses").add_argument
-    add("--format", choices=list(FORMATS), help="format of the responses; recognised when omitted")
+    text = f"format of the responses, recognised when omitted: {', '.join(FORMATS)}"
+    add("--format", metavar="FORMAT", choices=list(FORMATS), help=text)
     add("--orientation", choices=("items-by-subjects", "subjects-by-items"), help="what a CSV's rows and columns are")
     add("--metric", metavar="NAME", help=f"choice where there are several; {setting_help('metric')}")
     add("--filter", metavar="NAME", help=f"choice where there are several; {setting_help('filter')}")
     add("--families", metavar="CSV", type=Path, help="family or training run of each subject")
+    add_mapping_arguments(parser)
 
 
 def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,8 +99,8 @@ def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--low-quality", metavar="FILE", type=Path, action="append", default=[], help=text)
 
 
-def read(options: argparse.Namespace, path: Path) -> Responses:
-    """Read the responses at a path as the options say."""
+def read(options: argparse.Namespace, path: Path, items: Mapping[str, Item] | None = None) -> Responses:
+    """Read the responses at a path as the options say; one's own items grade answers without a score."""
     from pytest_adaptive_eval.banks.responses import read_responses
 
     screen.progress(f"reading {path}")
@@ -107,6 +111,8 @@ def read(options: argparse.Namespace, path: Path) -> Responses:
         metric=options.metric,
         filter=options.filter,
         families=options.families,
+        mapping=mapping_of(options),
+        items=items,
         note=screen.note,
     )
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.formats import read_in_formats
+from pytest_adaptive_eval.cli.logs import add_ids_argument, joined
 from pytest_adaptive_eval.cli.options import (
     INTERRUPTED,
     NOT_PASSED,
@@ -31,7 +33,9 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.build import Built
+    from pytest_adaptive_eval.calibration.recipe import Recipe
     from pytest_adaptive_eval.cat.session import Policy
+    from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 
 __all__ = ["REGISTERED"]
@@ -39,11 +43,12 @@ __all__ = ["REGISTERED"]
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_responses_arguments(
-        parser, "responses: CSV, py-irt JSONL, lm-eval samples, Inspect logs, VLMEvalKit tables, runs"
+        parser, "responses: a file or folder of logs of another tool, a CSV, a py-irt JSONL, or recorded runs"
     )
     add = parser.add_argument
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; only fit and check when omitted")
-    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; without it the bank cannot be asked")
+    add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; without it those in the logs are taken")
+    add_ids_argument(parser)
     text = "the responses are in formats, with and without image or text: fit M2- or M3-IRT as well"
     add("--formats", choices=("m2", "m3"), help=text)
     add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
@@ -56,19 +61,31 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.calibration.build import calibrate, matched
-    from pytest_adaptive_eval.calibration.parameters import read_parameters
-
     if options.output is not None:
         _check_output(options.output, options.replace)
     names = _policy_names(options)
     if options.parameters is not None:
         refuse(options, RECIPE, "is for a fit, which --parameters takes the place of")
     recipe = recipe_of(options)
+    with tempfile.TemporaryDirectory() as folder:  # of images in the logs, until the bank is written
+        return _calibrate(options, names, recipe, Path(folder))
+
+
+def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe, folder: Path) -> int:
+    """Read, fit, check and write; images of the logs go to `folder` first."""
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.calibration.build import calibrate, matched
+    from pytest_adaptive_eval.calibration.parameters import read_parameters
+
     items = None if options.items is None else list(read_bank(options.items).items)
     formats = _read_formats(options)
-    responses = matched(read(options, options.source) if formats is None else formats.whole, items, screen.note)
+    if formats is not None:
+        whole = formats.whole
+    else:
+        whole = joined(read(options, options.source, _by_log_id(items, options.ids)), options.ids, items)
+    if items is None and options.output is not None and whole.questions:
+        whole, items = _texts_of_logs(whole, folder)
+    responses = matched(whole, items, screen.note)
     policies = _policies(options, names, len(responses.items))
     if options.output is None:
         policies = []  # conformal tables belong to a bank
@@ -95,6 +112,24 @@ def _run(options: argparse.Namespace) -> int:
     if built.fit.interrupted:
         return INTERRUPTED
     return PASSED if built.quality.trusted else NOT_PASSED
+
+
+def _by_log_id(items: Sequence[Item] | None, ids: str | None) -> dict[str, Item] | None:
+    """Return one's own items by the ids that logs have; those of a prefix are known beforehand."""
+    if items is None:
+        return None
+    is_prefix = ids is not None and not ids.lower().endswith(".csv") and "(" not in ids
+    return {f"{ids if is_prefix else ''}{item.id}": item for item in items}
+
+
+def _texts_of_logs(responses: Responses, folder: Path) -> tuple[Responses, list[Item] | None]:
+    """Return the responses under ids that items can have, and the items in the logs; None if none can be asked."""
+    from pytest_adaptive_eval.banks.responses.ids import with_item_ids
+    from pytest_adaptive_eval.banks.responses.questions import items_of
+
+    named = with_item_ids(responses, screen.note)
+    items = items_of(named, folder, screen.note)
+    return (named, items) if items else (responses, None)
 
 
 def _check_output(output: Path, replaces: bool) -> None:
