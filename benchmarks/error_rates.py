@@ -57,6 +57,8 @@ SEEDS = 5000
 SIZE = 100
 #: Answers that a candidate loses and gains against its baseline.
 LOST, GAINED = 8, 3
+#: Sizes of the categories whose accuracies count alike, and right answers in each: the macro accuracy is .6.
+CATEGORY_SIZES, CATEGORY_RIGHT = (60, 25, 15), (42, 15, 6)
 #: Interviews without a decision that are judged all the same.
 CHECKED = 100
 #: Distance of a threshold from the truth that makes a PASS wrong, in accuracy; above the rounding of thresholds.
@@ -246,6 +248,19 @@ def likelihood_gate(side: Outcome, seeds: int, rng: np.random.Generator) -> list
     return verdicts(interview(of, DECIDE, scores, rng, condition), condition)
 
 
+def macro_gate(bank: str, policy: Policy, side: Outcome, seeds: int, rng: np.random.Generator) -> list[Outcome]:
+    """``macro_accuracy.at_least``, with categories of unequal size and accuracy."""
+    category = np.repeat([f"c{n}" for n in range(len(CATEGORY_SIZES))], CATEGORY_SIZES)
+    of = replace(banks()[bank], categories=category.tolist())
+    accuracy = float(np.mean(np.divide(CATEGORY_RIGHT, CATEGORY_SIZES)))
+    condition = Condition("macro_accuracy", "at_least", accuracy + (HAIR if side is Outcome.PASS else 0.0))
+    chance, scores = chances(accuracy), np.empty((seeds, SIZE))
+    for name, right in zip(np.unique(category), CATEGORY_RIGHT, strict=True):
+        own = np.flatnonzero(category == name)
+        scores[:, own] = sheets(chance[own], right, seeds, rng)
+    return verdicts(interview(of, policy, scores, rng, condition), condition)
+
+
 def at_the_margin(seeds: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Draw a baseline, shape (n,), and candidates that lose `LOST` answers and gain `GAINED`, shape (seeds, n)."""
     chance = chances(0.8)
@@ -405,6 +420,9 @@ def cells() -> list[Cell]:
     add("ability likelihood-ratio, good, decision", likelihood_gate)
     add("not_worse_than, whole baseline, good, budget", partial(paired_gate, "good", STOPS["budget"], True))
     add("not_worse_than, partial baseline, good, decision", partial(paired_gate, "good", DECIDE, False))
+    for bank in ("good", "shuffled"):
+        add(f"macro_accuracy at_least, {bank}, decision", partial(macro_gate, bank, DECIDE))
+    add("macro_accuracy at_least, good, budget", partial(macro_gate, "good", STOPS["budget"]))
     add("gain at_least, good, decision", partial(gain_gate, "good", DECIDE))
     add("gain at_least, shuffled, decision", partial(gain_gate, "shuffled", DECIDE))
     add("gain at_least, good, budget", partial(gain_gate, "good", STOPS["budget"]))
