@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import sys
 from pathlib import Path
 from unittest.mock import ANY
 
@@ -10,7 +13,8 @@ import pytest
 
 pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
 
-from real_servers import CHECKPOINT, LLAMA_CONTEXT, RealServer, llama_cpp
+import real_servers
+from real_servers import CHECKPOINT, LLAMA_CONTEXT, TRANSFORMERS_COMMAND, RealServer, llama_cpp
 
 from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.errors import ConfigError
@@ -90,3 +94,54 @@ def test_transformers_serve_drops_pictures_and_is_refused(transformers_server: R
     subject = load_subject(transformers_server.spec, accept_models=[f"{transformers_server.model}@main"])
     with pytest.raises(ConfigError, match="the bank has pictures"):
         subject.prepare(pictures)
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    """Write a Python program into a folder."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\n{text}")
+    path.chmod(0o755)
+
+
+@pytest.mark.usefixtures("llama_server")  # skips where it cannot run
+def test_llama_cpp_that_the_run_starts_answers_like_the_checkpoint(
+    gguf_file: Path, items: list[Item], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = tmp_path / "text-late"
+    served.mkdir()
+    shutil.copy(gguf_file, served)
+    flags = 'import sys; flags = dict(zip(sys.argv[1::2], sys.argv[2::2])); assert flags["--alias"] == "text-late"\n'
+    run = (
+        f'sys.argv = ["", flags["--model"], flags["--port"], "1.0"]\n'
+        f'import runpy\nrunpy.run_path({real_servers.__file__!r}, run_name="__main__")\n'
+    )
+    program(tmp_path / "bin", "llama-server", flags + run)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    subject = load_subject(str(served), serve="llama.cpp", cache=tmp_path / "cache")
+    try:
+        assert [answer.text for answer in subject.answer(items)] == expected
+        assert subject.identity.name == "text-late"
+        assert subject.identity.environment["weights"].startswith("read by the server from files")
+    finally:
+        subject.close()
+
+
+@pytest.mark.usefixtures("transformers_server")  # skips where it cannot run
+def test_transformers_serve_that_the_run_starts_answers_like_the_checkpoint(
+    served_checkpoint: Path, items: list[Item], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "bin", "transformers", f"import sys\n{TRANSFORMERS_COMMAND}\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    subject = load_subject(
+        str(served_checkpoint),
+        serve="transformers",
+        serve_args="--device cpu --dtype float32",
+        cache=tmp_path / "cache",
+    )
+    try:
+        assert [answer.text for answer in subject.answer(items)] == expected
+    finally:
+        subject.close()

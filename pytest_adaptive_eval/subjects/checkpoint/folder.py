@@ -29,7 +29,7 @@ from pytest_adaptive_eval.subjects.checkpoint.weights import (
     weight_files,
 )
 
-__all__ = ["CheckpointInfo", "checkpoint_hash", "preflight", "preflight_open_clip"]
+__all__ = ["CheckpointInfo", "checkpoint_hash", "file_hash", "preflight", "preflight_open_clip"]
 
 #: Files besides the weights that determine the model, tokenizer, template or processor.
 _PARTS = re.compile(
@@ -188,6 +188,12 @@ def checkpoint_hash(folder: str | os.PathLike[str], *, cache: Path | None = None
     with _reporting_unreadable(folder):
         root, _ = _resolve(folder)
         return _digest(root, _files(root, weight_files), cache)
+
+
+def file_hash(path: Path, *, cache: Path | None = None) -> str:
+    """Return the SHA-256 of a single file with weights; parameters and errors as of `checkpoint_hash`."""
+    with _reporting_unreadable(path):
+        return _digest(path.parent, (path.name,), cache)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 
@@ -78,7 +78,7 @@ class EndpointSubject(Subject):
         *,
         max_tokens: int = 64,
         **options: Any,
-    ) -> EndpointSubject:
+    ) -> Self:
         """Connect to a server and check that its model answers.
 
         One token is requested, so that a wrong address, key or model is an
@@ -195,7 +195,7 @@ class EndpointAgent:
         *,
         answers: MutableMapping[str, Any] | None = None,
         **options: Any,
-    ) -> EndpointAgent:
+    ) -> Self:
         """Connect to a server, check that its model answers, and find out whether it returns likelihoods.
 
         Parameters

@@ -5,17 +5,23 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.subjects.kind import SubjectKind
+from pytest_adaptive_eval.subjects.kinds.serving import REGISTERED as SERVERS
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.subjects.agent import Agent
+    from pytest_adaptive_eval.subjects.base import Subject
 
 __all__ = ["DTYPES", "REGISTERED", "Checkpoint"]
 
 #: Types of a checkpoint's weights besides ``auto``.
 DTYPES = ("float32", "float16", "bfloat16")
+(_SERVER,) = SERVERS
 
 
 class Checkpoint(SubjectKind):
@@ -26,8 +32,8 @@ class Checkpoint(SubjectKind):
     help = "a checkpoint folder"
     subject = "pytest_adaptive_eval.subjects.checkpoint.subject:TransformersSubject"
     agent = "pytest_adaptive_eval.subjects.checkpoint.agent:TransformersAgent"
-    subject_options = ("device", "dtype", "max_tokens", "batch_size", "temperature", "seed", "cache")
-    agent_options = ("device", "dtype", "temperature", "top_p", "seed", "cache")
+    subject_options = ("serve", "device", "dtype", "max_tokens", "batch_size", "temperature", "seed", "cache")
+    agent_options = ("serve", "device", "dtype", "temperature", "top_p", "seed", "cache")
     extra = "hf"
     hashes_files = True
 
@@ -43,11 +49,22 @@ class Checkpoint(SubjectKind):
         """Return the folder's name."""
         return Path(spec).resolve().name
 
-    def examine(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> None:
+    def load(self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False) -> Any:
+        """Load the model, or with the option ``serve`` start a server for it; see `SubjectKind`."""
+        if "serve" in options:
+            return _SERVER.load(spec, options, cache, agent=agent)
+        return super().load(spec, options, cache, agent=agent)
+
+    def examine(
+        self, spec: str, options: Mapping[str, Any], cache: Path | None = None, *, agent: bool = False
+    ) -> Subject | Agent | None:
         """Check the options and the folder's files without loading the weights; see `SubjectKind`.
 
-        The device is not checked: loading the weights in every process that collects would fill a GPU.
+        The device is not checked: loading the weights in every process that collects would fill a GPU.  With the option
+        ``serve`` the server is started, which all processes share.
         """
+        if "serve" in options:
+            return _SERVER.examine(spec, options, cache, agent=agent)
         for package in ("torch", "transformers"):
             if importlib.util.find_spec(package) is None:
                 raise self.missing_package(spec, ImportError(f"No module named {package!r}"))
@@ -60,6 +77,7 @@ class Checkpoint(SubjectKind):
         from pytest_adaptive_eval.subjects.checkpoint.folder import preflight
 
         preflight(spec, cache=cache)
+        return None
 
 
 REGISTERED = (Checkpoint(),)

@@ -1,0 +1,1 @@
+"""Model servers that a run starts and ends."""
