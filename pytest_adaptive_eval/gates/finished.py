@@ -1,0 +1,161 @@
+"""Verdicts on finished runs, all of whose questions were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.cat.stopping import StopReason
+from pytest_adaptive_eval.claims.paired import Baseline
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.bets import map_interval, missing_score_notes
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.inference.betting import ROUNDING
+from pytest_adaptive_eval.inference.design import DesignLog
+from pytest_adaptive_eval.inference.interval import Interval
+from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.text import counted
+
+__all__ = ["FinishedRun", "interval_on_like_questions", "interval_on_these_questions"]
+
+Array = NDArray[np.float64]
+
+#: Questions that stand for those like the ones asked, per question asked: so many that the asked ones are no share.
+_LIKE = 10_000
+_TEXTLESS = MappingProxyType({"textless": True})
+
+
+class FinishedRun(NamedTuple):
+    """Scores of a run that asked all of its questions.
+
+    Parameters
+    ----------
+    name : str
+        Name of the subject.
+    items : sequence of str, length n
+    scores : array, shape (n,)
+        In [0, 1]; NaN where missing.
+    baselines : mapping of str to array, shape (n,)
+        Scores of other finished runs on the same items, none of them missing.
+    """
+
+    name: str
+    items: Sequence[str]
+    scores: Array
+    baselines: Mapping[str, Array] = MappingProxyType({})
+
+    def judge(self, condition: Condition, *, like_questions: bool = False) -> Verdict:
+        """Return the verdict on a condition.
+
+        Parameters
+        ----------
+        condition : Condition
+            On the accuracy, alone or against a baseline.
+        like_questions : bool
+            Judge on questions like these, see `interval_on_like_questions`; otherwise on these alone.
+
+        Raises
+        ------
+        ConfigError
+            Another condition, or a value out of range.
+        """
+        if condition.metric != "accuracy" or condition.by_rank:
+            raise ConfigError(f"{condition.metric} {condition.requirement}: finished runs are judged on their accuracy")
+        result = self._result()
+        verdict = result.judge(condition)  # which checks the condition, and names faults
+        if verdict.interval is None:
+            return verdict
+        baseline = self.baselines.get(condition.name)
+        interval_of = interval_on_like_questions if like_questions else interval_on_these_questions
+        interval = interval_of(self.scores, baseline, condition.confidence)
+        required = condition.value if baseline is None else -condition.value
+        notes = missing_score_notes(result)
+        if like_questions:
+            notes.append(f"on questions like these {counted(len(self.items), 'question')}")
+        outcome = Outcome.INCONCLUSIVE
+        if interval.low >= required - ROUNDING:
+            outcome = Outcome.PASS
+        elif interval.high < required - ROUNDING:
+            outcome = Outcome.FAIL
+        elif not like_questions:
+            notes.insert(0, "answers without a score leave it open")
+        return replace(verdict, outcome=outcome, interval=interval, notes=tuple(notes))
+
+    def _result(self) -> SessionResult:
+        """Return the run as the result of an interview on its whole bank."""
+        scored = int((~np.isnan(self.scores)).sum())
+        counts = {Status.OK.value: scored, Status.ERROR.value: len(self.items) - scored}
+        return SessionResult(
+            name=self.name,
+            bank=ItemBank.uncalibrated(self.name, [Item(id=item, meta=_TEXTLESS) for item in self.items]),
+            log=_uniform_draws(self.scores, len(self.items)),
+            theta=None,
+            standard_error=None,
+            stop=StopReason.EXHAUSTED,
+            statuses={status: count for status, count in counts.items() if count},
+            baselines={key: Baseline(key, values) for key, values in self.baselines.items()},
+        )
+
+
+def interval_on_these_questions(scores: Array, baseline: Array | None = None, confidence: float = 0.95) -> Interval:
+    """Return the accuracy over the questions, or the difference, between the bounds that missing scores leave.
+
+    Parameters
+    ----------
+    scores, baseline : array, shape (n,)
+        As of `interval_on_like_questions`.
+    confidence : float
+        Stated in the interval; nothing is left to chance.
+    """
+    than = 0.0 if baseline is None else float(baseline.mean())
+    low, high = (float(np.where(np.isnan(scores), missing, scores).mean()) - than for missing in (0.0, 1.0))
+    return Interval((low + high) / 2, low, high, confidence, "whole log")
+
+
+def interval_on_like_questions(scores: Array, baseline: Array | None = None, confidence: float = 0.95) -> Interval:
+    """Return the interval of the accuracy, or of the paired difference, on questions like those asked.
+
+    The questions count as drawn at random from many more.  Bounds of an accuracy by scores of 0 and 1 are exact
+    (Clopper and Pearson 1934); others are Student's with one added extreme draw, see
+    `inference.sampling.design_based`.
+
+    Parameters
+    ----------
+    scores : array, shape (n,)
+        In [0, 1]; a missing score widens the interval.
+    baseline : array, shape (n,), optional
+        Scores of the baseline on the same questions, none of them missing.
+    confidence : float
+        Of each one-sided bound.
+    """
+    values = scores if baseline is None else (1.0 + scores - baseline) / 2.0
+    log = _uniform_draws(values, _LIKE * len(values))
+    log = replace(log, variance=np.zeros(len(values)))  # no model predicts these scores: the draws tell their variance
+    interval = merge_missing_bounds(*with_missing_bounded(log, confidence))
+    return interval if baseline is None else map_interval(interval, lambda half: 2.0 * half - 1.0)
+
+
+def _uniform_draws(scores: Array, size: int) -> DesignLog:
+    """Return scores in their order as uniform draws without replacement from `size` items."""
+    remaining = size - np.arange(len(scores), dtype=np.float64)
+    half = np.full(len(scores), 0.5)
+    return DesignLog(
+        items=np.arange(len(scores)),
+        scores=scores,
+        propensities=1.0 / remaining,
+        predictions=half,
+        rest=half * remaining,
+        variance=0.25 * remaining**2,
+        down=half * remaining,
+        up=half * remaining,
+        size=size,
+    )

@@ -1,0 +1,82 @@
+"""Gates on finished runs, all of whose questions were asked."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.finished import FinishedRun, interval_on_like_questions
+from pytest_adaptive_eval.gates.verdict import Outcome
+
+NAMES = [f"q-{n}" for n in range(100)]
+BASELINE = np.array([1.0] * 60 + [0.0] * 40)
+
+
+def judged(scores, margin, baseline=BASELINE):
+    run = FinishedRun("new", NAMES[: len(scores)], scores, {"old": baseline})
+    return run.judge(Condition("accuracy", "not_worse_than", margin, "old"))
+
+
+def test_identical_runs_pass_any_margin():
+    verdict = judged(BASELINE, 0.001)
+    assert verdict.outcome is Outcome.PASS
+    assert (verdict.interval.low, verdict.interval.high) == (0.0, 0.0)
+    few = np.array([1.0, 0.0, 1.0])
+    assert judged(few, 0.001, few).outcome is Outcome.PASS
+
+
+def test_a_loss_is_compared_with_the_margin_exactly():
+    worse = BASELINE.copy()
+    worse[:3] = 0.0
+    assert judged(worse, 0.03).outcome is Outcome.PASS
+    verdict = judged(worse, 0.029)
+    assert verdict.outcome is Outcome.FAIL
+    assert verdict.interval.estimate == pytest.approx(-0.03)
+
+
+def test_missing_scores_are_bounded_from_both_sides():
+    missing = BASELINE.copy()
+    missing[:5] = np.nan
+    assert judged(missing, 0.06).outcome is Outcome.PASS
+    verdict = judged(missing, 0.03)
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert (verdict.interval.low, verdict.interval.high) == pytest.approx((-0.05, 0.0))
+    unscored = FinishedRun("new", NAMES, np.full(100, np.nan))
+    assert unscored.judge(Condition("accuracy", "at_least", 0.5)).outcome is Outcome.ERROR
+
+
+def test_other_metrics_are_refused():
+    with pytest.raises(ConfigError, match="finished runs are judged on their accuracy"):
+        FinishedRun("new", NAMES, BASELINE).judge(Condition("ability", "at_least", 0.5))
+
+
+def test_an_accuracy_on_like_questions_has_exact_bounds():
+    interval = interval_on_like_questions(BASELINE)
+    low, high = stats.beta.ppf(0.05, 60, 41), stats.beta.ppf(0.95, 61, 40)  # Clopper and Pearson
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-3)
+    assert interval.estimate == 0.6
+
+
+def test_a_difference_on_like_questions_is_paired():
+    chance = np.random.default_rng(1)
+    baseline = (chance.random(400) < 0.6).astype(float)
+    changed = chance.random(400) < 0.1
+    scores = np.where(changed, 1.0 - baseline, baseline)
+    gap = scores - baseline
+    half = stats.t.ppf(0.95, 399) * gap.std(ddof=1) / 20
+    interval = interval_on_like_questions(scores, baseline)
+    assert interval.estimate == pytest.approx(gap.mean(), abs=1e-9)
+    for bound, exact in ((interval.low, gap.mean() - half), (interval.high, gap.mean() + half)):
+        assert abs(bound - gap.mean()) >= abs(exact - gap.mean())  # one extreme draw is added
+        assert bound == pytest.approx(exact, abs=0.006)
+
+
+def test_bounds_on_like_questions_fail_as_seldom_as_they_say():
+    chance = np.random.default_rng(2)
+    truth, missed = 0.02, 0
+    for _ in range(400):
+        gap = chance.choice([-1.0, 0.0, 1.0], size=150, p=[0.04, 0.9, 0.06])
+        baseline = np.where(gap > 0, 0.0, np.where(gap < 0, 1.0, chance.integers(0, 2, 150)))
+        missed += interval_on_like_questions(baseline + gap, baseline).low > truth
+    assert missed / 400 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
