@@ -9,6 +9,7 @@
     │   ├── BankError           a bank or one of its items is malformed
     │   ├── CheckpointError     a checkpoint is unsafe, incomplete or unreadable
     │   ├── ConfigError         a setting, marker argument, flag or TOML key
+    │   ├── DatasetError        a published data set cannot be imported
     │   ├── JournalError        the journal or run folder cannot be written or read
     │   ├── ResponsesError      recorded responses are malformed or too few
     │   └── SandboxUnavailable  this machine cannot run a model's code in a sandbox
@@ -32,6 +33,7 @@ __all__ = [
     "BaselineMissing",
     "CheckpointError",
     "ConfigError",
+    "DatasetError",
     "EstimationError",
     "JournalError",
     "ResponsesError",
@@ -71,6 +73,10 @@ class CheckpointError(UsageError):
 
 class ConfigError(UsageError):
     """A setting, marker argument, flag or TOML key is wrong."""
+
+
+class DatasetError(UsageError):
+    """A published data set is malformed, unsafe or not understood."""
 
 
 class JournalError(UsageError):

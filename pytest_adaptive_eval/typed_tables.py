@@ -30,6 +30,7 @@ __all__ = [
     "located",
     "read_table",
     "refuse_keys",
+    "replaced",
     "suggestion",
     "type_words",
 ]
@@ -87,6 +88,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 T = TypeVar("T", bound=Table)
+
+
+def replaced(table: T, **values: Any) -> T:
+    """Return a copy of a table with other values of some keys."""
+    return msgspec.structs.replace(table, **values)
 
 
 def read_table(table: type[T], data: Mapping[str, Any], where: str) -> T:

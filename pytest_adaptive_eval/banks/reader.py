@@ -213,6 +213,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         discrimination=columns["discrimination"],
         intercept=columns["intercept"],
         guess=columns["guess"],
+        calibrated=about.get("model") != "none",
         model=str(about.get("model", "")),
         scale=str(about.get("scale", "")),
         content_hash=str(about.get("content_hash", "")),
@@ -223,7 +224,8 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         conformal=_conformal(path / "bank.json", about.get("conformal", [])),
         in_formats=_in_formats(path, about["in_formats"], len(ids)) if "in_formats" in about else None,
     )
-    if (scale := scale_id(bank.discrimination, bank.intercept, bank.guess)) != bank.scale:
+    scale = scale_id(bank.discrimination, bank.intercept, bank.guess) if bank.calibrated else ""
+    if scale != bank.scale:
         raise BankError(
             f"{path / 'params.npz'}: the parameters' scale is {scale}, bank.json says {bank.scale}: the two files are "
             "not of one fit; write the bank again"

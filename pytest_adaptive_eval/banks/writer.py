@@ -21,7 +21,7 @@ from pytest_adaptive_eval.items.item import Item
 if TYPE_CHECKING:
     from pytest_adaptive_eval.irt.multimodal import FormatScale
 
-__all__ = ["check_place", "write_bank"]
+__all__ = ["check_place", "write_bank", "write_uncalibrated"]
 
 
 def check_place(path: Path, replace: bool) -> None:
@@ -69,7 +69,7 @@ def write_bank(
     discrimination : array_like, shape (n,) or (n, D)
     intercept, guess : array_like, shape (n,)
     model : str
-        ``1pl``, ``2pl``, ``3pl`` or ``mirt``.
+        ``1pl``, ``2pl``, ``3pl`` or ``mirt``; ``none`` for items without parameters, see `write_uncalibrated`.
     subjects : sequence of str
         Names of the calibration subjects.
     accuracies : sequence of float
@@ -120,7 +120,7 @@ def write_bank(
             "model": model,
             "dimensions": slopes.shape[1],
             "size": len(items),
-            "scale": scale_id(slopes, intercept, floor),
+            "scale": "" if model == "none" else scale_id(slopes, intercept, floor),
             "content_hash": content_hash(items),
             "items_hash": file_hash(staged / "items.jsonl"),
             "items_bytes": (staged / "items.jsonl").stat().st_size,
@@ -140,6 +140,19 @@ def write_bank(
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return read_bank(path)
+
+
+def write_uncalibrated(
+    path: str | Path, items: Sequence[Item], *, report: Mapping[str, Any] | None = None, replace: bool = False
+) -> ItemBank:
+    """Write items without parameters to a folder ``NAME.bank/``, and read it back.
+
+    Parameters and errors as of `write_bank`.
+    """
+    nothing = np.zeros(len(items))
+    return write_bank(
+        path, items, discrimination=nothing, intercept=nothing, model="none", report=report, replace=replace
+    )
 
 
 def _write_items(folder: Path, items: Sequence[Item]) -> list[int]:

@@ -1,0 +1,1 @@
+"""Import of published data sets: their records as items of a bank."""

@@ -1,0 +1,312 @@
+"""Items from drafts: conventions are found over all records of a file, then each becomes an item or is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_adaptive_eval.banks.importing.answers import find_convention, named
+from pytest_adaptive_eval.banks.importing.choices import as_text
+from pytest_adaptive_eval.banks.importing.drafts import Draft
+from pytest_adaptive_eval.banks.importing.fitting import fitted
+from pytest_adaptive_eval.banks.importing.free import Free, accepted_answers, choose_grader
+from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
+from pytest_adaptive_eval.banks.importing.pictures import ImageStore
+from pytest_adaptive_eval.banks.items import parse_item
+from pytest_adaptive_eval.errors import BankError, DatasetError
+from pytest_adaptive_eval.items.item import Item
+
+__all__ = ["Built", "build_items", "file_of"]
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#: Rows from which a right choice that always comes first is taken for a habit of the data set.
+_ALWAYS_FIRST = 10
+_INSTRUCTIONS = {
+    "choice": "Answer with the letter of the right choice.",
+    "several": "Answer with the letters of all right choices.",
+    "yesno": "Answer yes or no.",
+    "numeric": "End with a line `Answer: <number>`.",
+    "math": "End with a line `Answer: <expression>`.",
+    "exact_match": "Answer with a few words.",
+    "exact": "End with a line `Answer: <answer>`.",
+}
+Names = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Built:
+    """Items of an import.
+
+    Parameters
+    ----------
+    items : list of Item
+    refused : list of (str, str)
+        Where each refused record stands, and why.
+    notes : list of str
+    """
+
+    items: list[Item] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Ids:
+    """Ids that stay when records are added or reordered.
+
+    Parameters
+    ----------
+    prefix : str
+        Begin of ids of records without a name.
+    names : Counter
+        Names that the data set gives, and how often each.
+    """
+
+    prefix: str
+    names: Counter[str]
+    _used: Counter[str] = field(default_factory=Counter)
+
+    def next(self, name: str, content: str) -> str:
+        """Return the id of a record: its name, with a hash of its content where the name repeats."""
+        digest = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
+        base = re.sub(r"-{2,}", "-", re.sub(r"[^!-9;-Z\\^-~]", "-", name))[:100].strip("-")
+        found = base if base and self.names[name] == 1 else f"{base or self.prefix}-{digest[: 6 if base else 10]}"
+        self._used[found] += 1
+        return found if self._used[found] == 1 else f"{found}-{self._used[found]}"
+
+
+@dataclass(slots=True)
+class _Question:
+    """What an item asks and expects."""
+
+    draft: Draft
+    grader: str
+    answers: Names
+    choices: Names = ()
+    listed: bool = False
+    instruction: str = ""
+
+
+def build_items(
+    forms: Sequence[tuple[Sequence[Draft], ItemMapping]], store: ImageStore, root: str, prefix: str
+) -> Built:
+    """Return the items of drafts.
+
+    Parameters
+    ----------
+    forms : sequence of (sequence of Draft, ItemMapping)
+    store : ImageStore
+    root : str
+        Folder of the stored images.
+    prefix : str
+        Begin of ids where the data set gives none.
+
+    Raises
+    ------
+    DatasetError
+        No convention fits the answers.
+    """
+    built = Built()
+    questions: list[tuple[_Question, ItemMapping]] = []
+    errors: list[DatasetError] = []
+    for drafts, mapping in forms:
+        for group in _groups(drafts, mapping):
+            with_choices = [draft for draft in group if draft.choices.texts]
+            without = [draft for draft in group if not draft.choices.texts]
+            for some, read in ((with_choices, _with_choices), (without, _without)):
+                try:
+                    questions += [(question, mapping) for question in read(some, mapping, built)]
+                except DatasetError as error:
+                    errors.append(error)
+                    built.refused += [(draft.where, str(error)) for draft in some]
+    if errors and not questions:
+        raise errors[0]
+    questions.sort(key=lambda entry: entry[0].draft.number)
+    ids = _Ids(prefix, Counter(question.draft.name for question, _ in questions))
+    for question, mapping in questions:
+        try:
+            built.items.append(_item(question, mapping, store, root, ids))
+        except (BankError, DatasetError) as error:
+            built.refused.append((question.draft.where, _reason(str(error))))
+    built.refused.sort(key=lambda entry: entry[0])
+    return built
+
+
+def file_of(where: str) -> str:
+    """Return the file of a place."""
+    return re.split(r", (?:line|row|record|key) ", where)[0]
+
+
+def _reason(text: str) -> str:
+    return re.sub(r"\A.*?: item '[^']*'(?:: | )", "", text)
+
+
+def _groups(drafts: Sequence[Draft], mapping: ItemMapping) -> Iterable[Sequence[Draft]]:
+    """Return all drafts together where one convention explains them, else those of each file."""
+    files: dict[str, list[Draft]] = {}
+    for draft in drafts:
+        files.setdefault(file_of(draft.where), []).append(draft)
+    return list(files.values()) if len(files) > 1 and mapping.counted == "auto" else [drafts]
+
+
+# --- with choices ----------------------------------------------------------------------------------------------------
+
+
+def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
+    open_rows = [
+        (draft.answer, draft.choices) for draft in drafts if draft.choices.right is None and not _missing(draft.answer)
+    ]
+    convention = mapping.counted
+    if convention == "auto":
+        convention = find_convention(open_rows, mapping.answer or "labels") if open_rows else "letter"  # type: ignore[assignment]
+    found: list[tuple[Draft, frozenset[int]]] = []
+    for draft in drafts:
+        right = draft.choices.right
+        if right is None:
+            right = frozenset() if _missing(draft.answer) else named(draft.answer, draft.choices, convention)
+        if right:
+            found.append((draft, right))
+        elif _missing(draft.answer):
+            built.refused.append((draft.where, "no answer"))
+        else:
+            built.refused.append(
+                (draft.where, f"the answer {draft.answer!r:.60} names none of its {len(draft.choices.texts)} choices")
+            )
+    shuffled = bool(mapping.distractors) or (len(found) >= _ALWAYS_FIRST and all(right == {0} for _, right in found))
+    if shuffled and not mapping.distractors:
+        built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
+    several = any(len(right) > 1 and not draft.choices.either for draft, right in found) or any(
+        len(right) > 1 and draft.choices.right is None for draft, right in found
+    )
+    return [_chosen(draft, right, mapping, shuffled, several) for draft, right in found]
+
+
+def _missing(answer: Any) -> bool:
+    return answer is None or answer == "" or answer == [] or (answer in (-1, "-1"))
+
+
+def _chosen(draft: Draft, right: frozenset[int], mapping: ItemMapping, shuffled: bool, several: bool) -> _Question:
+    """Return a question with choices: its answer is a letter, of several right ones each or all together."""
+    texts = draft.choices.texts
+    order = _shuffled(draft) if shuffled else list(range(len(texts)))
+    letters = sorted(_LETTERS[order.index(n)] for n in right if order.index(n) < len(_LETTERS))
+    together = draft.choices.right is None or not draft.choices.either
+    answers = ("".join(letters),) if together else tuple(letters)
+    choices = tuple(texts[n] for n in order)
+    bare_letters = all(text.strip("(). ") == letter for text, letter in zip(choices, _LETTERS, strict=False))
+    listed = not (bare_letters or _shows(draft.question, choices))
+    word = "several" if several else "choice"
+    return _Question(
+        draft, mapping.grader or "choice", answers, () if bare_letters else choices, listed, _INSTRUCTIONS[word]
+    )
+
+
+def _shuffled(draft: Draft) -> list[int]:
+    """Return an order of the choices that depends on question and choices alone."""
+
+    def key(n: int) -> bytes:
+        return hashlib.sha256(f"{draft.question}\n{draft.choices.texts[n]}".encode("utf-8", "replace")).digest()
+
+    return sorted(range(len(draft.choices.texts)), key=key)
+
+
+def _shows(question: str, choices: Sequence[str]) -> bool:
+    """Return whether a question lists its choices itself, each behind its letter."""
+
+    def shown(letter: str, text: str) -> bool:
+        return bool(re.search(rf"(?<!\w)[(\[]?{letter}\s?[)\].:、．]\s*{re.escape(text)}", question))
+
+    return all(shown(letter, text) for letter, text in zip(_LETTERS, choices, strict=False))
+
+
+# --- without choices -------------------------------------------------------------------------------------------------
+
+
+def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
+    rows: list[tuple[Draft, list[str]]] = []
+    for draft in drafts:
+        answers = [] if draft.answer is None else accepted_answers(draft.answer)
+        if answers:
+            rows.append((draft, answers))
+        elif mapping.grader.startswith("python:"):
+            rows.append((draft, [""]))
+        else:
+            built.refused.append((draft.where, "no answer"))
+    asked = [(_text(draft), answers, draft.answer) for draft, answers in rows]
+    chosen = choose_grader(asked, mapping.grader, mapping.answer) if asked else []
+    return [
+        _Question(draft, free.grader, free.answers, free.classes, False, _instruction(free, draft))
+        for (draft, _), free in zip(rows, chosen, strict=True)
+    ]
+
+
+def _text(draft: Draft) -> str:
+    return draft.question or "\n".join(message["content"] for message in draft.messages)
+
+
+def _instruction(free: Free, draft: Draft) -> str:
+    if (
+        free.grader == "yesno"
+        and as_text(draft.answer).strip().casefold() in ("true", "false")
+        and isinstance(draft.answer, str)
+    ):
+        return "Answer true or false."
+    if free.classes and free.grader != "yesno":
+        return f"Answer with one of: {', '.join(free.classes)}."
+    return _INSTRUCTIONS.get(free.grader, "")
+
+
+# --- items -----------------------------------------------------------------------------------------------------------
+
+
+def _item(question: _Question, mapping: ItemMapping, store: ImageStore, root: str, ids: _Ids) -> Item:
+    """Return the item of a question, checked as every item of a bank is."""
+    draft = question.draft
+    if len(question.choices) > len(_LETTERS):
+        raise DatasetError(f"{len(question.choices)} choices, at most {len(_LETTERS)} have a letter")
+    meta: dict[str, Any] = {"row": draft.number, **_plain(draft.meta)}
+    if mapping.tolerance is not None and question.grader == "numeric":
+        meta["tolerance"] = mapping.tolerance
+    images = [store.add(image) for image in draft.images]
+    grader, answers = fitted(question.grader, question.answers)
+    data: dict[str, Any] = {
+        "answer": answers,
+        "grader": grader,
+        "choices": list(question.choices),
+        "images": list(dict.fromkeys(images)),
+        "category": list(draft.category),
+        "meta": meta,
+    }
+    if len(draft.messages) > 1 or (draft.messages and draft.messages[0]["role"] != "user"):
+        data["messages"] = draft.messages
+    else:
+        text = "\n\n".join(filter(None, (draft.question, *(message["content"] for message in draft.messages))))
+        data["prompt"] = _prompt(text, question, mapping)
+    data = {name: value for name, value in data.items() if value not in ("", [], {})}
+    content = json.dumps({**data, "meta": _plain(draft.meta)}, sort_keys=True)
+    data["id"] = ids.next(draft.name, content)
+    return parse_item(json.dumps(data), draft.where, root)
+
+
+def _prompt(text: str, question: _Question, mapping: ItemMapping) -> str:
+    """Return the question with its choices and the instruction, unless the bank is to be bare."""
+    if mapping.bare:
+        return text
+    parts = [text]
+    if question.listed:
+        parts.append(
+            "\n".join(f"{letter}. {choice}" for letter, choice in zip(_LETTERS, question.choices, strict=False))
+        )
+    instruction = question.instruction if mapping.instruction is None else mapping.instruction
+    return "\n\n".join(filter(None, [*parts, instruction]))
+
+
+def _plain(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata as JSON data."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(meta), default=as_text))
+    return plain

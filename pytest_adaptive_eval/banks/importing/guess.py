@@ -1,0 +1,273 @@
+"""Guess the mapping of a data set from the names and values of its fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_adaptive_eval.banks.expressions import parse_expression
+from pytest_adaptive_eval.banks.importing import fields
+from pytest_adaptive_eval.banks.importing.answers import find_convention
+from pytest_adaptive_eval.banks.importing.choices import Choices, as_list, as_text, literal, read_choices
+from pytest_adaptive_eval.banks.importing.drafts import choices_of
+from pytest_adaptive_eval.banks.importing.fields import keys_of, matching, normal, series
+from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
+from pytest_adaptive_eval.banks.importing.pictures import looks_like_image
+from pytest_adaptive_eval.banks.importing.records import Record
+from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.typed_tables import replaced
+
+__all__ = ["SAMPLE", "guess_mapping"]
+
+#: Records from which a mapping is guessed.
+SAMPLE = 400
+#: Pairs of texts that are one question.
+_PAIRS = (("premise", "hypothesis"), ("sentence1", "sentence2"), ("question1", "question2"), ("text1", "text2"))
+
+
+@dataclass(slots=True)
+class _Sample:
+    """Records and the values of expressions in them."""
+
+    records: Sequence[Record]
+    keys: list[str]
+    used: set[str] = field(default_factory=set)
+
+    def values(self, expression: str) -> list[Any]:
+        read = parse_expression(expression)
+        return [read(record.data, record.names) for record in self.records]
+
+    def filled(self, expression: str, share: float = 0.5) -> bool:
+        """Return whether an expression has a value in a share of the records."""
+        values = self.values(expression)
+        return sum(value not in (None, "", []) for value in values) >= max(1.0, share * len(values))
+
+    def matching(self, names: Sequence[str]) -> Iterable[str]:
+        return (key for key in matching(self.keys, names) if key not in self.used)
+
+
+def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool = False) -> ItemMapping:
+    """Return a mapping with the fields that were not given guessed from names and values.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        The first ones of a data set.
+    given : ItemMapping
+    labelled : bool
+        Whether the answers stand in a second file.
+
+    Raises
+    ------
+    DatasetError
+        No question or no answer is found; the message lists the fields and the option.
+    """
+    sample = _Sample(records, keys_of([record.data for record in records]))
+    sample.used.update(_names(given))
+    found: dict[str, Any] = {}
+    if not (given.messages or given.question):
+        found |= _question(sample)
+    sample.used.update(key for key in (found.get("question", ""), found.get("messages", "")) if key)
+    if not given.images:
+        found["images"] = _images(sample)
+        sample.used.update(found["images"])
+    found |= _alternatives(sample, given, labelled)
+    answer = given.answer or found.get("answer", "")
+    if not (given.context or given.messages or found.get("messages") or found.get("context")):
+        columns = [*given.choices, *found.get("choices", ()), *given.distractors, *found.get("distractors", ())]
+        found["context"] = _context(sample, str(found.get("question", given.question)), answer, columns)
+    if not given.category:
+        found["category"] = _categories(sample, answer) or _sets(sample)
+    if not given.id:
+        found["id"] = _id(sample)
+    mapping = replaced(given, **{name: value for name, value in found.items() if value})
+    if not (mapping.question or mapping.messages):
+        raise DatasetError(f"no question is found among the fields {_listed(sample.keys)}; give --question FIELD")
+    marked = any(choices_of(mapping.choices)(record).right for record in records) if mapping.choices else False
+    if not (mapping.answer or labelled or marked or mapping.grader):
+        raise DatasetError(
+            f"no answer is found among the fields {_listed(sample.keys)}; give --answer FIELD, --labels FILE, or "
+            "--grader for one that needs none"
+        )
+    return mapping
+
+
+def _names(given: ItemMapping) -> Iterable[str]:
+    """Return the fields that the given expressions name."""
+    for value in (
+        given.question,
+        given.context,
+        given.answer,
+        given.messages,
+        *given.choices,
+        *given.images,
+        *given.distractors,
+    ):
+        yield value
+        yield from re.findall(r"\{([^{}|]*)", value)
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(repr(key) for key in keys[:24]) + (", .." if len(keys) > 24 else "")
+
+
+def _question(sample: _Sample) -> dict[str, str]:
+    """Return the expression of the question, or of the chat."""
+    for key in sample.matching(fields.MESSAGES):
+        values = [value for value in map(literal, sample.values(key)) if value]
+        if values and all(_is_chat(value, key) for value in values):
+            if len(values) == len(sample.records):
+                return {"messages": key}
+            sample.used.add(key)
+            return {"messages": key, **_question(sample)}
+    for first, second in _PAIRS:
+        pair = [key for name in (first, second) for key in sample.matching((name,)) if sample.filled(key)]
+        if len(pair) == 2 and not any(sample.filled(key) for key in sample.matching(("question",))):
+            return {"question": f"{{{pair[0]}}}\n\n{{{pair[1]}}}"}
+    for key in sample.matching(fields.QUESTIONS):
+        values = [value for value in sample.values(key) if value not in (None, "")]
+        if len(values) * 2 < len(sample.records):
+            continue
+        if all(isinstance(value, str) for value in values):
+            return {"question": key}
+        if all(isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) for value in values):
+            return {"question": f"{key}[0]"}
+    return {}
+
+
+def _is_chat(value: Any, key: str) -> bool:
+    if normal(key) == "turns" and isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+        return True
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
+            isinstance(part, dict) and ({"role", "content"} <= part.keys() or {"from", "value"} <= part.keys())
+            for part in value
+        )
+    )
+
+
+def _images(sample: _Sample) -> tuple[str, ...]:
+    """Return the expressions of images: by their names, and by values that look like images."""
+    numbered = sorted(
+        (key for key in sample.keys if re.fullmatch(r"(?i)(image|img)(path)?[ _]?\d{1,2}", key)),
+        key=lambda key: int(re.sub(r"\D", "", key)),
+    )
+    for keys in [[key] for key in sample.matching(fields.IMAGES)] + ([numbered] if numbered else []):
+        values = [part for key in keys for value in sample.values(key) for part in as_list(value)]
+        if values and sum(map(looks_like_image, values)) * 2 > len(values):
+            return tuple(keys)
+    return ()
+
+
+def _alternatives(sample: _Sample, given: ItemMapping, labelled: bool) -> dict[str, Any]:
+    """Return the expressions of alternatives and answer that fit together, else of an answer alone."""
+    if given.choices or given.distractors:
+        answer = given.answer or _fitting(sample, given.choices) or next(iter(_answers(sample)), "")
+        return {"answer": answer}
+    candidates: list[tuple[str, ...]] = []
+    for key in sample.matching(fields.CHOICES):
+        found = [read_choices(value) for value in sample.values(key)]
+        if sum(len(choices.texts) > 1 for choices in found) * 2 >= len(found):
+            if all(choices.right for choices in found if choices.texts) and not given.answer:
+                sample.used.add(key)
+                return {"choices": (key,), "answer": next(iter(_answers(sample)), "")}
+            candidates.append((key,))
+        elif normal(key) != "answers" and sum(len(choices.texts) > 1 for choices in found) * 20 >= len(found):
+            candidates.append((key,))
+    candidates += series(sample.keys)
+    if labelled:
+        return {"choices": candidates[0]} if candidates else {}
+    for columns in candidates:
+        answer = given.answer or _fitting(sample, columns)
+        if answer and (not given.answer or _fits(sample, columns, answer)):
+            return {"choices": columns, "answer": answer}
+    wrong = tuple(key for key in sample.keys if fields.DISTRACTORS.fullmatch(normal(key)) and sample.filled(key))
+    answer = given.answer or next(iter(_answers(sample)), "")
+    if wrong and answer:
+        return {"distractors": wrong, "answer": answer}
+    return {"answer": answer}
+
+
+def _answers(sample: _Sample) -> Iterable[str]:
+    """Yield the fields that may hold the answer."""
+    for key in sample.matching(fields.ANSWERS):
+        if sample.filled(key, 0.02):
+            inner = [other for other in sample.matching(fields.ANSWERS) if other.startswith(f"{key}.")]
+            yield key
+            yield from inner
+
+
+def _fitting(sample: _Sample, columns: Sequence[str]) -> str:
+    """Return the first field whose values name the alternatives in the columns, empty if there is none."""
+    return next((key for key in _answers(sample) if key not in columns and _fits(sample, columns, key)), "")
+
+
+def _fits(sample: _Sample, columns: Sequence[str], answer: str) -> bool:
+    alternatives = choices_of(columns)
+    rows: list[tuple[Any, Choices]] = []
+    for record, value in zip(sample.records, sample.values(answer), strict=True):
+        choices = alternatives(record)
+        if value not in (None, "") and choices.texts:
+            rows.append((value, choices))
+    if not rows:
+        return False
+    try:
+        find_convention(rows, answer)
+    except DatasetError as error:
+        return "--counted" in str(error)  # the numbers fit, and the user is asked where they begin
+    return True
+
+
+def _context(sample: _Sample, question: str, answer: str, choices: Sequence[str]) -> str:
+    """Return the field of a text that stands before the question."""
+    for key in sample.matching(fields.CONTEXTS):
+        outer = key.partition(".")[0]
+        if key in (question, answer) or f"{{{key}}}" in question or outer in (answer, *choices):
+            continue
+        values = [value for value in sample.values(key) if value not in (None, "", "nan")]
+        if not values or question.startswith(f"{key}."):
+            continue
+        if all(isinstance(value, str) for value in values) or all(
+            isinstance(value, list) and all(isinstance(part, str) for part in value) for value in values
+        ):
+            return key
+    return ""
+
+
+def _categories(sample: _Sample, answer: str) -> tuple[str, ...]:
+    """Return at most two fields that sort the records."""
+    found: list[str] = []
+    for key in sample.matching(fields.CATEGORIES):
+        values = [as_text(value) for value in sample.values(key) if isinstance(value, str | int)]
+        kinds = set(values)
+        if (
+            key.partition(".")[0] == answer.partition(".")[0]
+            or len(values) < 0.9 * len(sample.records)
+            or len(kinds) < (2 if found else 1)
+        ):
+            continue
+        if max(map(len, kinds)) <= 60 and len(kinds) <= max(2, len(values) // 2):
+            found.append(key)
+        if len(found) == 2:
+            break
+    return tuple(found)
+
+
+def _sets(sample: _Sample) -> tuple[str, ...]:
+    """Return the name of the file as category where there are several."""
+    return ("$set",) if len({record.names.get("set") for record in sample.records}) > 1 else ()
+
+
+def _id(sample: _Sample) -> str:
+    """Return the field that names the records; their keys where they stand in an object."""
+    if all(record.names.get("key") for record in sample.records):
+        return "$key"
+    for key in sample.matching(fields.IDS):
+        values = [value for value in sample.values(key) if isinstance(value, str | int) and not isinstance(value, bool)]
+        if len(values) == len(sample.records) and len(set(values)) * 10 >= len(values) * 9:
+            return key
+    return ""

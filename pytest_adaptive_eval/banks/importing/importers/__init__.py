@@ -1,0 +1,1 @@
+"""Item importers: a module for each group of benchmarks, and for each tool."""

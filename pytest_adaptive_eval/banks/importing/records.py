@@ -1,0 +1,487 @@
+"""Records of published data sets: JSON lines, JSON, nested JSON, CSV, TSV, parquet and arrow, in bounded memory."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_adaptive_eval.banks.rows import load_json
+from pytest_adaptive_eval.errors import DatasetError, ResponsesError
+from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.tables import read_lines
+
+__all__ = ["SUFFIXES", "Record", "data_files", "read_bounded", "read_records", "set_of", "stem_of", "suffix_of"]
+
+#: Endings of data files; ``.gz`` may follow.
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
+#: Upper limits: bytes of a file that is read whole, unpacked; brackets, commas and colons in it, each an object in
+#: memory; bytes of a column chunk or an arrow batch; rows.
+WHOLE_LIMIT, MARK_LIMIT, CHUNK_LIMIT, ROW_LIMIT = 192 << 20, 4_000_000, 128 << 20, 5_000_000
+#: Bytes of one record of JSON lines.
+_LINE_LIMIT = 48 << 20
+_PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz", ".bin")
+_MARKS = re.compile(rb"[\[{,:]")
+
+
+class Record(NamedTuple):
+    """One record of a data set.
+
+    Parameters
+    ----------
+    where : str
+        File and line, or file and place in it, for messages.
+    data : mapping
+        Fields; those of records around it are included where it has none of that name.
+    names : mapping
+        ``key``, ``file``, ``folder`` and ``line``, for expressions.
+    """
+
+    where: str
+    data: Mapping[str, Any]
+    names: Mapping[str, Any]
+
+
+def stem_of(path: Path) -> str:
+    """Return a data file's name without its endings."""
+    name = path.name.removesuffix(".gz")
+    return next((name[: -len(suffix)] for suffix in SUFFIXES if name.lower().endswith(suffix)), name)
+
+
+_SPLIT_WORDS = r"test|testmini|validation|valid|val|dev|train|eval|all"
+_GENERAL_NAME = re.compile(
+    rf"(?i)({_SPLIT_WORDS}|data|task|samples?|questions?|items?|examples?|dataset|hf|arrow|tests|default|main|none|part|first|input_data|"
+    r"jsonl?|csv|problems?|benchmark|\d+|of)"
+)
+
+
+def set_of(path: Path) -> str:
+    """Return the name of the data set in a file: the file's name without its split, or that of a folder above."""
+    for name in (stem_of(path), *(folder.name for folder in list(path.absolute().parents)[:4])):
+        words = [word for word in re.split(r"[\s_.-]+", re.sub(r"(?i)-\d+-of-\d+|first\d+", "", name)) if word]
+        kept = [word for word in words if not re.fullmatch(_SPLIT_WORDS, word, re.IGNORECASE)]
+        if kept and not all(_GENERAL_NAME.fullmatch(word) for word in kept):
+            return "_".join(kept)
+    return stem_of(path)
+
+
+def suffix_of(path: Path) -> str:
+    """Return the ending that tells a data file's form, empty for other files."""
+    name = path.name.lower().removesuffix(".gz")
+    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+
+
+def data_files(folder: Path, depth: int = 4) -> list[Path]:
+    """Return the data files below a folder, sorted; links are not followed."""
+    found: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or path.name.startswith((".", "~$")):
+            continue
+        if path.is_dir() and depth:
+            found += data_files(path, depth - 1)
+        elif suffix_of(path) and path.name not in ("dataset_info.json", "state.json", "dataset_dict.json"):
+            found.append(path)
+    return found
+
+
+def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iterator[Record]:
+    """Yield the records of a file.
+
+    Parameters
+    ----------
+    path : Path
+        Its ending tells the form; ``.gz`` may follow.
+    rows : str
+        Place of the records in nested JSON, such as ``data[*].paragraphs[*].qas[*]`` or ``*.qa_pairs[*]``.  Empty: the
+        only list of objects, an object of objects by its keys, or what is nested in them.
+    header : sequence of str
+        Names of the columns of a table without a header.
+
+    Raises
+    ------
+    DatasetError
+        Unreadable, a pickle, or larger than the limits; the message names file and line.
+    """
+    about = {"file": stem_of(path), "folder": path.absolute().parent.name, "set": set_of(path)}
+    try:
+        for number, record in enumerate(_records(path, rows, header), 1):
+            if number > ROW_LIMIT:
+                raise DatasetError(f"{path}: more than {ROW_LIMIT} records; split the file")
+            yield record._replace(names={**about, **record.names})
+    except ResponsesError as error:
+        raise DatasetError(str(error)) from None
+
+
+def _records(path: Path, rows: str, header: Sequence[str]) -> Iterator[Record]:
+    suffix = suffix_of(path)
+    if suffix in (".jsonl", ".ndjson"):
+        yield from _nested(_json_lines(path), rows) if rows else _json_lines(path)
+    elif suffix == ".json":
+        yield from _json_records(path, rows)
+    elif suffix in (".csv", ".tsv"):
+        yield from _table(path, "\t" if suffix == ".tsv" else ",", header)
+    elif suffix == ".parquet":
+        yield from _parquet(path)
+    elif suffix == ".arrow":
+        yield from _arrow(path)
+    elif path.name.lower().endswith(_PICKLES):
+        raise DatasetError(
+            f"{path} is a pickle or an array file, which can run any code when opened, so it is never opened; write "
+            "the data as JSON lines"
+        )
+    else:
+        raise DatasetError(f"{path}: its form is not known; expected a file of {', '.join(SUFFIXES)}, or a folder")
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def _json_lines(path: Path) -> Iterator[Record]:
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        if len(line) > _LINE_LIMIT:
+            raise DatasetError(f"{where}: {len(line)} characters, at most {_LINE_LIMIT} are read; split the file")
+        _check_marks(line.encode("utf-8", "replace"), where)
+        data = load_json(line, where)
+        if not isinstance(data, dict):
+            raise DatasetError(f"{where}: found {type(data).__name__}, expected one JSON object a line")
+        yield Record(where, data, {"line": number, "key": ""})
+
+
+def read_bounded(path: Path, limit: int = WHOLE_LIMIT) -> bytes:
+    """Return the bytes of a file, unpacked where its name ends with ``.gz``.
+
+    Raises
+    ------
+    DatasetError
+        More bytes than the limit, or a broken archive.
+    """
+    packed = path.name.lower().endswith(".gz")
+    with open_regular(path) as raw, gzip.open(raw) if packed else contextlib.nullcontext(raw) as stream:
+        try:
+            data: bytes = stream.read(limit + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DatasetError(f"{path}: the archive is broken ({error}); copy it anew") from None
+    if len(data) > limit:
+        raise DatasetError(f"{path}: more than {limit} bytes unpacked, which are read whole; write it as JSON lines")
+    return data
+
+
+def _check_marks(data: bytes, where: str) -> None:
+    """Refuse JSON that would take too much memory: each entry is an object."""
+    if len(data) > MARK_LIMIT and sum(data.count(mark) for mark in (b"[", b"{", b",")) > MARK_LIMIT:
+        raise DatasetError(f"{where}: more than {MARK_LIMIT} values; write it as JSON lines, a record each")
+
+
+def _json_records(path: Path, rows: str) -> Iterator[Record]:
+    data = read_bounded(path)
+    _check_marks(data, str(path))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    try:
+        parsed = load_json(text, str(path))
+    except ResponsesError:
+        first = text.lstrip().partition("\n")[0].strip()
+        if not (first.startswith("{") and first.endswith("}")):
+            raise
+        yield from _json_lines(path)
+        return
+    if not rows and _are_columns(parsed):
+        parsed = [dict(zip(parsed, cells, strict=True)) for cells in zip(*parsed.values(), strict=True)]
+    start = [Record(str(path), parsed if isinstance(parsed, dict) else {"": parsed}, {"line": 1, "key": ""})]
+    if isinstance(parsed, list) and not rows:
+        rows = "[*]"
+    yield from _nested(iter(start), rows or _found_rows(parsed, path), parsed)
+
+
+def _are_columns(parsed: Any) -> bool:
+    """Return whether an object holds a list for each column, of the same length and of plain values."""
+    return (
+        isinstance(parsed, dict)
+        and len(parsed) > 1
+        and all(isinstance(value, list) and value and not isinstance(value[0], dict) for value in parsed.values())
+        and len({len(value) for value in parsed.values()}) == 1
+    )
+
+
+def _found_rows(parsed: Any, path: Path) -> str:
+    """Return the place of the records in an object: the deepest list of objects, by way of the largest."""
+    steps, here = "", parsed
+    while True:
+        step, inner = _largest(here)
+        if not step:
+            break
+        steps, here = f"{steps}{'.' if steps and step != '[*]' else ''}{step}", inner
+    if not steps and isinstance(parsed, dict) and parsed:
+        return ""
+    if not steps:
+        raise DatasetError(f"{path}: found {type(parsed).__name__}, expected records in a list or an object")
+    return steps
+
+
+def _largest(here: Any) -> tuple[str, Any]:
+    """Return the step to the records within a value, and a sample of them."""
+    if isinstance(here, list):
+        return ("[*]", next((entry for entry in here if isinstance(entry, dict)), None))
+    if not isinstance(here, dict):
+        return "", None
+    if _has_question(here):
+        return "", None
+    if len(here) > 1 and all(isinstance(value, dict) for value in here.values()):
+        shared = set.intersection(*(set(value) for value in list(here.values())[:50]))
+        if shared:
+            return "*", next(iter(here.values()))
+    lists = {
+        key: value
+        for key, value in here.items()
+        if isinstance(value, list) and value and isinstance(value[0], dict) and not _is_leaf(key)
+    }
+    if lists:
+        key = max(lists, key=lambda name: len(lists[name]))
+        return f'"{key}"' if re.search(r"[^\w-]", key) else key, lists[key]
+    inner = {key: value for key, value in here.items() if isinstance(value, dict) and len(value) > 1}
+    if len(inner) == 1 and len(here) <= 3:
+        key, value = next(iter(inner.items()))
+        return key, value
+    return "", None
+
+
+def _is_leaf(key: str) -> bool:
+    """Return whether a list of objects belongs to one record: answers, choices, messages."""
+    return bool(
+        re.fullmatch(
+            r"(?i)(answers?|choices|options|messages|conversations?|validated_answers|.*annotations?|"
+            r"references|context|input|turns|tools|plausible_answers|labels?)",
+            key,
+        )
+    )
+
+
+def _has_question(record: Mapping[str, Any]) -> bool:
+    words = {re.sub(r"[^a-z]", "", key.lower()) for key in record if isinstance(key, str)}
+    return bool(
+        words & {"question", "input", "prompt", "query", "problem", "instruction", "messages", "questiontext", "stem"}
+    )
+
+
+def _nested(records: Iterator[Record], rows: str, whole: Any = None) -> Iterator[Record]:
+    """Yield the records at a place in each record, with the plain fields of what is around them."""
+    steps = re.findall(r'"[^"]+"|\[\*\]|[^.\[\]"]+', rows)
+    if rows and "".join(steps) != rows.replace(".", ""):
+        raise DatasetError(f"rows {rows!r:.80} is not understood; expected names, [*] and *, joined by points")
+    for record in records:
+        value: Any = whole if whole is not None else record.data
+        yield from _descend(record._replace(data={}), value, steps)
+
+
+def _descend(record: Record, value: Any, steps: Sequence[str]) -> Iterator[Record]:
+    if not steps:
+        if isinstance(value, Mapping):
+            yield record._replace(data={**record.data, **value})
+        else:
+            yield record._replace(data={**record.data, "value": value})
+        return
+    step, rest = steps[0], steps[1:]
+    if step == "[*]":
+        if not isinstance(value, list):
+            raise DatasetError(f"{record.where}: found {type(value).__name__} at rows, expected a list")
+        for number, entry in enumerate(value, 1):
+            names = {**record.names, "line": number}
+            yield from _descend(record._replace(where=f"{record.where}, record {number}", names=names), entry, rest)
+        return
+    if not isinstance(value, Mapping):
+        raise DatasetError(f"{record.where}: found {type(value).__name__} at rows, expected an object with {step!r}")
+    if step == "*":
+        for number, (key, entry) in enumerate(value.items(), 1):
+            names = {**record.names, "line": number, "key": key}
+            inner = record._replace(where=f"{record.where}, key {key!r:.60}", names=names)
+            yield from _descend(inner, entry, rest)
+        return
+    name = step.strip('"')
+    if name not in value:
+        if record.data:
+            return  # an optional list of one of the records
+        raise DatasetError(f"{record.where}: nothing at rows {name!r}; it has {', '.join(map(repr, list(value)[:8]))}")
+    around = {key: entry for key, entry in value.items() if key != name and not _is_records(entry)}
+    yield from _descend(record._replace(data={**record.data, **around}), value[name], rest)
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 50
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record]:
+    """Yield the rows of a table; an empty cell is missing.  A quote is no mark in TSV that has unpaired ones."""
+    csv.field_size_limit(_LINE_LIMIT)
+    lines = read_lines(path)
+    quoting: Any = csv.QUOTE_MINIMAL if separator == "," or _paired_quotes(path) else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=separator, quoting=quoting)
+    names = list(header)
+    number = 0
+    try:
+        for cells in reader:
+            if not any(cells):
+                continue
+            where = f"{path}, line {reader.line_num}"
+            if not names:
+                names = _unnamed_columns(cells)
+                if not names:
+                    names = _header(cells, where)
+                    continue
+            if len(cells) > len(names) and any(cells[len(names) :]):
+                raise DatasetError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
+            number += 1
+            data = {name: cell for name, cell in zip(names, cells, strict=False) if cell != ""}
+            yield Record(where, data, {"line": number, "key": ""})
+    except csv.Error as error:
+        raise DatasetError(f"{path}, line {reader.line_num}: {error}; save the table anew") from None
+
+
+def _paired_quotes(path: Path) -> bool:
+    """Return whether cells of a TSV are quoted: a cell begins and ends with a quote, in the first lines."""
+    sample = "".join(line for line, _ in zip(read_lines(path), range(200), strict=False))
+    opened = len(re.findall(r'(?:^|\t)"', sample, re.MULTILINE))
+    closed = len(re.findall(r'"(?:\t|\r?$)', sample, re.MULTILINE))
+    return opened > 0 and opened == closed
+
+
+_HEADER_WORDS = re.compile(
+    r"(?i)(.*(question|prompt|answer|input|target|label|image|option|choice|text|query|problem|category|solution|sentence|"
+    r"premise|hypothesis|index|split|source|subject|goal|context|passage|output|ideal|hint|gold|type|level|task|url|body|name).*|"
+    r"[a-j]|id|.*_id|key|no|equation)"
+)
+
+
+def _unnamed_columns(cells: Sequence[str]) -> list[str]:
+    """Return the names of the columns of a table without a header, by its first row; none if that is a header.
+
+    A row that ends with the letter of a choice is one of MMLU's, and a sentence with one more cell is a question with
+    its answer.  Numbers head no column.
+    """
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    named = sum(bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5 for cell in filled)
+    letters = [chr(ord("A") + place) for place in range(len(cells) - 2)]
+    if 4 <= len(cells) <= 12 and cells[-1].strip() in letters and len(cells[0].split()) > 1 and named * 2 < len(filled):
+        return ["question", *letters, "answer"]
+    if len(cells) == 2 and (len(cells[0].split()) > 4 or _wide(cells[0]) > 8) and named < 2:
+        return ["question", "answer"]
+    numbers = any(re.fullmatch(r"-?[\d.,]+", cell) for cell in filled)
+    if (
+        (numbers and named * 2 < len(filled))
+        or len(set(filled)) < len(filled)
+        or any(len(cell) > 200 for cell in filled)
+    ):
+        return [f"column {place}" for place in range(1, len(cells) + 1)]
+    return []
+
+
+def _wide(text: str) -> int:
+    return sum(ord(letter) >= 0x2E80 for letter in text)
+
+
+def _header(cells: Sequence[str], where: str) -> list[str]:
+    names = [cell.strip() or f"column {place}" for place, cell in enumerate(cells, 1)]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise DatasetError(f"{where}: {twice!r:.60} heads two columns; give each a name of its own")
+    return names
+
+
+# --- parquet and arrow -----------------------------------------------------------------------------------------------
+
+
+def _pyarrow(path: Path) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError:
+        raise DatasetError(
+            f"{path}: pyarrow is needed to read it; pip install 'pytest-adaptive-eval[parquet]', or save it as JSON "
+            "lines"
+        ) from None
+    return pyarrow
+
+
+def _parquet(path: Path) -> Iterator[Record]:
+    pyarrow = _pyarrow(path)
+    try:
+        with open_regular(path) as file:
+            table = pyarrow.parquet.ParquetFile(file)
+            about = table.metadata
+            chunks = (
+                about.row_group(group).column(column).total_uncompressed_size
+                for group in range(about.num_row_groups)
+                for column in range(about.num_columns)
+            )
+            if about.num_rows > ROW_LIMIT or (largest := max(chunks, default=0)) > CHUNK_LIMIT:
+                raise DatasetError(
+                    f"{path}: declares {about.num_rows} rows and {largest} bytes in a column chunk, at most "
+                    f"{ROW_LIMIT} and {CHUNK_LIMIT} are read; split the file"
+                )
+            names = _class_names(table.schema_arrow.metadata)
+            yield from _batches(path, table.iter_batches(batch_size=64, use_threads=False), names)
+    except DatasetError:
+        raise
+    except (pyarrow.ArrowException, ValueError, OverflowError, OSError, MemoryError) as error:
+        raise DatasetError(f"{path}: not a readable parquet file ({error!s:.200}); copy it anew") from None
+
+
+def _arrow(path: Path) -> Iterator[Record]:
+    """Yield the rows of an arrow stream or file, such as ``datasets`` saves to disk."""
+    pyarrow = _pyarrow(path)
+    data = read_bounded(path)
+    try:
+        if data[:6] == b"ARROW1":
+            reader = pyarrow.ipc.open_file(io.BytesIO(data))
+            batches: Iterator[Any] = (reader.get_batch(number) for number in range(reader.num_record_batches))
+        else:
+            reader = pyarrow.ipc.open_stream(io.BytesIO(data))
+            batches = iter(reader)
+        names = _class_names(reader.schema.metadata)
+        yield from _batches(path, (part for batch in batches for part in _slices(batch)), names)
+    except DatasetError:
+        raise
+    except (pyarrow.ArrowException, ValueError, OverflowError, OSError, MemoryError) as error:
+        raise DatasetError(f"{path}: not a readable arrow file ({error!s:.200}); copy it anew") from None
+
+
+def _slices(batch: Any) -> Iterator[Any]:
+    for start in range(0, batch.num_rows, 64):
+        yield batch.slice(start, 64)
+
+
+def _class_names(metadata: Any) -> dict[str, list[str]]:
+    """Return the names of the classes of each column, which Hugging Face data sets store beside their numbers."""
+    try:
+        features = json.loads((metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+        return {name: list(map(str, about["names"])) for name, about in features.items() if "names" in about}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _batches(path: Path, batches: Iterator[Any], names: Mapping[str, Sequence[str]]) -> Iterator[Record]:
+    """Yield the rows of batches, with the names of classes in place of their numbers."""
+    number = 0
+    for batch in batches:
+        if batch.num_columns == 0:
+            raise DatasetError(f"{path}: it has no columns; expected questions and answers")
+        for data in batch.to_pylist():
+            number += 1
+            for name, classes in names.items():
+                if isinstance(data.get(name), int) and 0 <= data[name] < len(classes):
+                    data[name] = classes[data[name]]
+            yield Record(f"{path}, row {number}", data, {"line": number, "key": ""})

@@ -1,0 +1,151 @@
+"""Files of a data set: which of a folder count, the labels in a second file, source, licence and hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.banks.importing.choices import as_text
+from pytest_adaptive_eval.banks.importing.records import data_files, read_bounded, read_records, stem_of, suffix_of
+from pytest_adaptive_eval.errors import DatasetError
+from pytest_adaptive_eval.inputs import open_regular, read_regular
+
+__all__ = ["chosen_files", "file_hashes", "licence_of", "read_labels", "split_of"]
+
+_SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
+_SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
+_LICENCES = (
+    ("Apache License", "Apache-2.0"),
+    ("MIT License", "MIT"),
+    ("BSD 3-Clause", "BSD-3-Clause"),
+    ("Attribution-ShareAlike 4.0", "CC-BY-SA-4.0"),
+    ("Attribution-ShareAlike 3.0", "CC-BY-SA-3.0"),
+    ("Attribution-NonCommercial 4.0", "CC-BY-NC-4.0"),
+    ("Attribution 4.0", "CC-BY-4.0"),
+    ("Academic Free License", "AFL-3.0"),
+    ("GNU GENERAL PUBLIC LICENSE", "GPL"),
+    ("Permission is hereby granted, free of charge", "MIT"),
+)
+
+
+def split_of(path: Path) -> tuple[str, Path]:
+    """Return the split that the name of a file or its folder tells, empty if none, and the folder with the splits."""
+    folder = path.parent
+    for name, holder in ((stem_of(path), folder), (folder.name, folder.parent)):
+        if found := _SPLIT.findall(name.replace("_", " ")):
+            return str(found[-1]).lower(), holder
+    return "", folder
+
+
+def chosen_files(source: Path, pattern: str = "") -> tuple[list[Path], list[Path]]:
+    """Return the files of a source that count, and the data files that do not.
+
+    Of each folder, the files without a split count, and those of the first split that it has, in the order test,
+    validation, dev, train.
+
+    Parameters
+    ----------
+    source : Path
+        A file, or a folder.
+    pattern : str
+        Glob of the files that count, relative to the folder.
+
+    Raises
+    ------
+    DatasetError
+        There is no data file.
+    """
+    if not source.exists():
+        raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
+    if not source.is_dir():
+        return [source], []
+    files = data_files(source)
+    if pattern:
+        kept = [path for path in files if path.relative_to(source).match(pattern)]
+    else:
+        splits = {path: split_of(path) for path in files}
+        best: dict[Path, str] = {}
+        for split, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
+            best.setdefault(holder, split)
+        kept = [path for path, (split, holder) in splits.items() if split in ("", best[holder])]
+    if not kept:
+        what = f"no data file matches {pattern!r}" if pattern else "there is no data file"
+        pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
+        also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
+        raise DatasetError(f"{source}: {what}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
+    return kept, [path for path in files if path not in kept]
+
+
+def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:
+    """Return the answers of a second file: a line each, or by id.
+
+    Raises
+    ------
+    DatasetError
+        The file is of another form.
+    """
+    suffix = suffix_of(path)
+    if suffix == ".json":
+        data = json.loads(read_bounded(path))
+        if isinstance(data, dict):
+            return {str(key): value for key, value in data.items()}
+        if isinstance(data, list):
+            return _by_id(data)
+        raise DatasetError(f"{path}: found {type(data).__name__}, expected labels in a list or by id")
+    if suffix:
+        return _by_id([dict(record.data) for record in read_records(path)])
+    try:
+        lines = read_bounded(path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise DatasetError(f"{path}: not UTF-8 text; expected a label a line") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _by_id(rows: list[Any]) -> Sequence[Any] | Mapping[str, Any]:
+    """Return labels by their id where each row has one and another field, else by position."""
+    names = next(
+        (
+            name
+            for name in ("id", "question_id", "qid", "index", "uid")
+            if rows and all(isinstance(row, dict) and name in row for row in rows)
+        ),
+        None,
+    )
+    if names is None:
+        return [next(iter(row.values()), None) if isinstance(row, dict) and len(row) == 1 else row for row in rows]
+    rest = [{key: value for key, value in row.items() if key != names} for row in rows]
+    return {
+        as_text(row[names]): next(iter(other.values())) if len(other) == 1 else other
+        for row, other in zip(rows, rest, strict=True)
+    }
+
+
+def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file, 16 hex digits, by its name within the source."""
+    hashes = {}
+    for path in files:
+        with open_regular(path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        hashes[path.relative_to(base).as_posix() if base.is_dir() else path.name] = digest
+    return hashes
+
+
+def licence_of(source: Path) -> str:
+    """Return the licence that a file beside the data names, empty if there is none."""
+    folder = source if source.is_dir() else source.parent
+    for base in (folder, folder.parent):
+        for path in sorted(base.iterdir()) if base.is_dir() else ():
+            if path.is_file() and not path.is_symlink() and re.match(r"(?i)licen[sc]e|copying", path.name):
+                text = read_regular(path)[:20_000].decode("utf-8", "replace")
+                flat = " ".join(text.split())
+                return next((name for words, name in _LICENCES if words.lower() in flat.lower()), flat[:60])
+        for name in ("dataset_info.json", "README.md"):
+            if (base / name).is_file():
+                text = read_regular(base / name)[:20_000].decode("utf-8", "replace")
+                if match := re.search(r'(?mi)^license:\s*(\S+)|"license":\s*"([^"]+)"', text):
+                    return match[1] or match[2]
+    return ""
