@@ -1,0 +1,287 @@
+"""Import of published data sets: guessed mappings, ids, images and presets."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+from published_rows import PUBLISHED
+
+from pytest_adaptive_eval.banks.importing.base import ImportSettings
+from pytest_adaptive_eval.banks.importing.fitting import fitted
+from pytest_adaptive_eval.banks.importing.importer import IMPORTERS, import_items
+from pytest_adaptive_eval.banks.importing.mapping import ItemMapping, split_list
+from pytest_adaptive_eval.errors import ConfigError, DatasetError
+
+
+def png(colour=(200, 30, 30)):
+    image = pytest.importorskip("PIL.Image")
+    data = io.BytesIO()
+    image.new("RGB", (12, 12), colour).save(data, "PNG")
+    return data.getvalue()
+
+
+def write(folder, name, records):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not isinstance(records, str):
+        lines = path.suffix == ".jsonl" and isinstance(records, list)
+        records = "\n".join(map(json.dumps, records)) if lines else json.dumps(records)
+    path.write_text(records, encoding="utf-8")
+    return path
+
+
+def imported(path, preset="", settings=None, **mapping):
+    settings = settings or ImportSettings(ItemMapping(**mapping))
+    with import_items(str(path), settings, preset) as found:
+        return found
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_form_is_understood_without_options(name, tmp_path):
+    form = PUBLISHED[name]
+    picture = png()
+    (tmp_path / "dog.png").write_bytes(picture)
+    records = form.records
+    if isinstance(records, str):
+        records = records.replace("{png}", base64.b64encode(picture * 3).decode())
+    path = write(tmp_path, form.file, records)
+    labels = None
+    if "labels" in form.options:
+        labels = tmp_path / "labels.lst"
+        labels.write_text(form.options["labels"])
+    found = imported(path, settings=ImportSettings(labels=labels))
+    item = found.items[0]
+    assert found.refused == []
+    assert form.question in (item.prompt or "\n".join(message["content"] for message in item.messages))
+    assert len(item.choices) == form.choices
+    if form.answers:
+        grader, answer = fitted(form.grader, form.answers)
+        assert (item.grader, item.to_json()["answer"]) == (grader, answer)
+
+
+def test_options_win_over_guesses(tmp_path):
+    rows = [{"question": "Who?", "prompt": "Who is tall?", "answer": "Ann", "target": "Bo", "kind": "x"}] * 2
+    item = imported(write(tmp_path, "a.jsonl", rows), question="prompt", answer="target", category=("kind",)).items[0]
+    assert item.prompt.startswith("Who is tall?")
+    assert (item.answer, item.category) == ("Bo", ("x",))
+
+
+def test_expressions_reach_nested_values_and_constants_name_classes(tmp_path):
+    rows = [{"doc": {"text": f"film {n} was {'good' if n % 2 else 'bad'}"}, "label": n % 2} for n in range(6)]
+    path = write(tmp_path, "a.jsonl", rows)
+    with pytest.raises(DatasetError, match=r"stand for 2 classes.*--choices .'name of 0','name of 1'.*--counted 0"):
+        imported(path)
+    options = {"question": "Review: {doc.text}", "choices": split_list("'negative','positive'"), "counted": "0"}
+    items = imported(path, **options).items
+    assert items[1].prompt == (
+        "Review: film 1 was good\n\nA. negative\nB. positive\n\nAnswer with the letter of the right choice."
+    )
+    assert (items[0].answer, items[1].answer) == ("A", "B")
+
+
+def test_numbers_that_may_count_from_zero_or_one_are_asked_for(tmp_path):
+    rows = [{"question": f"Which, {n}?", "options": ["p", "q", "r", "s"], "answer": 1 + n % 2} for n in range(6)]
+    path = write(tmp_path, "a.jsonl", rows)
+    with pytest.raises(DatasetError, match="--counted 0 or --counted 1"):
+        imported(path)
+    assert [imported(path, counted=start).items[0].answer for start in ("0", "1")] == ["B", "A"]
+
+
+def test_choices_that_are_numbers_are_answered_by_their_text(tmp_path):
+    rows = [
+        {"question": "1+1?", "options": ["3", "2", "1", "0"], "answer": "2"},
+        {"question": "0+1?", "options": ["3", "2", "1", "0"], "answer": "1"},
+    ]
+    assert [item.answer for item in imported(write(tmp_path, "a.jsonl", rows)).items] == ["B", "C"]
+
+
+def test_a_right_choice_that_always_comes_first_is_shuffled_and_stays_where_it_is(tmp_path):
+    rows = [{"input": f"Pick {n}", "target_scores": {"right": 1, "x": 0, "y": 0, "z": 0}} for n in range(40)]
+    first = imported(write(tmp_path, "task.json", {"name": "t", "canary": "c", "examples": rows}))
+    again = imported(write(tmp_path, "more.json", {"name": "t", "canary": "c", "examples": [*rows[5:], rows[0]]}))
+    assert "shuffled" in first.notes[0]
+    assert {item.answer for item in first.items} == set("ABCD")
+    assert all(item.choices["ABCD".index(item.answer)] == "right" for item in first.items)
+    by_prompt = {item.prompt: item.answer for item in first.items}
+    assert all(by_prompt[item.prompt] == item.answer for item in again.items)
+
+
+def test_several_best_scores_each_count(tmp_path):
+    rows = [{"input": f"Pick {n}", "target_scores": {"x": 1, "y": 1, "z": 0}} for n in range(3)]
+    grader, answer = fitted("choice", ("A", "B"))
+    item = imported(write(tmp_path, "task.json", {"examples": rows})).items[0]
+    assert (item.grader, item.to_json()["answer"]) == (grader, answer)
+
+
+def test_ids_stay_when_rows_are_added_and_repeated_names_are_told_apart_by_content(tmp_path):
+    rows = [{"id": name, "question": f"{name} {n}?", "answer": "Ann"} for n, name in enumerate("abb")]
+    before = {item.prompt: item.id for item in imported(write(tmp_path, "a.jsonl", rows), id="id").items}
+    moved = [{"id": "c", "question": "new?", "answer": "Bo"}, *reversed(rows)]
+    after = {item.prompt: item.id for item in imported(write(tmp_path, "b.jsonl", moved), id="id").items}
+    assert before.items() <= after.items()
+    assert sorted(name[0] for name in before.values()) == ["a", "b", "b"]
+    assert len(set(before.values())) == 3
+    same = [{"question": "Who?", "answer": "Ann"}] * 3
+    ids = [item.id for item in imported(write(tmp_path, "c.jsonl", same)).items]
+    assert ids[1:] == [f"{ids[0]}-2", f"{ids[0]}-3"]
+
+
+def test_a_changed_data_set_has_another_hash(tmp_path):
+    path = write(tmp_path, "a.jsonl", [{"question": "Who?", "answer": "Ann"}] * 2)
+    before = imported(path).facts["files"]
+    write(tmp_path, "a.jsonl", [{"question": "Who?", "answer": "Bo"}] * 2)
+    assert imported(path).facts["files"] != before
+
+
+def test_a_folder_of_several_forms_has_a_mapping_for_each(tmp_path):
+    write(tmp_path, "LICENSE", "MIT License\n\nCopyright")
+    write(tmp_path, "one_test.csv", "question,A,B,answer\nOne is?,x,y,A\nTwo is?,x,y,B\n")
+    write(
+        tmp_path, "two_test.jsonl", [{"problem": "1+1", "solution": "#### 2"}, {"problem": "1+2", "solution": "#### 3"}]
+    )
+    write(tmp_path, "one_dev.csv", "question,A,B,answer\nSix is?,x,y,A\n")
+    write(tmp_path, "other.json", {"version": 1, "names": ["a"]})
+    found = imported(tmp_path)
+    assert [part.files for part in found.parts] == [("one_test.csv",), ("two_test.jsonl",)]
+    assert [(item.grader, item.category) for item in found.items] == [("choice", ("one",))] * 2 + [
+        ("numeric", ("two",))
+    ] * 2
+    assert found.facts["licence"] == "MIT"
+    assert any("one_dev.csv" in note for note in found.notes)
+    assert any("other.json" in note for note in found.notes)
+
+
+def test_images_are_found_beside_the_data_and_copied_once(tmp_path):
+    red, blue = png(), png((10, 10, 250))
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "a.png").write_bytes(red)
+    rows = [
+        {"question": "Colour?", "answer": "red", "image": "repository/pictures/a.png"},
+        {
+            "question": "Colour now?",
+            "answer": "blue",
+            "image": f"data:image/png;base64,{base64.b64encode(blue).decode()}",
+        },
+        {"question": "Colour again?", "answer": "red", "image": "pictures/a.png"},
+        {"question": "Colour there?", "answer": "red", "image": "pictures/missing.png"},
+    ]
+    path = write(tmp_path, "a.jsonl", rows)
+    with import_items(str(path)) as found:
+        items = found.items
+        stored = {item.images[0]: Path(item.image_paths[0]).read_bytes() for item in items}
+    assert [item.images for item in items] == [items[0].images, items[1].images, items[0].images]
+    assert set(stored.values()) == {red, blue}
+    assert "missing.png" in found.refused[0][1]
+    assert not found.folder.exists()
+
+
+def test_a_chat_keeps_its_system_message_and_gives_its_images(tmp_path):
+    (tmp_path / "a.png").write_bytes(png())
+    parts = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "a.png"}}]
+    rows = [
+        {
+            "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Who?"}],
+            "answer": "Ann",
+        },
+        {"messages": [{"role": "user", "content": parts}], "answer": "dog"},
+    ]
+    first, second = imported(write(tmp_path, "a.jsonl", rows)).items
+    assert [dict(message) for message in first.messages] == rows[0]["messages"]
+    assert second.prompt.startswith("What is it?")
+    assert len(second.images) == 1
+
+
+def test_parquet_gives_the_names_of_classes(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    features = {"features": {"text": {}, "label": {"names": ["bad", "good"], "_type": "ClassLabel"}}}
+    table = pyarrow.table({"text": [f"film {n}" for n in range(10)], "label": [n % 2 for n in range(10)]})
+    table = table.replace_schema_metadata({"huggingface": json.dumps({"info": features})})
+    parquet.write_table(table, tmp_path / "test.parquet")
+    item = imported(tmp_path / "test.parquet").items[1]
+    assert item.answer == "good"
+    assert "one of: bad, good" in item.prompt
+
+
+def test_more_than_half_refused_needs_partial(tmp_path, capsys):
+    from pytest_adaptive_eval.cli import main
+
+    rows = [
+        {"question": f"Who {n}?", "options": ["p", "q"], "answer": letter} for n, letter in enumerate(["A", "", "", ""])
+    ]
+    path = write(tmp_path, "a.jsonl", rows)
+    out = str(tmp_path / "a.bank")
+    assert main(["import", str(path), "-o", out]) == 4
+    assert "3 of 4 records are refused (3: no answer)" in capsys.readouterr().err
+    assert main(["import", str(path), "-o", out, "--partial"]) == 0
+    assert main(["import", str(path), "-o", out, "--partial"]) == 4
+    assert "replace" in capsys.readouterr().err
+
+
+def test_the_command_shows_three_items_and_writes_a_bank(tmp_path, capsys):
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli import main
+
+    rows = [{"question": f"Who {n}?", "options": ["p", "q"], "answer": "AB"[n % 2]} for n in range(5)]
+    path = write(tmp_path, "sums_test.jsonl", rows)
+    assert main(["import", str(path), "--dry-run", "--licence", "MIT"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("item sums-") == 3
+    assert "answer       answer   (guessed)" in shown
+    assert not list(tmp_path.glob("*.bank"))
+    toml = write(tmp_path, "map.toml", 'question = "question"\ninstruction = "Letter?"\n')
+    assert main(["import", str(path), "-o", str(tmp_path / "a.bank"), "--mapping", str(toml), "--licence", "MIT"]) == 0
+    bank = read_bank(tmp_path / "a.bank")
+    assert (len(bank), bank.calibrated, bank.model) == (5, False, "none")
+    assert bank.items[0].prompt == "Who 0?\n\nA. p\nB. q\n\nLetter?"
+    source = bank.report["source"]
+    assert (source["licence"], source["read"], source["refused"]) == ("MIT", 5, 0)
+    assert list(source["files"]) == ["sums_test.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["import"], "name a file or folder"),
+        (["import", "{data}"], "-o NAME.bank is needed"),
+        (["import", "{data}", "-o", "x.jsonl"], "ends with .bank"),
+        (["import", "{data}", "--dry-run", "--preset", "hellaswg"], "did you mean 'hellaswag'"),
+        (["import", "nothing.jsonl", "--dry-run"], "there is nothing at"),
+        (["import", "{data}", "--dry-run", "--question", "a.["], "question 'a.["),
+        (["import", "{data}", "--dry-run", "--question", "missing", "--answer", "answer"], "no question at 'missing'"),
+    ],
+)
+def test_mistakes_on_the_command_line_are_told_in_a_sentence(arguments, words, tmp_path, capsys):
+    from pytest_adaptive_eval.cli import main
+
+    data = write(tmp_path, "a.jsonl", [{"question": "Who?", "answer": "Ann"}] * 2)
+    assert main([argument.replace("{data}", str(data)) for argument in arguments]) == 4
+    assert words in capsys.readouterr().err
+
+
+def test_presets_name_their_groups_and_are_many():
+    presets = [importer for importer in IMPORTERS.values() if not importer.by_source]
+    assert len(presets) >= 30
+    assert all(importer.ask in ("generation", "likelihood") and importer.summary for importer in presets)
+
+
+def test_a_preset_refuses_other_data(tmp_path):
+    path = write(tmp_path, "a.jsonl", [{"text": "x", "value": 1}] * 2)
+    with pytest.raises(DatasetError, match="none of those that gpqa is published with"):
+        imported(path, preset="gpqa")
+    with pytest.raises(ConfigError, match="not known"):
+        imported(path, preset="nothing-like-it")
+
+
+def test_gzipped_json_and_labels_by_id(tmp_path):
+    rows = {str(n): {"question": f"Which, {n}?", "options": ["p", "q", "r"]} for n in range(3)}
+    path = tmp_path / "questions.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(rows).encode()))
+    labels = write(tmp_path, "answers.json", {"0": {"answer": "C"}, "1": {"answer": "A"}, "2": {"answer": "B"}})
+    settings = ImportSettings(ItemMapping(answer="$label.answer"), labels=labels)
+    assert [item.answer for item in imported(path, settings=settings).items] == ["C", "A", "B"]
