@@ -7,7 +7,16 @@ import json
 import pytest
 
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, GRADERS, Item, Response, Status, unmarked
+from pytest_adaptive_eval.items.item import (
+    GRADED_CHARACTERS,
+    GRADERS,
+    Item,
+    Response,
+    Status,
+    cut_text,
+    length_note,
+    unmarked,
+)
 
 COLOURS = ("red", "blue", "dark green", "Yellow.")
 
@@ -202,7 +211,8 @@ def test_own_grader_and_what_it_may_give() -> None:
 
 
 def test_only_ok_has_a_score() -> None:
-    assert Response(Status.OK, 0.5).score == 0.5
+    for score in (0.0, 0.5, 1.0):
+        assert Response(Status.OK, score).score == score
     for status in Status:
         if status is not Status.OK:
             assert Response(status).score is None
@@ -213,6 +223,21 @@ def test_only_ok_has_a_score() -> None:
     for wrong in (-0.1, 1.1, float("nan")):
         with pytest.raises(ValueError, match=r"lies in \[0, 1\]"):
             Response(Status.OK, wrong)
+
+
+def test_the_task_of_a_generated_item_is_the_first_part_of_its_id() -> None:
+    assert Item("addition-3-17").task == "addition"
+    assert Item("plain").task == "plain"
+
+
+def test_a_long_text_tells_how_many_characters_were_cut() -> None:
+    whole = "x" * GRADED_CHARACTERS
+    assert cut_text(whole) == whole
+    assert cut_text(whole + "yz") == f"{whole}\n[2 more characters were neither graded nor kept]"
+    assert length_note(whole) == ""
+    assert length_note(cut_text(whole + "yz")) == (
+        f"the answer has {GRADED_CHARACTERS + 2} characters: the first {GRADED_CHARACTERS} were graded and kept"
+    )
 
 
 def test_faults_of_the_run_are_told_from_those_of_the_subject() -> None:
