@@ -101,6 +101,20 @@ def test_a_report_that_fails_hides_nothing(project: Any) -> None:
     result.stdout.fnmatch_lines(["PASS  test_gate: *", "adaptive-eval: a plugin's report failed: KeyError: 'mine'"])
 
 
+def test_a_report_that_fails_leaves_a_mistake_of_the_user_as_the_exit_status(project: Any) -> None:
+    project.toy(more="def pytest_adaptive_eval_report(record): raise KeyError('mine')")
+    project.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=5)
+        def test_toy(item, model):
+            return item.grade(model.generate(item.prompt))
+        """
+    )
+    assert project.run().ret == pytest.ExitCode.USAGE_ERROR
+    assert project.record["exit_status"] == pytest.ExitCode.USAGE_ERROR
+
+
 @pytest.mark.parametrize(
     ("hook", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -397,6 +398,11 @@ def test_calibrated_banks_have_abilities(lab: Any) -> None:
     first, last = interview["administrations"][0], interview["administrations"][-1]
     assert first["theta_before"] == [0.0]
     assert last["theta_after"] == interview["theta"]
+    answers = interview["administrations"]
+    for earlier, later in pairwise(answers):  # of one batch, or of two
+        same_batch = later["theta_before"] == earlier["theta_before"]
+        assert later["theta_before"] == earlier["theta_before" if same_batch else "theta_after"]
+    assert len({answer["theta_after"][0] for answer in answers}) > 1
     assert first["reason"] == f"drawn by spread, {POLICIES['decide'].floor:.0%} uniformly"
 
 

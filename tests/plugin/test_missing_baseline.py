@@ -82,6 +82,14 @@ def test_no_gate_that_passes_means_no_run_that_passes(lab: Any) -> None:
     assert lab.record["exit_status"] == 1
 
 
+def test_a_gate_that_stays_open_is_none_that_passes(lab: Any) -> None:
+    project(lab, able=False)
+    lab.tests(PAIRED + ABLE.replace("at_least(0.5)", "at_least(0.9, on_inconclusive='pass')"))
+    assert lab.run().ret == 1
+    assert verdict(lab, "test_able")["outcome"] == "INCONCLUSIVE"
+    assert lab.record["exit_status"] == 1
+
+
 def test_workers_agree(lab: Any) -> None:
     project(lab)
     assert lab.spawn("-n2").ret == 0

@@ -91,6 +91,12 @@ def test_colour(project: Any) -> None:
     assert "\x1b" not in project.run("--color=no").stdout.str()
 
 
+def test_a_complaint_is_red_and_bold(project: Any) -> None:
+    project.toy(more="def pytest_adaptive_eval_report(record): raise KeyError('mine')")
+    text = project.run("--color=yes").stdout.str()
+    assert "\x1b[31m\x1b[1madaptive-eval: a plugin's report failed" in text
+
+
 def test_junit_xml(lab: Any) -> None:
     lab.ini("junit_family = xunit1")
     lab.bank()

@@ -291,6 +291,16 @@ def test_an_assertion_of_the_model_is_no_wrong_answer(lab: Any) -> None:
     assert "an assertion of the model or the grader failed: HTTP 500" in interview["error"]
 
 
+def test_a_long_message_of_an_assertion_is_cut(lab: Any) -> None:
+    lab.bank()
+    lab.toy(fault="assert n < 0, 'down ' * 100")
+    lab.tests()
+    lab.run()
+    (interview,) = lab.record["interviews"]
+    said = "an assertion of the model or the grader failed: " + ("down " * 100)[:200]
+    assert interview["administrations"][0]["detail"] == said
+
+
 @pytest.mark.parametrize("workers", [(), ("-n2",)])
 def test_a_pattern_that_does_not_end_is_an_error_that_a_resumed_run_does_not_meet_again(
     lab: Any, workers: tuple[str, ...]

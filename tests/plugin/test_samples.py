@@ -139,7 +139,7 @@ def test_a_batch_gives_each_sample_its_own_answer_to_bare_prompts(lab: Any) -> N
     lab.tests(
         """
         import pytest
-        @pytest.mark.adaptive_eval("toy.jsonl", budget=8, batch=4, stop="budget", samples=2, repeat=3)
+        @pytest.mark.adaptive_eval("toy.jsonl", budget=8, batch=4, stop="budget", samples=2, repeat=6)
         def test_toy(item, model):
             text = model.generate(item.prompt)
             item.grade(text)
@@ -153,7 +153,7 @@ def test_a_batch_gives_each_sample_its_own_answer_to_bare_prompts(lab: Any) -> N
     assert found["scored"] == 8
     assert {a["score"] for a in found["administrations"]} == {1.0}
     batches = [line for line in lab.lines("batches.txt") if len(line) > 1]
-    assert batches == ["0 1 0 1 0 1 0 1"] * 2 + ["2 2 2"]
+    assert batches == ["0 1 0 1 0 1 0 1"] * 2 + ["2 2 2 2", "2 2"]
 
 
 def test_greedy_decoding_is_said(lab: Any) -> None:

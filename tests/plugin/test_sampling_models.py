@@ -82,6 +82,15 @@ def test_a_tenth_of_the_items_is_asked_again(lab: Any) -> None:
     result.stdout.fnmatch_lines(["*[[]100%]*"])
 
 
+@pytest.mark.parametrize(("repeat", "noted"), [(5, True), (4, False)])
+def test_equal_answers_to_each_of_five_repeated_items_are_told(lab: Any, repeat: int, noted: bool) -> None:
+    settings = f'budget=30, stop="budget", repeat={repeat}'
+    ask(lab, settings, fault="")
+    assert (f"all answers to each of {repeat} repeated items are the same" in sentence(lab)) is noted
+    ask(lab, settings)
+    assert "repeated items are the same" not in sentence(lab)
+
+
 def test_a_greedy_model_is_asked_once(lab: Any) -> None:
     found = ask(lab, identity=GREEDY)
     assert again(found) == 0

@@ -92,6 +92,16 @@ def test_a_failed_report_of_a_plugin_is_a_wrong_answer(lab: Any) -> None:
     assert xml.count('<property name="adaptive_eval" value="0"') == wrong > 0
 
 
+def test_a_long_message_of_a_check_is_cut(lab: Any) -> None:
+    lab.bank()
+    lab.toy(0, more=CHECKS.replace('"a check failed"', '"failed " * 100'))
+    lab.tests(SOFT.format(fixture=", soft", check="soft(graded == 1)"))
+    lab.run()
+    (interview,) = lab.record["interviews"]
+    said = "a check failed beside the test's own assertions: " + ("failed " * 100)[:200]
+    assert {answer["detail"] for answer in interview["administrations"]} == {said.strip()}
+
+
 def test_a_killed_run_goes_on_with_wrong_answers_as_wrong(lab: Any) -> None:
     """The journal holds the score that the reports leave."""
     lab.bank()
