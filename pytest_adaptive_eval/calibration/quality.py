@@ -162,7 +162,7 @@ def _held_out(scores: Array, copies: Sequence[Hashable] | None = None, seed: int
 
 
 def _gain(better: Array, worse: Array, held_out: Bools) -> tuple[float, float]:
-    """Return the mean difference of two losses (S, n) per held_out-out response, and its standard error over items."""
+    """Return the mean difference of two losses (S, n) per held-out response, and its standard error over items."""
     each = np.where(held_out, worse - better, 0.0).sum(axis=0)
     count = held_out.sum(axis=0)
     mean = float(each.sum() / count.sum())
@@ -239,7 +239,7 @@ def assess(
 def _held_out_losses(
     scores: Array, bank: Calibration, recipe: Recipe | None, copies: Sequence[Hashable], say: Callable[[str], None]
 ) -> tuple[dict[str, float], tuple[float, float]]:
-    """Return held_out-out losses by predictor, and the bank's gain over equal items, see `_gain`."""
+    """Return held-out losses by predictor, and the bank's gain over equal items, see `_gain`."""
     tenths = list(_held_out(scores, copies))
     if not tenths:
         return {}, (0.0, 0.0)
@@ -248,7 +248,7 @@ def _held_out_losses(
     losses_by_predictor = {name: np.zeros(scores.shape) for name in ("bank", "mean accuracy", "rasch")}
     held_out = np.zeros(scores.shape, dtype=bool)
     for at, tenth in enumerate(tenths):
-        say(f"checking against held_out-out responses, {at + 1} of {len(tenths)}")
+        say(f"checking against held-out responses, {at + 1} of {len(tenths)}")
         remaining = np.where(tenth, np.nan, scores)
         fit = recipe.fit_completely(remaining) if recipe is not None else bank
         by = {
@@ -374,7 +374,7 @@ def choose_dimensions(
     progress: Callable[[str], None] | None = None,
     copies: Sequence[Hashable] | None = None,
 ) -> tuple[int, dict[int, float]]:
-    """Return the number of dimensions to use, and the held_out-out loss of each candidate, in nats per response.
+    """Return the number of dimensions to use, and the held-out loss of each candidate, in nats per response.
 
     It is the smallest number whose loss is at most a standard error above the best.
 
