@@ -10,7 +10,7 @@ in standard deviations of the calibration subjects from their mean.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -113,22 +113,30 @@ def _pairs(bank: ItemBank, formats: str | Sequence[str]) -> tuple[list[tuple[int
     chosen = None if formats == ALL else _checked_formats(formats)
     pair_ids = [{form: pair_id(item, form) for form in item.formats} for item in bank.items]  # texts are read once
     available = list(dict.fromkeys(form for ids in pair_ids for form in ids))
-    if unavailable := [form for form in chosen or () if form not in available]:
-        raise ConfigError(
-            f"no item of the bank {bank.name!r} has the format {unavailable[0]!r}; they have {', '.join(available)}"
-        )
-    pairs: list[tuple[int, str, str]] = []
-    for index, ids in enumerate(pair_ids):
-        forms = [form for form in ids if form in (chosen or available)]
-        if len(forms) < 2:
+    accepted = tuple(available) if chosen is None else chosen
+    for form in accepted:
+        if form not in available:
             raise ConfigError(
-                f"item {bank.ids[index]!r} of the bank {bank.name!r} has {len(forms)} of the formats "
-                f"{', '.join(chosen or available)}: "
-                'asking in formats needs two or more; add "formats" to the item, such as ["image+text", "text"]'
+                f"no item of the bank {bank.name!r} has the format {form!r}; they have {', '.join(available)}"
             )
-        pairs += [(index, form, ids[form]) for form in forms]
+    pairs = [
+        (index, form, ids[form])
+        for index, ids in enumerate(pair_ids)
+        for form in _forms_of(f"item {bank.ids[index]!r} of the bank {bank.name!r}", ids, accepted)
+    ]
     used = {form for _, form, _ in pairs}
     return pairs, [form for form in available if form in used]
+
+
+def _forms_of(where: str, offered: Iterable[str], accepted: Sequence[str]) -> list[str]:
+    """Return the formats of an item that are accepted; raise ConfigError for fewer than two."""
+    forms = [form for form in offered if form in accepted]
+    if len(forms) < 2:
+        raise ConfigError(
+            f"{where} has {len(forms)} of the formats {', '.join(accepted)}: "
+            'asking in formats needs two or more; add "formats" to the item, such as ["image+text", "text"]'
+        )
+    return forms
 
 
 def _checked_formats(formats: str | Sequence[str]) -> tuple[str, ...]:

@@ -80,6 +80,11 @@ def predicted(levels: Levels, floor: float = 0.0) -> Array:
     return mean
 
 
+def _scored(scores: Sequence[float]) -> Array:
+    """Return the scores that are not missing."""
+    return np.array([score for score in scores if score == score], dtype=float)
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """Adaptive order of levels, until the area's interval reaches a target width.
@@ -125,28 +130,20 @@ class Schedule:
         most : int, optional
             Number of items of each level; without it, no limit.
         """
-        administered = np.array([len(level) for level in scores], dtype=float)
-        remaining = (np.inf if most is None else most) - administered
-        scored = [[score for score in level if score == score] for level in scores]
+        remaining = (np.inf if most is None else most) - np.array([len(level) for level in scores], dtype=float)
+        scored = [_scored(level) for level in scores]
         counts = np.array([len(level) for level in scored], dtype=float)
         initial = [n for r in range(FIRST) for n in range(self.levels) if counts[n] <= r < counts[n] + remaining[n]]
         if initial:
             return [n + 1 for n in initial[:count]]
         if not counts.all():  # a level without a score and without further items has no bounds
             return []
-        levels = Levels.of([np.asarray(level, dtype=float) for level in scored])
+        levels = Levels.of(scored)
         curve = predicted(levels, self.floor)
         low, high = area_bounds(levels, self.confidence, predicted=curve)
         if high - low <= self.width:
             return []
-        p = smoothed(levels, curve)
-        chosen: list[int] = []
-        while len(chosen) < count and remaining.max() > 0:
-            n = self._best(p, counts, remaining > 0)
-            counts[n] += 1
-            remaining[n] -= 1
-            chosen.append(n + 1)
-        return chosen
+        return self._best_levels(smoothed(levels, curve), counts, remaining, count)
 
     def interval(self, scores: Sequence[Sequence[float]]) -> Interval:
         """Return the area with its bounds; missing scores are 0 in the lower bound and 1 in the upper.
@@ -167,6 +164,16 @@ class Schedule:
         low, high = bounds[0][0], bounds[1][1]
         estimate = float(np.mean(estimates))
         return Interval(min(max(estimate, low), high), low, high, self.confidence, "by levels, adaptive")
+
+    def _best_levels(self, p: Array, counts: Array, remaining: Array, count: int) -> list[int]:
+        """Return up to `count` levels, from 1, each the best after those before; the arrays are changed in place."""
+        chosen: list[int] = []
+        while len(chosen) < count and remaining.max() > 0:
+            n = self._best(p, counts, remaining > 0)
+            counts[n] += 1
+            remaining[n] -= 1
+            chosen.append(n + 1)
+        return chosen
 
     def _best(self, p: Array, counts: Array, available: NDArray[np.bool_]) -> int:
         """Return the available level whose next answer narrows the interval most at accuracies `p`, from 0."""

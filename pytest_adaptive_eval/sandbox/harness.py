@@ -201,6 +201,42 @@ def _set_limits(limits: tuple[tuple[str, int], ...]) -> None:
         resource.setrlimit(number, (limit, limit))
 
 
+def _restrict(setup: Setup, prctl: Callable[..., int]) -> None:
+    """Set the attributes of the process that `prctl` sets, and tie its life to the parent's."""
+    if "undumpable" in setup["layers"] and prctl(4, 0):
+        raise OSError("PR_SET_DUMPABLE was refused")
+    if setup["parent"]:
+        prctl(1, 9)
+        if os.getppid() != setup["parent"]:
+            os._exit(3)
+    if "no_new_privs" in setup["layers"] and prctl(38, 1):
+        raise OSError("PR_SET_NO_NEW_PRIVS was refused")
+
+
+def _move_result(descriptor: int, used: set[int]) -> int:
+    """Duplicate the descriptor for messages to a random free number from 10 to 63, and return that."""
+    number: int = next(n for n in (*os.urandom(64), 63, 62, 61, 60, 59, 58, 57) if 9 < n < 64 and n not in used)
+    os.dup2(descriptor, number, inheritable=False)
+    return number
+
+
+def _close_others(needed: set[int]) -> None:
+    """Close all descriptors above 2 that are not needed."""
+    kept = sorted({2, *needed} - {-1})
+    for low, high in zip(kept, [*kept[1:], 1 << 20], strict=True):
+        os.closerange(low + 1, high)
+
+
+def _filter_calls(program: bytes, prctl: Callable[..., int]) -> None:
+    """Apply a seccomp filter to the system calls of this process."""
+    import ctypes
+
+    memory = ctypes.create_string_buffer(program, len(program))
+    head = (len(program) // 8).to_bytes(8, sys.byteorder) + ctypes.addressof(memory).to_bytes(8, sys.byteorder)
+    if prctl(22, 2, head):
+        raise OSError("the seccomp filter was refused")
+
+
 def _lock(setup: Setup) -> tuple[int, str]:
     """Apply the protections in `setup`; return the descriptor for messages, and the report of the state as text."""
     import ctypes
@@ -223,23 +259,11 @@ def _lock(setup: Setup) -> tuple[int, str]:
     ruleset = _landlock(setup["rules"], call) if "landlock" in layers else -1
     if setup["user"] is not None:
         _become(*setup["user"])
-    if "undumpable" in layers and prctl(4, 0):
-        raise OSError("PR_SET_DUMPABLE was refused")
-    if setup["parent"]:
-        prctl(1, 9)
-        if os.getppid() != setup["parent"]:
-            os._exit(3)
-    if "no_new_privs" in layers and prctl(38, 1):
-        raise OSError("PR_SET_NO_NEW_PRIVS was refused")
+    _restrict(setup, prctl)
     dumpable = prctl(3)
-
-    used = {0, 1, 2, status, ruleset, setup["keep"], setup["result"]}
-    result = next(n for n in (*os.urandom(64), 63, 62, 61, 60, 59, 58, 57) if 9 < n < 64 and n not in used)
-    os.dup2(setup["result"], result, inheritable=False)
+    result = _move_result(setup["result"], {0, 1, 2, status, ruleset, setup["keep"], setup["result"]})
     if "descriptors" in layers:
-        still_needed = sorted({2, status, ruleset, setup["keep"], result} - {-1})
-        for low, high in zip(still_needed, [*still_needed[1:], 1 << 20], strict=True):
-            os.closerange(low + 1, high)
+        _close_others({status, ruleset, setup["keep"], result})
     if "rlimits" in layers:
         _set_limits(setup["limits"])
     if "landlock" in layers:
@@ -247,12 +271,7 @@ def _lock(setup: Setup) -> tuple[int, str]:
             raise OSError("Landlock was refused")
         os.close(ruleset)
     if "seccomp" in layers:
-        program = ctypes.create_string_buffer(setup["filter"], len(setup["filter"]))
-        head = (len(setup["filter"]) // 8).to_bytes(8, sys.byteorder) + ctypes.addressof(program).to_bytes(
-            8, sys.byteorder
-        )
-        if prctl(22, 2, head):
-            raise OSError("the seccomp filter was refused")
+        _filter_calls(setup["filter"], prctl)
 
     report = {
         "status": os.pread(status, 1 << 16, 0).decode("ascii", "replace"),

@@ -168,15 +168,20 @@ def _answer(where: str, data: Mapping[str, Any]) -> Completion:
     if score is not None and (type(score) not in (int, float) or not 0.0 <= score <= 1.0):
         raise ConfigError(f"{where}: `score` is {score!r}, expected a number in [0, 1], or none")
     blank = text is not None and not text.strip() and score is None
-    try:
-        status = Status(data.get("status", Status.EMPTY if blank else Status.OK))
-    except ValueError:
-        raise ConfigError(
-            f"{where}: `status` is {data['status']!r}, expected one of {', '.join(status.value for status in Status)}"
-        ) from None
+    status = _status(where, data.get("status", Status.EMPTY if blank else Status.OK))
     if (text is None and score is None) if status is Status.OK else score is not None:
         raise ConfigError(
             f"{where}: status {status.value!r} with score {score!r} and {'no' if text is None else 'a'} text; "
             "an answer that is ok has a text or a score, and no other has a score"
         )
     return Completion(text or "", status, None if score is None else float(score), detail)
+
+
+def _status(where: str, value: Any) -> Status:
+    """Return the status of that value; raise ConfigError if there is none."""
+    try:
+        return Status(value)
+    except ValueError:
+        raise ConfigError(
+            f"{where}: `status` is {value!r}, expected one of {', '.join(status.value for status in Status)}"
+        ) from None
