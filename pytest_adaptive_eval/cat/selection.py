@@ -104,8 +104,8 @@ class View:
             self._spread = irt.weight(self.probability, out=self.buffer(1))
         return self._spread
 
-    def take_spread(self) -> Array:
-        """Return `spread` for the caller to change; the next access recomputes it."""
+    def pop_spread(self) -> Array:
+        """Return the array of `spread`, which the caller may overwrite: the next access makes a new one."""
         spread, self._spread = self.spread, None
         return spread
 
@@ -394,7 +394,7 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
             _mix_claim_draws(criteria, view, view.claim_probability, administered[:, :t], floor),
             GATE_FLOOR,
         )
-    p, spread, q, scratch = view.probability, view.take_spread(), view.buffer(3), view.buffer(4)
+    p, spread, q, scratch = view.probability, view.pop_spread(), view.buffer(3), view.buffer(4)
     spread.put(administered[:, :t], 0.0)
     sum_remaining = np.add.reduce(p, axis=1) - np.add.reduce(p.take(administered[:, :t]), axis=1)
     for j in range(k):

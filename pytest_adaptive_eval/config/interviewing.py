@@ -122,7 +122,7 @@ class _Embedder:
         return self._loaded.name if self._loaded is not None else self._encoder or "the best at hand"
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
-        """See `Embedder`."""
+        """Return the embeddings of a bank's items, see `Embedder.embed`."""
         self._loaded, _ = best_embedder(
             bank, encoder=self._encoder, cache=self._cache, note=self.notes.append, **self._options
         )
@@ -146,15 +146,15 @@ class _Agent:
         return self._name
 
     def categorise(self, items: Sequence[Item], existing: Sequence[str]) -> list[tuple[str, ...]]:
-        """See `Interviewer`."""
+        """Return the categories of each item, see `Interviewer.categorise`."""
         return self._open().categorise(items, existing)
 
     def choose(self, candidates: Sequence[Candidate], memory: MemoryTable, ability: float | None) -> Choice:
-        """See `Interviewer`."""
+        """Choose one of the candidates as the next item, see `Interviewer.choose`."""
         return self._open().choose(candidates, memory, ability)
 
     def account(self) -> Mapping[str, Any]:
-        """See `Interviewer`."""
+        """Return what the interviewer did and spent, see `Interviewer.account`."""
         try:
             return self._open().account()
         except AdaptiveEvalError:  # the first task reports why it cannot be loaded; nothing was spent

@@ -48,7 +48,7 @@ class DesignLog:
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         """Return the names of the arrays."""
-        return tuple(f.name for f in fields(cls) if f.name not in ("size", "noise", "low", "high"))
+        return tuple(column.name for column in fields(cls) if column.name not in ("size", "noise", "low", "high"))
 
     def __len__(self) -> int:
         return int(self.scores.shape[-1])

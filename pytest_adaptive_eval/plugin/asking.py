@@ -163,7 +163,7 @@ class AskingLoop:
     def _repeat_items(self) -> None:
         """Administer some items once more, drawn uniformly, to measure decoding noise."""
         if self.respondent.noise_check is not None:
-            self.evaluation = self.respondent.noise_check.again(self.evaluation, self.recorder.administrations)
+            self.evaluation = self.respondent.noise_check.add_repeats(self.evaluation, self.recorder.administrations)
         evaluation = self.evaluation
         items = self.session.log().items
         count = repeats(evaluation.repeat, len(items)) if self.session.finished else 0

@@ -44,13 +44,15 @@ class DecodingCheck:
             if self._earlier is not None and (self._earlier.decoding_noise or {}).get("variance"):
                 self.reason = "an earlier run of this checkpoint gave different answers to the same item"
 
-    def again(self, evaluation: Evaluation, answers: Sequence[Administration]) -> Evaluation:
-        """Return the evaluation with items to ask again where these answers differ from those of an earlier run."""
+    def add_repeats(self, evaluation: Evaluation, answers: Sequence[Administration]) -> Evaluation:
+        """Return the evaluation, with repeated items if these answers differ from those of an earlier run."""
         if self._earlier is None or self.reason:
             return evaluation
         earlier = {_administration_key(entry): (entry.text, entry.score) for entry in self._earlier.administrations}
         both = [
-            (earlier[_administration_key(a)], (a.text, a.score)) for a in answers if _administration_key(a) in earlier
+            (earlier[key], (answer.text, answer.score))
+            for answer in answers
+            if (key := _administration_key(answer)) in earlier
         ]
         scored = [(old, new) for old, new in both if old[1] is not None and new[1] is not None]
         if differ := sum(old != new for old, new in scored):

@@ -220,10 +220,11 @@ def _wrong(interviews: Sequence[InterviewRecord], banks: Mapping[str, ItemBank])
 
 
 def _answer(interview: InterviewRecord, asked: Administration, bank: ItemBank | None, *, several: bool) -> str:
-    of = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if several else ""
+    """Return one wrong answer with its question, and with its evaluation if the record has several."""
+    evaluation = f" of {_inline(interview.name or words.bank_name(interview), _NAME)}" if several else ""
     predicted = None if interview.bank.get("calibrated") is False else asked.predicted
     chance = "" if predicted is None else f", right with a chance of {number(predicted, 2)}"
-    lines = [f"**{_inline(words.asked_item(asked), _NAME)}**{of}{chance}"]
+    lines = [f"**{_inline(words.asked_item(asked), _NAME)}**{evaluation}{chance}"]
     item, _ = AskedItems(interview, bank).find(asked)
     if item is not None:
         lines += [

@@ -61,8 +61,8 @@ class Block(Protocol):
     def run(self, total: int, arguments: Arguments, outcomes: Outcomes, /) -> int:
         """Return the new total, and add how the conditions turned out to `outcomes`."""
 
-    def lines(self) -> list[str]:
-        """Return the source, not indented."""
+    def source_lines(self) -> list[str]:
+        """Return the lines of the block's Python source; its first line is not indented."""
 
     def words(self) -> str:
         """Describe the block in a sentence."""
@@ -86,8 +86,8 @@ class Loop:
                     total = action.apply(total, x)
         return total
 
-    def lines(self) -> list[str]:
-        """Return the source, not indented."""
+    def source_lines(self) -> list[str]:
+        """Return the lines of the block's Python source; its first line is not indented."""
         x, numbers = ("value", "values") if self.over_list else ("i", "range(1, k + 1)")
         lines = [f"for {x} in {numbers}:"]
         for condition, action in self.steps:
@@ -122,8 +122,8 @@ class Branch:
         outcomes.add((0, holds))
         return (self.action if holds else self.alternative).apply(total, 0)
 
-    def lines(self) -> list[str]:
-        """Return the source, not indented."""
+    def source_lines(self) -> list[str]:
+        """Return the lines of the block's Python source; its first line is not indented."""
         head = f"if {self.condition.source.format(x='total')}:"
         return [head, f"    {self.action.source}", "else:", f"    {self.alternative.source}"]
 
@@ -148,8 +148,8 @@ class While:
         outcomes.add((0, False))
         return total
 
-    def lines(self) -> list[str]:
-        """Return the source, not indented."""
+    def source_lines(self) -> list[str]:
+        """Return the lines of the block's Python source; its first line is not indented."""
         return [f"while {self.condition.source.format(x='total')}:", f"    {self.action.source}"]
 
     def words(self) -> str:
@@ -185,7 +185,11 @@ class Program:
 
     def source(self) -> str:
         """Return the program as Python."""
-        body = [f"total = k + {self.start}", *(line for block in self.blocks for line in block.lines()), "return total"]
+        body = [
+            f"total = k + {self.start}",
+            *(line for block in self.blocks for line in block.source_lines()),
+            "return total",
+        ]
         return "\n".join(["def solve(values, k):", *("    " + line for line in body), ""])
 
     def words(self) -> str:

@@ -294,5 +294,5 @@ def test_what_is_predicted_of_some_items_is_what_is_predicted_of_all(guess, dime
     np.testing.assert_array_equal(lazy.probability, known.probability)
     np.testing.assert_array_equal(lazy.predicted(items), known.predicted(items))
     np.testing.assert_array_equal(lazy.spread, irt.weight(known.probability))
-    lazy.take_spread()[:] = 7.0  # the caller's own: it is computed anew
+    lazy.pop_spread()[:] = 7.0  # the caller's own: it is computed anew
     np.testing.assert_array_equal(lazy.spread, irt.weight(known.probability))
