@@ -4,12 +4,13 @@ from pytest_adaptive_eval.config.evaluation import EvalSpec, Evaluation, Setting
 from pytest_adaptive_eval.config.gates import GateSpec
 from pytest_adaptive_eval.config.sources import CodeRunner, TaskGraders, check_model, load_model, recorded_banks
 from pytest_adaptive_eval.config.studies import STUDIES, merge_kinds
-from pytest_adaptive_eval.config.study import StudyContext, StudyKind, StudyPlan, StudySpec
+from pytest_adaptive_eval.config.study import ComparablePlan, StudyContext, StudyKind, StudyPlan, StudySpec
 from pytest_adaptive_eval.config.toml import TomlEval, read_toml
 
 __all__ = [
     "STUDIES",
     "CodeRunner",
+    "ComparablePlan",
     "EvalSpec",
     "Evaluation",
     "GateSpec",

@@ -60,11 +60,7 @@ def read_gate(data: Any, where: str, metrics: tuple[str, ...] | None) -> Conditi
 def _bank_condition(data: Mapping[str, Any], where: str) -> Condition:
     table = read_table(GateTable, data, where)
     kind = _only_kind(data, KINDS)
-    if (kind == "not_worse_than") != ("margin" in data):
-        raise ConfigError("not_worse_than and margin go together: margin = 0.02 allows a loss of 2 points")
     options = _options(data, ("on_inconclusive", "method"))
-    if table.margin is not None:
-        return Condition(table.metric, kind, float(table.margin), table.not_worse_than or "", **options)
     return Condition(table.metric, kind, **_target(data, kind), **options)
 
 
@@ -96,6 +92,11 @@ def _only_kind(data: Mapping[str, Any], kinds: Iterable[str]) -> str:
 
 
 def _target(data: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return value and name of a condition; refuse a baseline without a margin, and the reverse."""
+    if (kind == "not_worse_than") != ("margin" in data):
+        raise ConfigError("not_worse_than and margin go together: margin = 0.02 allows a loss of 2 points")
+    if kind == "not_worse_than":
+        return {"value": float(data["margin"]), "name": data[kind]}
     return {"name" if kind == "above" else "value": data[kind]}
 
 

@@ -8,15 +8,27 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
+
 from pytest_adaptive_eval.config.evaluation import Settings
-from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.config.study import (
+    Member,
+    Progress,
+    StudyContext,
+    StudyKind,
+    StudySpec,
+    loader,
+    members,
+    population_key,
+)
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.studies.network.declare import NetworkTable, SupervisorTable, read_network
-from pytest_adaptive_eval.studies.network.energy import energy
+from pytest_adaptive_eval.studies.network.energy import area_difference, energy, energy_difference, energy_error
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.studies.network.result import NetworkResult
 from pytest_adaptive_eval.studies.network.run import hold_network
@@ -175,12 +187,34 @@ class NetworkPlan:
             members=tuple({**model, "name": name} for name, model in result.models.items()),
         )
 
+    @property
+    def population(self) -> str:
+        """Key of the nodes and of what is asked in them."""
+        written = {name: value for name, value in self.written.items() if name != "seed"}
+        return population_key(written)
+
+    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+        """Return an earlier run of the same nodes as a baseline."""
+        try:
+            result = NetworkResult.from_json(account)
+        except (msgspec.ValidationError, TypeError) as error:
+            raise BaselineError(f"the record's network cannot be read ({error}): record the baseline again") from None
+        names = [node.name for node in self.network.nodes]
+        if [node.name for node in result.nodes] != names:
+            raise BaselineError(
+                f"the baseline has the nodes {', '.join(node.name for node in result.nodes)}, and this network "
+                f"{', '.join(names)}: record it again"
+            )
+        subjects = (result.interviewee, *self.subjects[1:])
+        return replace(self._result(result), candidate=result.interviewee, subjects=subjects, account=account)
+
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
         """Restore a result of another process."""
         plain = StudyResult.from_json(data)
         if not plain.account:
             return plain
-        return replace(plain, quantities=self._result(NetworkResult.from_json(plain.account)).quantities)
+        result = self._result(NetworkResult.from_json(plain.account))
+        return replace(plain, quantities=result.quantities, difference=result.difference)
 
     def _result(self, result: NetworkResult) -> StudyResult:
         opened = sum(node.opened for node in result.nodes)
@@ -193,13 +227,33 @@ class NetworkPlan:
         return replace(
             self.void(""),
             quantities={
-                "energy": Bounded((lambda confidence: energy(result.nodes, confidence), *none, *no_group)),
-                "auc": Bounded((None, *areas, *opinions)),
+                "energy": Bounded(
+                    (lambda confidence: energy(result.nodes, confidence), *none, *no_group),
+                    (energy_error(result.nodes), *none, *no_group),
+                ),
+                "auc": Bounded(
+                    (None, *areas, *opinions),
+                    (None, *(energy_error([replace(node, weight=node.levels)]) for node in result.nodes), *no_group),
+                ),
                 "last_level": Bounded((None, *last, *no_group)),
             },
             asked=opened,
+            difference=partial(_difference, result),
             absent={node.name: _closed(node) for node in result.nodes if not node.opened},
         )
+
+
+def _difference(result: NetworkResult, metric: str, subject: str, baseline: StudyResult, confidence: float) -> Interval:
+    """Return a value of this network less that of a baseline, by question where both were asked the same by code."""
+    before = NetworkResult.from_json(baseline.account)
+    if metric == _METRICS[0]:
+        return energy_difference(result, before, confidence)
+    if subject in result.groups():
+        new, old = result.opinion(subject, confidence), before.opinion(subject, confidence)
+        if new is None or old is None:
+            raise EstimationError(f"a node of {subject} was not run in both")
+        return new.less(old)
+    return area_difference(result, before, subject, confidence)
 
 
 def _notes(result: NetworkResult) -> Iterator[str]:

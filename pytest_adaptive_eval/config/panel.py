@@ -11,9 +11,18 @@ from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from pytest_adaptive_eval.config.evaluation import Settings
-from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
+from pytest_adaptive_eval.config.study import (
+    Member,
+    Progress,
+    StudyContext,
+    StudyKind,
+    StudySpec,
+    loader,
+    members,
+    population_key,
+)
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
-from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, ConfigError
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
@@ -118,6 +127,28 @@ class PanelPlan:
         """Raise a ConfigError for a gate on a metric that is not measured."""
         condition.check_study(self.metrics, self.subjects, self.candidate)
 
+    @property
+    def population(self) -> str:
+        """Key of the settings and of the peers; the candidate may change."""
+        settings = {name: value for name, value in self.settings.to_json().items() if name != "seed"}
+        return population_key({"settings": settings, "peers": list(self.subjects[1:])})
+
+    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+        """Return an earlier run of the same panel as a baseline."""
+        try:
+            assessment = Assessment.from_json(account)
+        except ConfigError as error:
+            raise BaselineError(f"the record's panel cannot be read: {error}") from None
+        new, old = (replace(settings, seed=0) for settings in (self.settings, assessment.settings))
+        if new != old or assessment.names[1:] != self.subjects[1:]:
+            raise BaselineError(
+                "the baseline's panel had other settings or other peers, so that its scores do not compare: record it "
+                "again"
+            )
+        quantities, unsure = _quantities(assessment, self.metrics)
+        result = replace(self.void(assessment.fault), quantities=quantities, unsure=unsure, account=account)
+        return replace(result, candidate=assessment.names[0], subjects=assessment.names)
+
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
         """Restore a result of another process."""
         return StudyResult.from_json(data)
@@ -135,21 +166,10 @@ class PanelPlan:
         return self._result(assessment, pool)
 
     def _result(self, assessment: Assessment, pool: AgentPool) -> StudyResult:
-        fit, error = assessment.reliability, assessment.fault
+        error = assessment.fault
         if error:
             error += _reasons(assessment)
-        quantities, unsure = {}, ""
-        if not error and fit is not None and self.metrics:
-            # a threshold is not compared with the panel's mean, but with a number
-            quantities["score"] = Measured(fit.qualities, fit.covariance + fit.level_error**2)
-            if assessment.accepted < FIRST_ROUNDS:
-                unsure = f"it takes {FIRST_ROUNDS} rounds with a task to tell how sure a score is"
-            elif not fit.converged:
-                unsure = f"the fit did not settle in {fit.sweeps} sweeps"
-        elif not error:
-            quantities["score"] = Measured(
-                assessment.scores, [[float("nan")] * len(assessment.models)] * len(assessment.models)
-            )
+        quantities, unsure = _quantities(assessment, self.metrics)
         return replace(
             self.void(error),
             quantities=quantities,
@@ -160,6 +180,21 @@ class PanelPlan:
             costs={"total": assessment.total.to_json(), "loads": dict(pool.loads)},
             members=tuple(identity.to_json() for identity in assessment.models),
         )
+
+
+def _quantities(assessment: Assessment, metrics: Sequence[str]) -> tuple[dict[str, Measured], str]:
+    """Return the measured quantities, and the reason why they carry no claim, if any."""
+    fit = assessment.reliability
+    if assessment.fault:
+        return {}, ""
+    if fit is None or not metrics:
+        unknown = [[float("nan")] * len(assessment.models)] * len(assessment.models)
+        return {"score": Measured(assessment.scores, unknown)}, ""
+    # a threshold is not compared with the panel's mean, but with a number
+    quantities = {"score": Measured(fit.qualities, fit.covariance + fit.level_error**2)}
+    if assessment.accepted < FIRST_ROUNDS:
+        return quantities, f"it takes {FIRST_ROUNDS} rounds with a task to tell how sure a score is"
+    return quantities, "" if fit.converged else f"the fit did not settle in {fit.sweeps} sweeps"
 
 
 _DEFAULTS = PeerSettings()

@@ -6,11 +6,13 @@ kinds are registered in `config.studies`.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.tables import MemberTable, StudyTable
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
 
 __all__ = [
+    "ComparablePlan",
     "Member",
     "Progress",
     "StudyContext",
@@ -35,6 +38,7 @@ __all__ = [
     "StudySpec",
     "loader",
     "members",
+    "population_key",
 ]
 
 #: Called with the number of finished steps, the number of all steps, and the present step in words.
@@ -82,6 +86,24 @@ class StudyPlan(Protocol):
 
     def restore(self, data: Mapping[str, Any]) -> StudyResult:
         """Restore a result of another process from its `StudyResult.to_json`."""
+
+
+@runtime_checkable
+class ComparablePlan(StudyPlan, Protocol):
+    """A study whose runs can be compared with each other."""
+
+    @property
+    def population(self) -> str:
+        """Key of all that must be equal for two runs of the study to measure the same quantities."""
+
+    def recall(self, account: Mapping[str, Any]) -> StudyResult:
+        """Return the recorded result of an earlier run, as a baseline.
+
+        Raises
+        ------
+        BaselineError
+            The account is damaged, or that of another study.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +277,11 @@ def _member(entry: MemberTable, folders: Sequence[Path]) -> Member:
     if not name.strip():
         raise ConfigError(f"the model {kind.label(spec)!r} has an empty name: give it another")
     return Member(name, spec, entry.options)
+
+
+def population_key(settings: Mapping[str, Any]) -> str:
+    """Return the first 16 hex digits of SHA-256 over settings."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def loader(member: Member, cache: Path, subject: bool = False) -> Callable[[], Agent | Subject]:

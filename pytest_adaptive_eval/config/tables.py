@@ -116,6 +116,8 @@ class StudyGateTable(Table, frozen=True, kw_only=True):
     metric: Annotated[str | None, described("a metric of the study, or rank; its first metric by default")] = None
     subject: Annotated[str | None, described("subject or node of the gate; the candidate by default")] = None
     at_least: Annotated[Number | None, described("condition: the metric reaches this threshold")] = None
+    not_worse_than: Annotated[str | None, described("condition: no loss beyond the margin against a baseline")] = None
+    margin: Annotated[Number | None, described("allowed loss against the baseline")] = None
     rank_within: Annotated[int | None, described("condition: a rank among the first so many subjects")] = None
     above: Annotated[str | None, described("condition: above this subject")] = None
     confidence: Annotated[Number | None, described("confidence of each one-sided bound")] = None

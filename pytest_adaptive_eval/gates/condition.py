@@ -47,7 +47,7 @@ KINDS: Mapping[str, str] = {
     "above": "name",
 }
 #: Kinds that gates on a study may use.
-STUDY_KINDS = ("at_least", "rank_within", "above")
+STUDY_KINDS = ("at_least", "not_worse_than", "rank_within", "above")
 ON_INCONCLUSIVE = ("fail", "warn", "pass")
 #: Tests that may decide a condition.
 METHODS = ("draws", "likelihood-ratio")
@@ -443,9 +443,8 @@ class Condition:
         """
         if self.metric not in metrics:
             raise ConfigError(f"metric {self.metric!r} is not known; use {', '.join(metrics)}")
-        if self.kind not in STUDY_KINDS:
-            raise ConfigError(f"{self.metric}.{self.kind}: a study has no baseline; use {', '.join(STUDY_KINDS)}")
-        for name in filter(None, (self.subject, self.name)):
+        other = "" if self.kind == "not_worse_than" else self.name  # a baseline is another study
+        for name in filter(None, (self.subject, other)):
             if name not in subjects:
                 raise ConfigError(f"{name!r} is none of the study: {', '.join(subjects)}")
         if self.kind == "above" and self.name == (self.subject or candidate):

@@ -92,7 +92,13 @@ class BoundMetric(NoVerdict):
         )
 
     def not_worse_than(
-        self, baseline: str, *, margin: float, confidence: float = 0.95, on_inconclusive: OnInconclusive = "fail"
+        self,
+        baseline: str,
+        *,
+        margin: float,
+        subject: str = "",
+        confidence: float = 0.95,
+        on_inconclusive: OnInconclusive = "fail",
     ) -> Verdict:
         """Judge the loss against a baseline: PASS if it is surely below `margin`, FAIL if it surely is not.
 
@@ -102,12 +108,18 @@ class BoundMetric(NoVerdict):
             Another evaluation of the run, a file of recorded answers or of a
             run, or ``"baseline"`` for the file of ``--adaptive-eval-baseline``.
         margin : float
-            As a share of the bank, in (0, 1); of auc, in levels.
+            As a share of the bank or of the energy, in (0, 1); of auc in levels, of score in points.
+        subject : str
         confidence : float
         on_inconclusive : {"fail", "warn", "pass"}
         """
         return self._verdict(
-            "not_worse_than", value=margin, name=str(baseline), confidence=confidence, on_inconclusive=on_inconclusive
+            "not_worse_than",
+            value=margin,
+            name=str(baseline),
+            subject=subject,
+            confidence=confidence,
+            on_inconclusive=on_inconclusive,
         )
 
     def rank_within(

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import BaselineError, ConfigError, EstimationError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.decisions import decide_by_bounds, decide_by_probability, with_note
 from pytest_adaptive_eval.gates.result import Result
@@ -104,9 +104,12 @@ class Bounded:
     ----------
     intervals : tuple of (callable or None)
         By subject, the function from a confidence to the interval.
+    errors : tuple of (float or None)
+        By subject, the standard error of sampling alone, for repetitions; empty if unknown.
     """
 
     intervals: tuple[Callable[[float], Interval] | None, ...]
+    errors: tuple[float | None, ...] = ()
 
     def known(self, index: int) -> bool:
         """Return whether a subject has a value."""
@@ -148,6 +151,13 @@ class StudyResult(Result):
         Subjects without a value for no fault of the run, and why.
     seed : int
         Seed of the draws of ranks.
+    baselines : mapping of str to StudyResult
+        Earlier results of the same study, by the name that conditions use.
+    no_baselines : mapping of str to str
+        Baselines that do not exist yet, and why.
+    difference : callable, optional
+        ``difference(metric, subject, baseline, confidence)`` returns a subject's value less that of a baseline; the
+        default takes the two as independent.
     account : mapping
         All findings of the study, as plain JSON data.
     costs : mapping
@@ -171,6 +181,9 @@ class StudyResult(Result):
     absent: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     seed: int = 0
+    baselines: Mapping[str, StudyResult] = field(default_factory=dict)
+    no_baselines: Mapping[str, str] = field(default_factory=dict)
+    difference: Callable[[str, str, StudyResult, float], Interval] | None = None
     account: Mapping[str, Any] = field(default_factory=dict)
     costs: Mapping[str, Any] = field(default_factory=dict)
     members: tuple[Mapping[str, Any], ...] = ()
@@ -198,18 +211,23 @@ class StudyResult(Result):
         except ConfigError as error:
             raise ConfigError(f"{self.name}: {error}") from None
         subject = condition.subject or self.candidate
-        quantity = f"{condition.quantity} of {subject}"
+        paired = condition.kind == "not_worse_than"
+        metric = condition.metric.replace("_", " ")
+        quantity = f"{metric} of {subject}" + (f" less that of {condition.name}" if paired else "")
         verdict = self._error_verdict(condition, quantity, self.asked, self.size, self.unit)
         if self.error:
             return with_note(verdict, self.error)
         measured = self.quantities[condition.metric]
-        unknown = [name for name in (subject, condition.name) if name and not measured.known(self.subjects.index(name))]
+        others = () if paired else (condition.name,)
+        unknown = [name for name in (subject, *others) if name and not measured.known(self.subjects.index(name))]
         reason = self.unsure or (self.absent.get(unknown[0], "") if unknown else "")
         if reason:
             return with_note(verdict, reason, Outcome.INCONCLUSIVE)
         if unknown:
             return with_note(verdict, f"nothing is known of the {condition.metric} of {unknown[0]}")
         index = self.subjects.index(subject)
+        if paired:
+            return self._judge_paired(condition, subject, verdict)
         if not condition.by_rank:
             return decide_by_bounds(
                 verdict, condition, self.family, lambda level: measured.interval(index, level), condition.value
@@ -217,6 +235,43 @@ class StudyResult(Result):
         if isinstance(measured, Bounded):
             raise ConfigError(f"{self.name}: {condition.metric} ranks nobody: gate on it by at_least")
         return self._judge_rank(condition, measured, index, verdict)
+
+    def _judge_paired(self, condition: Condition, subject: str, verdict: Verdict) -> Verdict:
+        """Return the verdict on a loss against a baseline."""
+        if condition.name in self.no_baselines:
+            stated = f"no baseline yet for {verdict.metric} {condition.requirement}"
+            verdict = with_note(verdict, self.no_baselines[condition.name], Outcome.INCONCLUSIVE)
+            return replace(verdict, notice=True, stated=stated)
+        if condition.name not in self.baselines:
+            raise BaselineError(
+                f"{self.name}: the baseline {condition.name!r} was not known before the study: write its name as a "
+                "plain value in the gate, or declare the gate in TOML"
+            )
+        baseline, difference = self.baselines[condition.name], self.difference or self._independent_difference
+        if fault := baseline.error or baseline.unsure:
+            return with_note(verdict, f"the baseline {condition.name} carries no claim: {fault}")
+        try:
+            return decide_by_bounds(
+                verdict,
+                condition,
+                self.family,
+                lambda level: difference(condition.metric, subject, baseline, level),
+                -condition.value,
+            )
+        except EstimationError as error:
+            return with_note(verdict, str(error))
+
+    def _independent_difference(self, metric: str, subject: str, baseline: StudyResult, confidence: float) -> Interval:
+        """Return a subject's value less that of the baseline's subject of that name, else of its candidate."""
+        other = subject if subject != self.candidate and subject in baseline.subjects else baseline.candidate
+        index = baseline.subjects.index(other)
+        if metric not in baseline.quantities or not baseline.quantities[metric].known(index):
+            raise EstimationError(f"the baseline knows no {metric} of {other}")
+        return (
+            self.quantities[metric]
+            .interval(self.subjects.index(subject), confidence)
+            .less(baseline.quantities[metric].interval(index, confidence))
+        )
 
     def _judge_rank(self, condition: Condition, measured: Measured, index: int, verdict: Verdict) -> Verdict:
         quantity = f"{condition.metric} of {self.subjects[index]}"
@@ -241,8 +296,13 @@ class StudyResult(Result):
 
     def _rows(self, measured: Measured | Bounded) -> list[dict[str, Any]]:
         if isinstance(measured, Bounded):
+            errors = measured.errors or (None,) * len(self.subjects)
             return [
-                {"subject": name, **measured.interval(n).to_json()}
+                {
+                    "subject": name,
+                    **measured.interval(n).to_json(),
+                    **({} if errors[n] is None else {"error": errors[n]}),
+                }
                 for n, name in enumerate(self.subjects)
                 if measured.known(n)
             ]
@@ -262,7 +322,7 @@ class StudyResult(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON data for another process, without quantities that have bounds alone; see `from_json`."""
-        run_fields = ("family", "on_verdict", "on_metric")
+        run_fields = ("family", "on_verdict", "on_metric", "baselines", "no_baselines", "difference")
         data = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in run_fields}
         measured = {name: m.to_json() for name, m in self.quantities.items() if isinstance(m, Measured)}
         return {**data, "quantities": measured, **{name: list(data[name]) for name in _LISTS}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +28,13 @@ class Interval:
     high: float
     confidence: float
     method: str
+
+    def less(self, other: Interval) -> Interval:
+        """Return this less an independent interval: the squares of the half widths add up (Zou and Donner 2008)."""
+        change = self.estimate - other.estimate
+        down = math.hypot(self.estimate - self.low, other.high - other.estimate)
+        up = math.hypot(self.high - self.estimate, other.estimate - other.low)
+        return Interval(change, change - down, change + up, self.confidence, f"{self.method}, independent")
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON values of the record."""

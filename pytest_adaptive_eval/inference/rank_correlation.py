@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["rank_correlation", "ranking_accuracy"]
+__all__ = ["kendall_tau", "rank_correlation", "ranking_accuracy"]
 
 
 def ranking_accuracy(estimate: ArrayLike, truth: ArrayLike, *, ties: Literal["half", "autojudger"] = "half") -> float:
@@ -52,3 +52,13 @@ def rank_correlation(estimate: ArrayLike, truth: ArrayLike) -> float:
     x, y = (r - r.mean() for r in ranks)
     norm = float(np.sqrt((x**2).sum() * (y**2).sum()))
     return float((x * y).sum()) / norm if norm > 0 else float("nan")
+
+
+def kendall_tau(estimate: ArrayLike, truth: ArrayLike) -> float:
+    """Return Kendall's tau-b, which allows for ties; NaN if either is constant."""
+    signs = []
+    for values in (estimate, truth):
+        x = np.asarray(values, dtype=np.float64)
+        signs.append(np.sign(np.subtract.outer(x, x)))
+    pairs = float(np.sqrt((signs[0] ** 2).sum() * (signs[1] ** 2).sum()))  # each twice
+    return float((signs[0] * signs[1]).sum()) / pairs if pairs > 0 else float("nan")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_adaptive_eval.config import ComparablePlan
 from pytest_adaptive_eval.errors import BaselineError, BaselineMissing, ConfigError, UsageError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb
@@ -13,6 +14,7 @@ from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, resolve
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.records.baseline import read_baseline
+from pytest_adaptive_eval.records.study_baseline import read_study_baseline
 
 __all__ = ["count_fail_claims", "plan_gate"]
 
@@ -34,6 +36,8 @@ def plan_gate(gate: pytest.Item, state: RunState) -> None:
                 _plan_condition(condition, node, state)
             elif isinstance(node, Study):
                 node.evaluation.check(condition)
+                if condition.kind == "not_worse_than":
+                    _find_study_baseline(condition.name, node, state)
                 state.family += _fail_claims(condition, node)
     except UsageError as error:
         raise type(error)(f"{gate.nodeid}: {error}") from None
@@ -116,6 +120,53 @@ def _follow_interview(name: str, interview: Interview, other: EvaluationNode, st
         raise BaselineError(f"{interview.evaluation.name!r} and {name!r} are each other's baseline")
     interview.gate_plan.sources[name] = other
     state.needs.setdefault(interview, []).append(other)
+
+
+def _find_study_baseline(name: str, study: Study, state: RunState) -> None:
+    """Add the baseline of a paired gate to its study.
+
+    Raises
+    ------
+    BaselineError
+        It cannot be compared with the study, or is missing where a baseline is required.
+    """
+    plan = study.evaluation
+    if not isinstance(plan, ComparablePlan):
+        raise ConfigError(f"{plan.name}: a study of the kind {study.kind!r} has no baseline: gate on it by at_least")
+    others = [node for node in state.evaluations if isinstance(node, Study) and node is not study]
+    if any(name in other.aliases for other in others):
+        _follow_study(name, study, resolve(name, others), state)
+        return
+    spec = state.settings.baseline if name == "baseline" else name
+    folders = (state.config.invocation_params.dir, study.path.parent, state.config.rootpath)
+    try:
+        if spec is None:
+            raise BaselineMissing(
+                "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
+                "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or a run folder"
+            )
+        record = read_study_baseline(spec, folders, plan.name, study.kind)
+    except BaselineMissing as error:
+        if name != "baseline" or state.settings.missing_baseline == "fail":
+            raise
+        study.missing[name] = str(error)
+    else:
+        study.sources[name] = plan.recall(record.account)
+
+
+def _follow_study(name: str, study: Study, other: EvaluationNode, state: RunState) -> None:
+    """Make another study of the run the baseline `name` of a study."""
+    assert isinstance(other, Study)
+    populations = {getattr(node.evaluation, "population", node.nodeid) for node in (study, other)}
+    if len(populations) > 1:
+        raise BaselineError(
+            f"the studies {study.evaluation.name!r} and {name!r} ask different questions: a comparison needs the same "
+            "settings"
+        )
+    if study in _with_needs(other, state):
+        raise BaselineError(f"{study.evaluation.name!r} and {name!r} are each other's baseline")
+    study.sources[name] = other
+    state.needs.setdefault(study, []).append(other)
 
 
 def _with_needs(node: EvaluationNode, state: RunState) -> set[EvaluationNode]:

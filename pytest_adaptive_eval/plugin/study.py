@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.config import StudyPlan
+from pytest_adaptive_eval.config import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.gates.study_result import StudyResult
 from pytest_adaptive_eval.plugin.state import EvaluationNode
@@ -32,6 +32,22 @@ class Study(EvaluationNode):
     result: StudyResult | None = None
     #: An error that is not of this package, such as in a grader of the user's.
     fault: Exception | None = None
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        #: Baselines by the name that gates use: another study of this run, or a recorded one.
+        self.sources: dict[str, EvaluationNode | StudyResult] = {}
+        #: Reasons why baselines do not exist yet, by name.
+        self.missing: dict[str, str] = {}
+
+    def _with_run(self, result: StudyResult) -> StudyResult:
+        """Return a result with what gates need of the run: the number of claims, and the baselines."""
+        baselines = {}
+        for name, source in self.sources.items():
+            found = self.state.lookup(source.nodeid)[1] if isinstance(source, EvaluationNode) else source
+            assert isinstance(found, StudyResult)
+            baselines[name] = found
+        return replace(result, family=self.state.family, baselines=baselines, no_baselines=dict(self.missing))
 
     def administer(self) -> None:
         """Run the study, with the stored replies of an earlier run."""
@@ -62,7 +78,7 @@ class Study(EvaluationNode):
         finally:
             progress.end()
             replies.close()
-        self.result = replace(result, family=state.family)
+        self.result = self._with_run(result)
         self.record = StudyRecord(
             name=plan.name,
             nodeid=self.nodeid,
@@ -81,12 +97,13 @@ class Study(EvaluationNode):
             extra={
                 **({} if result.broken else {"journal": replies.path.name}),
                 **({"usage_error": True} if usage else {}),
+                **({"population": plan.population} if isinstance(plan, ComparablePlan) else {}),
             },
         )
 
     def restore(self, data: dict[str, Any]) -> None:
         """Set the result from the JSON data of the process that held the study."""
-        self.result = replace(self.evaluation.restore(data), family=self.state.family)
+        self.result = self._with_run(self.evaluation.restore(data))
 
     def runtest(self) -> None:
         """Fail when the study is void."""

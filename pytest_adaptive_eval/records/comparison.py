@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.records.repetitions import area, area_error, population
-from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, Quantity, StudyRecord
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "compare", "compare_studies"]
 
 #: A value and its standard error.
 Estimate = tuple[float | None, float | None]
@@ -27,11 +28,14 @@ class Difference:
         In the quantity's own unit.
     standard_error : float
         Standard error of the change, for independent draws of the two interviews.
+    bounds : (float, float), optional
+        Two-sided 95 % interval where the change is not normal, such as that of an area.
     """
 
     before: float
     after: float
     standard_error: float
+    bounds: tuple[float, float] | None = None
 
     @property
     def change(self) -> float:
@@ -39,7 +43,9 @@ class Difference:
         return self.after - self.before
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the two-sided interval of the change, by the normal distribution."""
+        """Return the two-sided interval of the change: `bounds`, or by the normal distribution."""
+        if self.bounds is not None:
+            return self.bounds
         half = student_quantile(math.inf, 0.5 + confidence / 2) * self.standard_error
         return self.change - half, self.change + half
 
@@ -69,6 +75,8 @@ class Comparison:
         Reason why the two do not compare; empty when they do.
     ability, accuracy, auc : Difference or None
         None where one of the two has no estimate, or the scales differ; auc of ladders, in levels.
+    quantities : mapping of str to Difference
+        Quantities of studies, such as ``energy`` and ``auc of NODE``.
     parts : mapping of str to Difference
         Ability components of banks in formats, on one scale.
     categories : mapping of str to Difference
@@ -85,6 +93,7 @@ class Comparison:
     ability: Difference | None = None
     accuracy: Difference | None = None
     auc: Difference | None = None
+    quantities: Mapping[str, Difference] = field(default_factory=dict)
     parts: Mapping[str, Difference] = field(default_factory=dict)
     categories: Mapping[str, Difference] = field(default_factory=dict)
     common: int = 0
@@ -197,3 +206,60 @@ def _by_category(interview: InterviewRecord) -> dict[str, Estimate]:
         str(row.get("category")): ((row.get("accuracy") or {}).get("estimate"), row.get("standard_error"))
         for row in interview.categories
     }
+
+
+def compare_studies(before: StudyRecord, after: StudyRecord) -> Comparison:
+    """Compare two runs of a study by the intervals of their candidates, taken as independent.
+
+    Studies of other settings do not compare, because the candidate would not be the only difference.
+    """
+    subjects = (before.candidate, after.candidate)
+    if reason := _study_refusal(before, after):
+        return Comparison(after.name, subjects, reason)
+    old = dict(_candidate_rows(before))
+    quantities = {}
+    for quantity, row in _candidate_rows(after):
+        if quantity in old and (change := _study_difference(old[quantity], row)):
+            quantities[f"{quantity.metric} of {quantity.part}" if quantity.part else quantity.metric] = change
+    return Comparison(after.name, subjects, quantities=quantities)
+
+
+def _study_refusal(before: StudyRecord, after: StudyRecord) -> str:
+    for study, position in ((before, "first"), (after, "second")):
+        if study.error:
+            return f"the {position} study is void: {study.error}"
+    if before.kind != after.kind:
+        return f"the kind of the study changed between the two ({before.kind}, then {after.kind})"
+    old, new = (str(study.extra.get("population", "")) for study in (before, after))
+    return f"the settings of the study changed between the two (hash {old}, then {new})" if old and old != new else ""
+
+
+def _candidate_rows(study: StudyRecord) -> Iterator[tuple[Quantity, Mapping[str, Any]]]:
+    for quantity, subject, row in study.quantities():
+        if subject == study.candidate:
+            yield quantity, row
+
+
+def _study_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference | None:
+    """Return the change of one quantity with its two-sided 95 % interval; None without both intervals."""
+    old, new = (_interval(row) for row in (before, after))
+    if old is None or new is None:
+        return None
+    change = new.less(old)
+    z, z_recorded = (student_quantile(math.inf, level) for level in (0.975, new.confidence))
+    scale = z / z_recorded
+    bounds = (
+        change.estimate - scale * (change.estimate - change.low),
+        change.estimate + scale * (change.high - change.estimate),
+    )
+    error = (change.high - change.low) / (2.0 * z_recorded)
+    return Difference(old.estimate, new.estimate, error, bounds)
+
+
+def _interval(row: Mapping[str, Any]) -> Interval | None:
+    values = [row.get(name) for name in ("estimate", "low", "high", "confidence")]
+    numbers = [float(value) for value in values if isinstance(value, float | int)]
+    if len(numbers) < len(values):
+        return None
+    estimate, low, high, confidence = numbers
+    return Interval(estimate, low, high, confidence, str(row.get("method", "")))

@@ -2,7 +2,8 @@
 
 Both coefficients have an interval by Fisher's z = atanh(r), whose error
 is about normal: 1 / sqrt(n - 3) for Pearson's r of n subjects (Fisher 1915), and
-sqrt((1 + r^2 / 2) / (n - 3)) for Spearman's (Bonett and Wright 2000).  That takes
+sqrt((1 + r^2 / 2) / (n - 3)) for Spearman's (Bonett and Wright 2000), and sqrt(.437 / (n - 4)) for Kendall's tau
+(Fieller, Hartley and Pearson 1957).  That takes
 the subjects as drawn independently from a population whose values, or for
 Spearman's some rising function of them, are jointly normal.  Checkpoints of one
 training run are not independent, so their interval is too narrow.
@@ -25,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.inference.interval import Interval
-from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
+from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation
 from pytest_adaptive_eval.records.repetitions import area, population
-from pytest_adaptive_eval.records.run_record import InterviewRecord
+from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
 
-__all__ = ["CONFIDENCE", "LEAST", "Correlation", "Measure", "correlate", "measures", "table"]
+__all__ = ["CONFIDENCE", "LEAST", "Correlation", "Measure", "correlate", "measures", "study_measures", "table"]
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class Measure:
     ----------
     name : str
         Name of the evaluation, or of a column of reference scores.
-    metric : {"auc", "accuracy", "last level", "reference"}
+    metric : {"auc", "accuracy", "last level", "energy", "score", "reference"}
     values : mapping of str to float
         Values by the subject's name.
     elsewhere : int
@@ -69,8 +70,8 @@ class Correlation:
     Parameters
     ----------
     subjects : int
-    spearman, pearson : Interval or None
-        None if it is undefined.
+    spearman, pearson, kendall : Interval or None
+        None if it is undefined; Kendall's tau-b also with fewer than 5 subjects.
     why : str
         Reason of an undefined correlation.
     """
@@ -78,6 +79,7 @@ class Correlation:
     subjects: int
     spearman: Interval | None = None
     pearson: Interval | None = None
+    kendall: Interval | None = None
     why: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -86,6 +88,7 @@ class Correlation:
             "subjects": self.subjects,
             "spearman": self.spearman.to_json() if self.spearman else None,
             "pearson": self.pearson.to_json() if self.pearson else None,
+            "kendall": self.kendall.to_json() if self.kendall else None,
             "why": self.why,
         }
 
@@ -111,8 +114,9 @@ def correlate(first: Mapping[str, float], second: Mapping[str, float], confidenc
     rho, r = rank_correlation(x, y), _moment(x, y)
     return Correlation(
         n,
-        spearman=_interval(rho, n, 0.5, confidence, "Bonett-Wright"),
-        pearson=_interval(r, n, 0.0, confidence, "Fisher z"),
+        spearman=_interval(rho, n, _error(rho, n, 0.5), confidence, "Bonett-Wright"),
+        pearson=_interval(r, n, _error(r, n, 0.0), confidence, "Fisher z"),
+        kendall=_interval(kendall_tau(x, y), n, (0.437 / (n - 4)) ** 0.5, confidence, "Fieller") if n > 4 else None,
     )
 
 
@@ -124,10 +128,19 @@ def _moment(x: Array, y: Array) -> float:
     return min(max(r, -1.0), 1.0)
 
 
-def _interval(r: float, n: int, growth: float, confidence: float, method: str) -> Interval:
+def _limited(r: float, n: int) -> float:
+    """Return a coefficient at most half a step below 1."""
     most = 1.0 - 6.0 / (n**3 - n)
-    taken = min(max(r, -most), most)
-    half = NormalDist().inv_cdf(confidence) * math.sqrt((1.0 + growth * taken * taken) / (n - 3))
+    return min(max(r, -most), most)
+
+
+def _error(r: float, n: int, growth: float) -> float:
+    """Return the standard error of Fisher's z."""
+    return math.sqrt((1.0 + growth * _limited(r, n) ** 2) / (n - 3))
+
+
+def _interval(r: float, n: int, error: float, confidence: float, method: str) -> Interval:
+    taken, half = _limited(r, n), NormalDist().inv_cdf(confidence) * error
     low, high = (math.tanh(math.atanh(taken) + side * half) for side in (-1.0, 1.0))
     return Interval(r, min(low, r), max(high, r), confidence, method)
 
@@ -157,6 +170,33 @@ def measures(interviews: Iterable[InterviewRecord]) -> list[Measure]:
         for measure in _measures_of(
             name, by_name[name][current], {subject for subjects in by_name[name].values() for subject in subjects}
         )
+    ]
+
+
+def study_measures(studies: Iterable[StudyRecord]) -> list[Measure]:
+    """Return the quantities of studies by the newest run of each subject.
+
+    A panel has a score of each member.  A network has its interviewee's energy, and the area of each node under the
+    name ``STUDY/NODE``.  Studies of other settings than the newest are left out.
+
+    Parameters
+    ----------
+    studies : iterable of StudyRecord
+        Oldest first; void ones are left out.
+    """
+    by_name: dict[tuple[str, str], dict[str, dict[str, float]]] = {}  # quantity, population, subject
+    newest: dict[tuple[str, str], str] = {}
+    for study in studies:
+        population = str(study.extra.get("population", ""))
+        for quantity, subject, row in study.quantities():
+            if study.error or row.get("estimate") is None or quantity.metric == "last_level":
+                continue
+            key = (f"{study.name}/{quantity.part}" if quantity.part else study.name, quantity.metric)
+            newest[key] = population
+            by_name.setdefault(key, {}).setdefault(population, {})[subject] = float(row["estimate"])
+    return [
+        Measure(*key, values := by_name[key][current], len({s for v in by_name[key].values() for s in v} - set(values)))
+        for key, current in newest.items()
     ]
 
 

@@ -338,6 +338,18 @@ class History:
             if isinstance(entry, InterviewRecord) and not copied_from(record):
                 yield record, entry
 
+    def studies(self, **which: str) -> Iterator[tuple[RunRecord, StudyRecord]]:
+        """Yield studies with their runs, oldest first, without derived runs.
+
+        Parameters
+        ----------
+        **which : str
+            As in `evaluations`.
+        """
+        for record, entry in self.evaluations(**which):
+            if isinstance(entry, StudyRecord) and not copied_from(record):
+                yield record, entry
+
     def _beginning(self, since: str) -> datetime | None:
         """Return the start of the run whose id begins so, or the time that the text names; None for an empty text."""
         if not since:
@@ -388,11 +400,30 @@ class History:
                 point = Point(record.run, record.started, subject, checkpoint, value, error)
                 points.setdefault(key, []).append(point)
                 newest[key] = content
+        for record, study in self.studies(**which):
+            late = bool(until) and record.started > until
+            if study.error or late or (first and _moment(record.started) < first):
+                continue
+            for key, point in _study_points(record, study):
+                points.setdefault(key, []).append(point)
+                newest[key] = key[2]
         return [Series(*key[:2], newest[key], *key[3:], tuple(series)) for key, series in points.items()]
 
 
 #: Evaluation, bank, population, scale, metric and category of a series.
 _Key = tuple[str, str, str, str, str, str]
+
+
+def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, Point]]:
+    """Yield the points of the candidate of a study; a part, such as a node, stands in the place of the category."""
+    checkpoints = {str(member.get("name")): str(member.get("checkpoint", "")) for member in study.members}
+    population = str(study.extra.get("population", ""))
+    for quantity, subject, row in study.quantities():
+        value, error = row.get("estimate"), row.get("error")
+        if subject != study.candidate or value is None or error is None or not 0 < error < math.inf:
+            continue
+        key = (study.name, study.kind, population, "", quantity.metric, quantity.part)
+        yield key, Point(record.run, record.started, subject, checkpoints.get(subject, ""), value, error)
 
 
 def _moment(text: str) -> datetime:

@@ -7,9 +7,9 @@ without lone surrogates, and unknown keys are kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -24,6 +24,7 @@ __all__ = [
     "Administration",
     "GateRecord",
     "InterviewRecord",
+    "Quantity",
     "RunRecord",
     "StudyRecord",
     "by_item",
@@ -330,6 +331,13 @@ class InterviewRecord(_Record):
         return by_item(self.administrations, self.samples)
 
 
+class Quantity(NamedTuple):
+    """Quantity of a study: its metric, and the part of the study, such as a node; empty for the whole."""
+
+    metric: str
+    part: str
+
+
 @dataclass(slots=True)
 class StudyRecord(_Record):
     """Evaluation of several subjects, such as a panel of models that judge each other.
@@ -376,6 +384,19 @@ class StudyRecord(_Record):
     error: str = ""
     notes: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def quantities(self) -> Iterator[tuple[Quantity, str, Mapping[str, Any]]]:
+        """Yield each measured quantity with its subject and its row of `metrics`.
+
+        Rows of members are their own; any other row, such as that of a node, is a part of the candidate's result.
+        """
+        members = {str(member.get("name")) for member in self.members if isinstance(member, Mapping)}
+        for metric, rows in self.metrics.items():
+            for row in rows if isinstance(rows, list) else ():
+                if isinstance(row, Mapping):
+                    name = str(row.get("subject"))
+                    whole = name in members or name == self.candidate
+                    yield Quantity(str(metric), "" if whole else name), name if whole else self.candidate, row
 
     @property
     def judged_by_models(self) -> bool:

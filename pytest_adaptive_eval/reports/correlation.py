@@ -35,9 +35,9 @@ def correlation_lines(measures: Sequence[Measure], pairs: Mapping[tuple[int, int
         ]
         lines += ["Spearman above the diagonal, Pearson below"]
         lines += [*aligned([heads, *rows], [0, *range(2, len(heads))], "  "), ""]
-    table = [["", "", "subjects", "Spearman", "Pearson", ""]]
+    table = [["", "", "subjects", "Spearman", "Kendall", "Pearson", ""]]
     for (i, j), pair in sorted(pairs.items(), key=lambda entry: measures[entry[0][1]].metric != "last level"):
-        intervals = (_bounded(pair.spearman), _bounded(pair.pearson))
+        intervals = tuple(map(_bounded, (pair.spearman, pair.kendall, pair.pearson)))
         table.append([names[i], names[j], str(pair.subjects), *intervals, pair.why])
     lines += ["with 95 % intervals, for subjects that are drawn independently", *aligned(table, [2], "  ")]
     return lines

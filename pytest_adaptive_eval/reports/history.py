@@ -117,6 +117,7 @@ def comparison_lines(comparison: Comparison, width: int = 80) -> list[str]:
         return [*lines, *wrap(f"not compared: {clean_terminal(comparison.refused)}", width, "    ", "  ")]
     changes = {"accuracy": comparison.accuracy, "ability": comparison.ability, "auc": comparison.auc}
     rows = [(name, change) for name, change in changes.items() if change]
+    rows += comparison.quantities.items()
     rows += [(f"ability.{name}", change) for name, change in comparison.parts.items()]
     rows += comparison.categories.items()
     table = [(clean_terminal(name, _NAME), _change(change)) for name, change in rows]

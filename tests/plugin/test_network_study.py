@@ -351,3 +351,44 @@ def test_mistakes_of_stars(lab: Any, old: str, new: str, message: str) -> None:
     result = lab.run()
     assert result.ret == 4
     assert message in " ".join((result.stderr.str() + result.stdout.str()).split())
+
+
+AGAINST = """
+[[eval.gate]]
+not_worse_than = "baseline"
+margin = 0.3
+[[eval.gate]]
+metric = "auc"
+subject = "second"
+not_worse_than = "baseline"
+margin = 0.5
+"""
+
+
+def test_a_network_is_compared_with_an_earlier_one(lab: Any, server: PeerServer) -> None:
+    write(lab, server, AGAINST)
+    lab.run("--adaptive-eval-record=main.json")
+    assert lab.outcomes() == [
+        ("web-energy[not-worse-than-0.3-baseline]", "INCONCLUSIVE"),
+        ("web-auc[not-worse-than-0.5-baseline-of-second]", "INCONCLUSIVE"),
+    ]
+    assert all("no baseline yet for" in gate["verdict"]["sentence"] for gate in lab.record["gates"])
+    lab.run("--adaptive-eval-baseline=main.json")
+    sentences = {gate["name"]: gate["verdict"]["sentence"] for gate in lab.record["gates"]}
+    assert sentences["web-auc[not-worse-than-0.5-baseline-of-second]"].startswith(
+        "PASS auc of second less that of baseline .000 ["
+    )
+    server.reply = lambda model, text: "no" if model == "judge" else "0"
+    lab.run("--adaptive-eval-baseline=main.json", "--adaptive-eval-fresh")
+    assert dict(lab.outcomes())["web-auc[not-worse-than-0.5-baseline-of-second]"] == "FAIL"
+
+
+def test_a_baseline_of_other_nodes_is_refused(lab: Any, server: PeerServer) -> None:
+    write(lab, server, "")
+    lab.run("--adaptive-eval-record=main.json")
+    write(lab, server, AGAINST, **{'"first"': '"third"'})
+    result = lab.run("--adaptive-eval-baseline=main.json")
+    assert result.ret == 4
+    assert "the baseline has the nodes first, second, and this network third, second" in " ".join(
+        result.stderr.str().split()
+    )

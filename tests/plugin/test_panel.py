@@ -500,3 +500,20 @@ def test_a_single_judge_is_the_only_one_asked_to_judge(lab: Any, server: PeerSer
     lab.run()
     assert {model for model, text in judged if text in ("How good", "You are ")} == {"elk"}
     assert lab.record["studies"][0]["asked"] == 4
+
+
+AGAINST = gate('not_worse_than = "baseline"\nmargin = 0.5')
+
+
+def test_a_panel_is_compared_with_an_earlier_one(lab: Any, server: PeerServer) -> None:
+    write(lab, council(server, AGAINST))
+    lab.run("--adaptive-eval-record=main.json")
+    lab.run("--adaptive-eval-baseline=main.json")
+    assert lab.outcomes() == [("council-score[not-worse-than-0.5-baseline]", "PASS")]
+    assert "score of dog less that of baseline .000 [" in lab.record["gates"][0]["verdict"]["sentence"]
+    server.skills["dog"] = 3.0
+    lab.run("--adaptive-eval-baseline=main.json", "--adaptive-eval-fresh")
+    assert lab.outcomes() == [("council-score[not-worse-than-0.5-baseline]", "FAIL")]
+    write(lab, council(server, AGAINST, panel="rounds = 7"))
+    result = lab.run("--adaptive-eval-baseline=main.json")
+    assert (result.ret, "had other settings or other peers" in " ".join(result.stderr.str().split())) == (4, True)

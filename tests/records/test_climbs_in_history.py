@@ -184,9 +184,9 @@ def test_correlations_with_scores_of_ones_own(five: Verbs, tmp_path: Path) -> No
     code, out, err = five("correlate", "--reference", table, "--evaluation", "addition")
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.split("\n\n")[1].splitlines()]
-    assert "addition (auc) mmlu (reference) 5 .90 [-.17, 1.00] .96 [.42, 1.00]" in lines
-    assert "addition (auc) size (reference) 3 - - it takes 4 subjects in common" in lines
-    assert "addition (auc) same (reference) 5 - - the second is the same for all of them" in lines
+    assert "addition (auc) mmlu (reference) 5 .90 [-.17, 1.00] .80 [-.19, .98] .96 [.42, 1.00]" in lines
+    assert "addition (auc) size (reference) 3 - - - it takes 4 subjects in common" in lines
+    assert "addition (auc) same (reference) 5 - - - the second is the same for all of them" in lines
     told = five.json("correlate", "--reference", table, "--evaluation", "addition")
     assert [one["values"] for one in told["measures"] if one["name"] == "size"] == [
         {"step-1": 1.0, "step-5": 2.0, "step-4": 2.0, "another": 0.0}
@@ -232,7 +232,7 @@ def test_what_cannot_be_correlated_says_so(verbs: Verbs, tmp_path: Path) -> None
     assert "has one evaluation and nothing to correlate it with: give --reference" in err
     code, _, err = verbs("correlate", "--subject", "none")
     assert code == 4
-    assert "is like that and has an accuracy or an area" in err
+    assert "is like that and has an accuracy, area, energy or score" in err
     code, _, err = verbs("correlate", "--reference", tmp_path / "none.csv")
     assert code == 4
     assert "none.csv: No such file" in err

@@ -53,13 +53,73 @@ def test_what_there_is_nothing_of_is_said(folder: Path, capsys: pytest.CaptureFi
         return capsys.readouterr().out.splitlines()
 
     watched = ["0 series of 0 runs watched", "no alarm"]
-    assert said("drift") == [*watched, "studies are not watched, and the runs held nothing else"]
-    assert said("drift", "--bank", "x") == [*watched, f"no run in {folder} is like that"]
+    assert said("drift") == [*watched, "no evaluation came to its end and measured something"]
     assert said("history", "--bank", "x") == [f"no run in {folder} is like that"]
     write_run(folder, run(3, bare(error="void")))
-    assert said("drift") == [*watched, "no interview came to its end and measured something"]
+    assert said("drift") == [*watched, "no evaluation came to its end and measured something"]
     for path in (folder / "runs").iterdir():
         path.unlink()
     nothing = f"no run in {folder} has held an interview or a study yet"
     assert said("history") == [nothing]
     assert said("drift") == [*watched, nothing]
+
+
+def network(day: int, folder: Path, energy: float, subject: str, *, population: str = "p") -> None:
+    """A run of a network with one node."""
+    rows = {
+        "energy": [{"subject": subject, "estimate": energy, "error": 0.02}],
+        "auc": [{"subject": "node", "estimate": 4 * energy, "error": 0.08}],
+        "last_level": [{"subject": "node", "estimate": 2.0}],
+    }
+    for metric in ("energy", "auc"):
+        row = rows[metric][0]
+        half = 1.6448536 * row["error"]  # type: ignore[operator]
+        row |= {"low": row["estimate"] - half, "high": row["estimate"] + half, "confidence": 0.95, "method": "x"}  # type: ignore[operator]
+    record = run(day)
+    members = [{"name": subject, "checkpoint": f"c-{subject}"}]
+    study = StudyRecord("web", "t.toml::web", "network", subject, members, rows, 1, 1, "nodes")
+    study.extra["population"] = population
+    record.studies = [study]
+    write_run(folder, record)
+
+
+def test_drift_watches_energies_and_areas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for day in range(1, 15):
+        network(day, tmp_path, 0.6 if day < 13 else 0.3, f"step-{day}")
+    assert main(["drift", "--from", str(tmp_path)]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "2 series of 14 runs watched" in out
+    assert "energy of web fell from .60 (12 runs) to .30" in out
+    assert "auc of web in node fell from 2.40" in out
+
+
+def test_compare_tells_the_changes_of_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    network(1, tmp_path, 0.6, "old")
+    network(2, tmp_path, 0.5, "new")
+    network(3, tmp_path, 0.5, "new", population="q")
+    runs = sorted(path.stem for path in (tmp_path / "runs").glob("*.json"))
+    assert main(["compare", runs[0], runs[1], "--from", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "web: old -> new" in out
+    half = 1.959964 * 0.02 * 2**0.5
+    assert f"-.100 [{-0.1 - half:.3f}, {-0.1 + half:.3f}]".replace("-0.", "-.") in out
+    assert "auc of node" in out
+    assert main(["compare", runs[1], runs[2], "--from", str(tmp_path)]) == 4
+    assert "the settings of the study changed between the two (hash p, then q)" in capsys.readouterr().out
+
+
+def test_correlate_takes_networks_and_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for day, energy in enumerate((0.2, 0.3, 0.5, 0.4, 0.6), 1):
+        network(day, tmp_path, energy, f"step-{day}")
+    record = run(9)
+    scores = [{"subject": f"step-{n}", "estimate": 3 + n / 10} for n in range(1, 6)]
+    members = [{"name": f"step-{n}"} for n in range(1, 6)]
+    record.studies = [StudyRecord("council", "t", "peers", "step-1", members, {"score": scores}, 3, 3)]
+    write_run(tmp_path, record)
+    table = tmp_path / "scores.csv"
+    table.write_text("subject,mmlu\n" + "".join(f"step-{n},{n}\n" for n in range(1, 6)))
+    assert main(["correlate", "--from", str(tmp_path), "--reference", str(table)]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert any(line.startswith("web (energy) mmlu (reference) 5 .90 ") and " .80 [" in line for line in lines)
+    assert any(line.startswith("web/node (auc) mmlu (reference) 5 .90") for line in lines)
+    assert any(line.startswith("council (score) mmlu (reference) 5 1.00") for line in lines)

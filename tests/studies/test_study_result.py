@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
 from pytest_adaptive_eval.gates.verdict import Outcome
@@ -178,8 +178,9 @@ def test_findings_tell_what_is_known():
         (lambda r: r.score.at_least(3.0, subject="dog"), "council: 'dog' is none of the study"),
         (lambda r: r.score.at_least(3.0, on_inconclusive="skip"), "on_inconclusive is 'skip'"),
         (lambda r: r.verdict(Condition("energy", "at_least", 1.0)), "metric 'energy' is not known; use score"),
-        (lambda _: Condition("score", "not_worse_than", 1.0, "x"), "score has no such condition; use at_least"),
-        (lambda r: replace(r, metrics=("auc",)).auc.not_worse_than("x", margin=1), "a study has no baseline"),
+        (lambda _: Condition("score", "not_worse_than", 0.0, "x"), "margin is 0.0, expected points above 0"),
+        (lambda _: Condition("energy", "not_worse_than", 1.0, "x"), "margin is 1.0, expected a share in"),
+        (lambda _: Condition("last_level", "not_worse_than", 1.0, "x"), "last_level has no such condition"),
     ],
 )
 def test_mistakes(wrong, message):
@@ -195,3 +196,37 @@ def test_other_metrics_are_no_attributes():
 def test_labels_fit_into_node_ids():
     assert Condition("score", "at_least", 3.5).label == "score-at-least-3.5"
     assert Condition("score", "above", name="a::b[c] d", subject="x").label == "score-above-a_b_c_d-of-x"
+
+
+def test_a_loss_against_a_baseline_is_judged_by_independent_intervals():
+    before = result(candidate="cat", quantities={"score": measured((3.0, 3.5, 4.1))})
+    found = result(baselines={"main": before})
+    half = 1.6448536 * 0.1 * 2**0.5
+    verdict = found.score.not_worse_than("main", margin=0.1 + half + 1e-6)
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.metric == "score of cat less that of main"
+    assert verdict.interval is not None
+    assert verdict.interval.low == pytest.approx(-0.1 - half)
+    assert found.score.not_worse_than("main", margin=0.1 + half - 1e-6).outcome is Outcome.INCONCLUSIVE
+    worse = result(baselines={"main": result(quantities={"score": measured((3.0, 3.5, 4.9))})})
+    assert worse.score.not_worse_than("main", margin=0.5).outcome is Outcome.FAIL
+    assert found.score.not_worse_than("main", margin=0.5, subject="ant").interval.estimate == pytest.approx(0.0)
+
+
+def test_a_baseline_of_another_candidate_is_compared_by_its_candidate():
+    before = result(candidate="dog", subjects=("ant", "bee", "dog"), quantities={"score": measured((3.0, 3.5, 3.0))})
+    verdict = result(baselines={"main": before}).score.not_worse_than("main", margin=0.1)
+    assert verdict.interval.estimate == pytest.approx(1.0)
+    assert verdict.outcome is Outcome.PASS
+
+
+def test_baselines_that_decide_nothing():
+    absent = result(no_baselines={"main": "nothing was recorded"}).score.not_worse_than("main", margin=0.1)
+    assert (absent.outcome, absent.notice) == (Outcome.INCONCLUSIVE, True)
+    unsure = result(baselines={"main": result(unsure="too few rounds")}).score.not_worse_than("main", margin=0.1)
+    assert unsure.outcome is Outcome.ERROR
+    assert "the baseline main carries no claim: too few rounds" in unsure.sentence
+    unknown = result(baselines={"main": result(quantities={})}).score.not_worse_than("main", margin=0.1)
+    assert "the baseline knows no score of cat" in unknown.sentence
+    with pytest.raises(BaselineError, match="was not known before the study"):
+        result().score.not_worse_than("main", margin=0.1)

@@ -22,15 +22,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_adaptive_eval.records.comparison import compare
+    from pytest_adaptive_eval.records.comparison import compare, compare_studies
     from pytest_adaptive_eval.reports.history import comparison_lines
 
     writes = {"--json": options.json}
     before, after = (open_run(name, options.source, writes) for name in (options.before, options.after))
     old = {interview.name: interview for interview in before.interviews}
+    old_studies = {study.name: study for study in before.studies}
     comparisons = [compare(old[new.name], new) for new in after.interviews if new.name in old]
+    comparisons += [compare_studies(old_studies[new.name], new) for new in after.studies if new.name in old_studies]
     if not comparisons:
-        names = ", ".join(old) or "none", ", ".join(i.name for i in after.interviews) or "none"
+        names = [
+            ", ".join([*(i.name for i in run.interviews), *(s.name for s in run.studies)]) or "none"
+            for run in (before, after)
+        ]
         raise ConfigError(f"the two runs have no evaluation in common: the first has {names[0]}, the second {names[1]}")
     if options.json:
         runs = {"before": before.run, "after": after.run}

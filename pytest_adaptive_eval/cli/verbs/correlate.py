@@ -35,15 +35,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, table
+    from pytest_adaptive_eval.records.correlation import CONFIDENCE, measures, study_measures, table
     from pytest_adaptive_eval.reports.correlation import correlation_lines
 
     writes = {"--json": options.json}
     spare(writes, [options.reference])
     history = open_history(options.source, writes)
-    measured = measures(interview for _, interview in history.interviews(**history_patterns(options)))
+    patterns = history_patterns(options)
+    measured = measures(interview for _, interview in history.interviews(**patterns))
+    measured += study_measures(study for _, study in history.studies(**patterns))
     if not measured:
-        raise ConfigError(f"no interview in {options.source} is like that and has an accuracy or an area")
+        raise ConfigError(f"nothing in {options.source} is like that and has an accuracy, area, energy or score")
     for measure in measured:
         if measure.elsewhere:
             screen.note(
@@ -134,7 +136,8 @@ REGISTERED = (
         "correlate",
         "how alike evaluations order the subjects of past runs",
         "Rank and linear correlations between evaluations over subjects, from the newest run of each: areas of climbs, "
-        "and else accuracies. 95 % intervals take the subjects as drawn independently.",
+        "energies and areas of networks, scores of panels, and else accuracies. 95 % intervals take the subjects as "
+        "drawn independently.",
         _add_arguments,
         _run,
     ),

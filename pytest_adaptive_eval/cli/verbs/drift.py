@@ -83,9 +83,11 @@ def _service(variable: str) -> Any:
 
 
 def _check_patterns(history: History, options: argparse.Namespace) -> None:
-    """Refuse patterns that match nothing in a history of interviews."""
+    """Refuse patterns that match nothing in a history."""
+    from pytest_adaptive_eval.records.derived import copied_from
+
     patterns = {name: pattern for name, pattern in history_patterns(options).items() if pattern != "*"}
-    names = sorted({interview.name for _, interview in history.interviews()})
+    names = sorted({entry.name for record, entry in history.evaluations() if not copied_from(record)})
     if names and not any(history.evaluations(**patterns)):
         flags = " ".join(f"--{name} {pattern}" for name, pattern in patterns.items())
         raise ConfigError(
@@ -117,7 +119,6 @@ def _alert(alert: Alert, service: Any, path: Path | None) -> None:
 def _unwatched(history: History, options: argparse.Namespace) -> str:
     """Return the reason why no run is watched."""
     from pytest_adaptive_eval.records.derived import copied_from
-    from pytest_adaptive_eval.records.run_record import InterviewRecord
 
     evaluations = list(history.evaluations(**history_patterns(options)))
     asked = [evaluation for record, evaluation in evaluations if not copied_from(record)]
@@ -125,9 +126,7 @@ def _unwatched(history: History, options: argparse.Namespace) -> str:
         return no_runs_text(options)
     if not asked:
         return "all of them are copies, rescored or merged: only runs that asked are watched"
-    if not any(isinstance(evaluation, InterviewRecord) for evaluation in asked):
-        return "studies are not watched, and the runs held nothing else"
-    return "no interview came to its end and measured something" + (" since then" if options.since else "")
+    return "no evaluation came to its end and measured something" + (" since then" if options.since else "")
 
 
 REGISTERED = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_adaptive_eval.gates.condition import Metric
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.condition import Condition, Metric
 from pytest_adaptive_eval.gates.result import SessionResult
 
 __all__ = ["METRIC", "Energy"]
@@ -15,8 +16,14 @@ class Energy(Metric[SessionResult]):
     description = "share of what the routes of a network of nodes hold that the model masters"
     unit = "proportion"
     minimum, maximum = 0.0, 1.0
+    kinds = ("at_least", "not_worse_than")
     on_banks = False
     on_studies = True
+
+    def check_value(self, condition: Condition) -> None:
+        """Refuse a margin outside (0, 1)."""
+        if condition.kind == "not_worse_than" and not 0.0 < condition.value < 1.0:
+            raise ConfigError(f"margin is {condition.value!r}, expected a share in (0, 1) such as 0.05")
 
 
 METRIC = Energy()

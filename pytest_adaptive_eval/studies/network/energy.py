@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
 from pytest_adaptive_eval.errors import EstimationError
@@ -25,9 +26,11 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.ladder.result import Levels, area_bounds, difference
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
 
-__all__ = ["NetworkScores", "energy", "energy_difference", "may_open", "mean_area"]
+__all__ = ["NetworkScores", "area_difference", "energy", "energy_difference", "energy_error", "may_open", "mean_area"]
 
 METHOD = "by levels and routes"
+#: Confidence of the bounds from which a standard error is computed.
+ERROR_CONFIDENCE = 0.95
 
 
 class NetworkScores(Protocol):
@@ -135,6 +138,17 @@ def mean_area(nodes: Sequence[NodeResult], confidence: float = 0.95) -> Interval
     return _sum(parts, 0.0, confidence, "mean of areas by levels", most=float(levels))
 
 
+def energy_error(nodes: Sequence[NodeResult]) -> float | None:
+    """Return the standard error of the energy by sampling alone, for repetitions; None if no node was run.
+
+    What unadministered levels and closed nodes may add is the same in all repetitions.
+    """
+    z = NormalDist().inv_cdf(ERROR_CONFIDENCE)
+    parts = [_part(node, ERROR_CONFIDENCE, False) for node in nodes if node.opened]
+    variance = sum(((part.down + part.up) / (2.0 * z)) ** 2 for part in parts)
+    return variance**0.5 if parts else None
+
+
 def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confidence: float = 0.95) -> Interval:
     """Return the candidate's energy minus the baseline's, paired by question if both got the same questions.
 
@@ -146,7 +160,7 @@ def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confide
     pairs = list(zip(candidate.nodes, baseline.nodes, strict=False))
     if len(candidate.nodes) != len(baseline.nodes) or any(_shape(a) != _shape(b) for a, b in pairs):
         raise EstimationError("the two networks do not have the same nodes with the same weights, levels and queries")
-    same = candidate.seed == baseline.seed and candidate.repetitions == baseline.repetitions == 1
+    same = _same_questions(candidate, baseline)
     possible = may_open(candidate.nodes, confidence), may_open(baseline.nodes, confidence)
     parts: list[_Part] = []
     for a, b in pairs:
@@ -156,6 +170,30 @@ def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confide
             parts.append(_part(a, confidence, possible[0][a.name]))
             parts.append(-_part(b, confidence, possible[1][b.name]))
     return _sum(parts, -1.0, confidence, f"{METHOD}, paired")
+
+
+def area_difference(candidate: NetworkScores, baseline: NetworkScores, name: str, confidence: float = 0.95) -> Interval:
+    """Return the area of the candidate's node less the baseline's, paired by question if both got the same questions.
+
+    Levels that neither administered count as equal, since both had failed before.
+
+    Raises
+    ------
+    EstimationError
+        The two nodes do not have the same levels and queries, or one was not run.
+    """
+    a, b = (next(node for node in scores.nodes if node.name == name) for scores in (candidate, baseline))
+    if _shape(a) != _shape(b):
+        raise EstimationError(f"the node {name} does not have the same task, levels and queries in both networks")
+    if a.ladder is None or b.ladder is None:
+        raise EstimationError(f"the node {name} was not run in both networks")
+    if _same_questions(candidate, baseline) and a.questions == "code":
+        return difference(a.ladder, b.ladder, confidence, "zero")
+    return a.ladder.interval(confidence).less(b.ladder.interval(confidence))
+
+
+def _same_questions(candidate: NetworkScores, baseline: NetworkScores) -> bool:
+    return candidate.seed == baseline.seed and candidate.repetitions == baseline.repetitions == 1
 
 
 def _shape(node: NodeResult) -> tuple[object, ...]:

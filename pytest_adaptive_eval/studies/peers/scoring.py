@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
+from pytest_adaptive_eval.inference.rank_correlation import kendall_tau, rank_correlation
 
 __all__ = [
     "MEAN",
@@ -180,7 +180,4 @@ class Agreement:
 def agreement(scores: ArrayLike, reference: ArrayLike) -> Agreement:
     """Return the agreement of scores with reference scores of the same subjects, shape (n,) each."""
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(reference, dtype=np.float64)
-    signs = [np.sign(np.subtract.outer(values, values)) for values in (x, y)]
-    pairs = float(np.sqrt((signs[0] ** 2).sum() * (signs[1] ** 2).sum()))  # each twice
-    tau = float((signs[0] * signs[1]).sum()) / pairs if pairs > 0 else float("nan")
-    return Agreement(rank_correlation(x, y), tau)
+    return Agreement(rank_correlation(x, y), kendall_tau(x, y))

@@ -1,0 +1,71 @@
+"""The study that a candidate's study is compared with, read from a run's record or from a history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, BaselineMissing
+from pytest_adaptive_eval.inputs import find_input
+from pytest_adaptive_eval.records.derived import copied_from
+from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
+from pytest_adaptive_eval.records.runs import read_run
+
+__all__ = ["read_study_baseline"]
+
+
+def read_study_baseline(spec: str, folders: Sequence[Path], evaluation: str, kind: str) -> StudyRecord:
+    """Return the recorded study of one evaluation.
+
+    Parameters
+    ----------
+    spec : str
+        A run's record (``.json``), or a history (a run folder, a folder or zip of records), for its newest run that
+        passed.
+    folders : sequence of Path
+        Bases of a relative path, in order.
+    evaluation, kind : str
+        Name and kind of the candidate's study, and of the study in the record.
+
+    Raises
+    ------
+    BaselineMissing
+        There is no such file, or no such study in it.
+    BaselineError
+        It cannot be read, or the study is void.
+    """
+    source = find_input(spec, folders)
+    if source is None:
+        tried = " or ".join(dict.fromkeys(str(folder / spec) for folder in folders))
+        raise BaselineMissing(f"there is no baseline at {tried}: name another study of the run, or a run's record")
+    try:
+        record = read_run(source) if source.suffix == ".json" else _newest(source, evaluation)
+    except BaselineError:
+        raise
+    except AdaptiveEvalError as error:
+        raise BaselineError(str(error)) from error
+    study = next((study for study in record.studies if study.name == evaluation and study.kind == kind), None)
+    if study is None:
+        names = ", ".join(f"{study.name} ({study.kind})" for study in record.studies) or "none"
+        raise BaselineMissing(f"{source}: the run has no study {evaluation!r} of the kind {kind!r}; it has {names}")
+    if study.error:
+        raise BaselineError(f"{source}: the study {evaluation!r} is void ({study.error}): record the baseline again")
+    return study
+
+
+def _newest(source: Path, evaluation: str) -> RunRecord:
+    """Return the newest run of a history that passed with the study, if possible one with answers of its own."""
+    from pytest_adaptive_eval.records.history import History  # a data base, which few runs need
+
+    history = History(source)
+    ranked = [
+        (not copied_from(record), position, record.run)
+        for position, record in enumerate(history.runs)
+        for study in record.studies
+        if record.exit_status == 0 and study.name == evaluation and not study.error
+    ]
+    if not ranked:
+        raise BaselineMissing(
+            f"{source}: none of its {len(history.runs)} runs has passed with the study {evaluation!r}"
+        )
+    return history.whole(max(ranked)[-1])
