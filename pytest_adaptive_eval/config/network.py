@@ -43,12 +43,12 @@ from pytest_adaptive_eval.typed_tables import described
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["NETWORK", "NetworkPlan", "NetworkStudyTable"]
+__all__ = ["FAULTS", "NETWORK", "NetworkPlan", "NetworkStudyTable", "bank_reader", "other_members"]
 
 #: The first metric is of the interviewee, the others are of nodes.
 _METRICS = ("energy", "auc", "last_level")
 #: Share of failed answers above which the run is void.
-_FAULTS = 0.05
+FAULTS = 0.05
 #: Reviews from which on a supervisor that refuses all of them, or is never readable, is named.
 _REVIEWS = 5
 #: Share of an interviewer's items written by code above which a note is added.
@@ -175,8 +175,8 @@ class NetworkPlan:
         if self.labels:
             account["agreement"] = plain(supervisor_agreement(result, self.labels))
         error = ""
-        if result.fault_share > _FAULTS:
-            error = f"{result.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
+        if result.fault_share > FAULTS:
+            error = f"{result.fault_share:.0%} of the answers could not be had, more than {FAULTS:.0%}"
         return replace(
             self._result(result),
             error=error,
@@ -342,16 +342,29 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Networ
     assert isinstance(table, NetworkStudyTable)
     if not spec.data.get("network"):
         raise ConfigError("there is no network: write [eval.network] with a topology, and [[eval.network.node]]")
-    entries = {
-        name: MemberTable(model=entry) if isinstance(entry, str) else entry for name, entry in table.models.items()
-    }
-    others = [MemberTable(name=name, model=entry.model, options=entry.options) for name, entry in entries.items()]
-    models = members(table, settings, others, context.folders)
+    models = members(table, settings, other_members(table), context.folders)
     written = dict(spec.data["network"])
     if settings.seed is not None or "seed" in spec.data:
         written["seed"] = spec.seed(settings)
+    read = bank_reader(context)
+    network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=read)
+    _check_members(network, {member.name for member in models})
+    labels = _labels(table.network, context)
+    return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder, labels)
 
-    def bank(path: str) -> ItemBank:
+
+def other_members(table: NetworkStudyTable) -> list[MemberTable]:
+    """Return the models of a network besides its interviewee, with their names."""
+    entries = {
+        name: MemberTable(model=entry) if isinstance(entry, str) else entry for name, entry in table.models.items()
+    }
+    return [MemberTable(name=name, model=entry.model, options=entry.options) for name, entry in entries.items()]
+
+
+def bank_reader(context: StudyContext) -> Callable[[str], ItemBank]:
+    """Return a function that reads the bank at a path, which a file may name relative to its folders."""
+
+    def read(path: str) -> ItemBank:
         bank_path = find_input(path, context.folders)
         if bank_path is None:
             raise ConfigError(
@@ -359,10 +372,7 @@ def _build(spec: StudySpec, settings: Settings, context: StudyContext) -> Networ
             )
         return context.read(bank_path)
 
-    network = read_network(written, models[0].name, where=spec.where, families=context.tasks(), banks=bank)
-    _check_members(network, {member.name for member in models})
-    labels = _labels(table.network, context)
-    return NetworkPlan(spec.name, network, tuple(models), written, table.memory, settings.folder, labels)
+    return read
 
 
 def _labels(table: NetworkTable | None, context: StudyContext) -> tuple[Label, ...]:

@@ -22,8 +22,14 @@ def _network() -> StudyKind:
     return NETWORK
 
 
+def _ablation() -> StudyKind:
+    from pytest_adaptive_eval.config.ablation import ABLATION
+
+    return ABLATION
+
+
 #: Loaders of the built-in kinds.
-STUDIES: Mapping[str, Callable[[], StudyKind]] = {"peers": _peers, "network": _network}
+STUDIES: Mapping[str, Callable[[], StudyKind]] = {"peers": _peers, "network": _network, "ablation": _ablation}
 
 
 def merge_kinds(provided: Iterable[Mapping[str, Callable[[], StudyKind]]]) -> Mapping[str, Callable[[], StudyKind]]:

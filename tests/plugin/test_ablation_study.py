@@ -1,0 +1,148 @@
+"""``kind = "ablation"``: MACEval's ablations as declared comparisons over models on loopback."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+# loaded once: an in-process run forgets the modules that it loads
+from peer_server import PeerServer
+
+import pytest_adaptive_eval.config.ablation
+import pytest_adaptive_eval.reports.page  # noqa: F401
+from benchmarks.network_agents import chance, writer
+
+NETWORK = """
+[[eval]]
+kind = "ablation"
+name = "swaps"
+model = "{url}#pupil"
+models = {models}
+seeds = 3
+[eval.network]
+queries = 4
+interviewer = "ann"
+[[eval.network.node]]
+task = "addition"
+levels = 3
+[[eval.network.node]]
+name = "second"
+task = "operations"
+levels = 2
+"""
+WEAK = """
+[[eval.variant]]
+name = "weak interviewer"
+network = { interviewer = "weak" }
+"""
+OTHERS = """
+[[eval.variant]]
+name = "role swap"
+interviewee = "poor"
+[[eval.variant]]
+name = "more queries"
+network = { queries = 8 }
+[[eval.variant]]
+name = "injected"
+network = { injected = 60 }
+[[eval.variant]]
+name = "static"
+nodes = { addition = { bank = "static.jsonl", interviewer = "", questions = "code" } }
+[[eval.gate]]
+at_least = 0.4
+[[eval.gate]]
+subject = "role swap"
+at_least = 0.4
+"""
+MODELS = ("pupil", "poor", "ann", "weak")
+WRITERS = {"ann": writer(), "weak": writer(broken=0.7)}
+
+
+def said(model: str, text: str) -> str:
+    """A pupil that is right up to level 2, a poor one, and interviewers that write well and badly."""
+    if model in WRITERS:
+        return WRITERS[model](text) if "of level" in text else "ok"
+    numbers = [int(number) for number in re.findall(r"\d+", text.splitlines()[-1])]
+    sign = re.search(r"\d ([-+*]) \d", text)
+    if len(numbers) != 2 or sign is None:
+        return "0"
+    a, b = numbers
+    right = {"+": a + b, "-": a - b, "*": a * b}[sign[1]]
+    limit = 0.3 if model == "poor" else 0.9
+    return str(right) if a < 100 and chance(model, text) < limit else "7777"
+
+
+@pytest.fixture
+def server() -> Iterator[PeerServer]:
+    with PeerServer(dict.fromkeys(MODELS, 0.0), said) as running:
+        yield running
+
+
+def write(lab: Any, server: PeerServer, variants: str, *models: str) -> None:
+    listed = ", ".join(f'{name} = "{server.url}#{name}"' for name in models)
+    lab.ini("    ignore::pytest_adaptive_eval.errors.AdaptiveEvalWarning\n")
+    items = "".join(
+        f'{{"id": "a{level}-{n}", "prompt": "What is {n} + {level}?", "answer": "{n + level}", "grader": "numeric", '
+        f'"meta": {{"level": {level}}}}}\n'
+        for level in (1, 2, 3)
+        for n in range(8)
+    )
+    (lab.path / "static.jsonl").write_text(items)
+    text = NETWORK.replace("{models}", f"{{ {listed} }}").replace("{url}", server.url)
+    (lab.path / "adaptive-eval.toml").write_text(text + variants)
+
+
+def test_an_interviewer_is_swapped(lab: Any, server: PeerServer) -> None:
+    write(lab, server, WEAK, "ann", "weak")
+    lab.run("--adaptive-eval-html=page.html")
+    (study,) = lab.record["studies"]
+    assert (study["asked"], study["size"], study["unit"]) == (6, 6, "networks")
+    changes = {row["quantity"]: row for row in study["account"]["contrasts"]}
+    rate = changes["error rate of addition"]
+    assert rate["before"] == 0.0
+    assert rate["change"]["low"] > 0.3
+    assert rate["seeds"] == 3
+    assert "area of second" in changes
+    page = (lab.path / "page.html").read_text()
+    for part in ("Changes", "weak interviewer", "error rate of addition", "Student"):
+        assert part in page
+
+
+def test_roles_queries_injected_errors_and_a_static_bank_are_compared(lab: Any, server: PeerServer) -> None:
+    write(lab, server, OTHERS, "ann", "poor")
+    lab.run()
+    (study,) = lab.record["studies"]
+    assert study["error"] == ""
+    assert dict(lab.outcomes())["swaps-energy[at-least-0.4]"] == "PASS"
+    assert dict(lab.outcomes())["swaps-energy[at-least-0.4-of-role_swap]"] in ("FAIL", "INCONCLUSIVE")
+    found = {(row["variant"], row["quantity"]): row for row in study["account"]["contrasts"]}
+    assert found["role swap", "energy"]["change"]["high"] < 0
+    assert found["more queries", "area of addition"]["p_value"] > 0.05
+    assert found["injected", "error rate of second"]["change"]["estimate"] == 0.0
+    assert found["static", "area of addition"]["after"] > found["static", "area of addition"]["before"]
+    assert ("static", "error rate of addition") not in found
+
+
+@pytest.mark.parametrize(
+    ("variants", "message"),
+    [
+        ("", "at least one [[eval.variant]]"),
+        (WEAK.replace("weak interviewer", "as written"), "name each, and none 'as written'"),
+        ('[[eval.variant]]\nname = "x"\nnodes = { third = { levels = 1 } }', "it changes the node 'third'"),
+        ('[[eval.variant]]\nname = "x"\ninterviewee = "ann"', "'ann' is interviewed and an agent too"),
+        ('[[eval.variant]]\nname = "x"\nnetwork = { querys = 4 }', "querys"),
+        ('[[eval.variant]]\nname = "x"\ninterviewee = "bob"', "'bob' is no model here"),
+        ('[[eval.variant]]\nname = "x"', "the model 'weak' has no part in any variant"),
+    ],
+)
+def test_mistakes(lab: Any, server: PeerServer, variants: str, message: str) -> None:
+    write(lab, server, variants, "ann", "weak")
+    result = lab.run()
+    assert result.ret == 4
+    assert message in " ".join((result.stderr.str() + result.stdout.str()).split())
+    assert not server.asked
