@@ -178,6 +178,13 @@ class Policy:
             **({"settings": dict(self.selector.to_json())} if isinstance(self.selector, StatefulSelector) else {}),
         }
 
+    def identity(self) -> dict[str, Any]:
+        """Return the settings that name an interview: those of `to_json` that do not follow from its bank."""
+        data, derived = self.to_json(), getattr(self.selector, "derived", ())
+        if derived:
+            data["settings"] = {name: value for name, value in data["settings"].items() if name not in derived}
+        return data
+
 
 #: Name of the policy with the same items for every checkpoint.
 FIXED_FORM = "fixed-form"

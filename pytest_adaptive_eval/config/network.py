@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
-
 from pytest_adaptive_eval.config.evaluation import Settings
 from pytest_adaptive_eval.config.study import (
     Member,
@@ -197,7 +195,7 @@ class NetworkPlan:
         """Return an earlier run of the same nodes as a baseline."""
         try:
             result = NetworkResult.from_json(account)
-        except (msgspec.ValidationError, TypeError) as error:
+        except ConfigError as error:
             raise BaselineError(f"the record's network cannot be read ({error}): record the baseline again") from None
         names = [node.name for node in self.network.nodes]
         if [node.name for node in result.nodes] != names:

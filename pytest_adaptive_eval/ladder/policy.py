@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,8 @@ class Climb:
     name: str = "climb"
     mode: Literal["top", "proportional"] = "top"
     needs_calibration: bool = False
+    #: Settings that follow from the task.
+    derived: ClassVar[tuple[str, ...]] = ("guess",)
 
     def __post_init__(self) -> None:
         check_count("queries", self.queries)

@@ -321,7 +321,7 @@ class AskingLoop:
             bank=evaluation.bank.content_hash,
             scale=evaluation.bank.scale,
             policy={
-                **evaluation.policy.to_json(),
+                **evaluation.policy.identity(),
                 "budget": evaluation.budget,
                 "samples": evaluation.samples,
                 "repeat": str(evaluation.repeat),

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.studies.network.energy import energy, mean_area
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
@@ -130,8 +131,17 @@ class NetworkResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> NetworkResult:
-        """Create from the data of `to_json`, without unknown fields."""
-        return msgspec.convert(dict(data), cls, dec_hook=lambda _, scores: np.array(scores, dtype=np.float64))
+        """Create from the data of `to_json`, without unknown fields.
+
+        Raises
+        ------
+        ConfigError
+            The data is not that of a network.
+        """
+        try:
+            return msgspec.convert(dict(data), cls, dec_hook=lambda _, scores: np.array(scores, dtype=np.float64))
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"this is not the data of NetworkResult.to_json: {error}") from None
 
 
 def _counted(reviews: Sequence[Review]) -> dict[str, Any]:
