@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.ladder.policy import LADDER
+from pytest_adaptive_eval.subjects import resolve
+from pytest_adaptive_eval.subjects.judging import RUBRIC, Judge, judged_bank
 from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys
 
 if TYPE_CHECKING:
@@ -108,6 +111,8 @@ class Evaluation:
         None until the subject is known, where the user sets nothing; see `for_subject` and `stopping.repeats`.
     interviewer : tuple or None
         Spec and options of the model that leads the interview; None where no model does.
+    judge : Judge or None
+        Model that grades the answers; None where code does.
     """
 
     name: str
@@ -122,6 +127,7 @@ class Evaluation:
     samples: int = 1
     repeat: int | str | None = 0
     interviewer: tuple[str, Mapping[str, Any]] | None = None
+    judge: Judge | None = None
 
     @property
     def allows_for_noise(self) -> bool:
@@ -246,6 +252,8 @@ class EvalSpec:
             if self.table.selector == AUTOJUDGER:
                 judger, interviewer, lead = self._interviewer(settings, bank, seed)
                 selector = {AUTOJUDGER: judger}.get
+            judge = self._judge(settings)
+            bank = bank if judge is None else judged_bank(bank, judge)
             policy = make_policy(self.table, self.data, bank, selector, settings.budget)
             budget = policy.budget_on(bank)
             samples, repeat = self._decodings(bank, policy)
@@ -260,7 +268,7 @@ class EvalSpec:
             notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
         stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
         return Evaluation(
-            self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat, interviewer
+            self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat, interviewer, judge
         )
 
     def _bank(
@@ -323,6 +331,16 @@ class EvalSpec:
             return existing
         paths = dict.fromkeys(str(folder / Path(path).expanduser()) for folder in folders)
         raise ConfigError(f"there is no bank at {' or '.join(paths)}: give a folder NAME.bank or a JSONL file of items")
+
+    def _judge(self, settings: Settings) -> Judge | None:
+        """Return the judge that grades the answers, which is loaded at its first judgment."""
+        if (table := self.table.judge) is None:
+            return None
+        if not table.model:
+            raise ConfigError('judge has no model: write judge = { model = "http://HOST:PORT/v1#MODEL" }')
+        kind, spec = resolve(table.model, (self.base, settings.root), agent=True)
+        load = partial(kind.load, spec, table.options, settings.folder / "cache", agent=True)
+        return Judge(kind.model_name(spec), load, table.rubric or RUBRIC, table.max_tokens)
 
     def _interviewer(
         self, settings: Settings, bank: ItemBank, seed: int

@@ -17,6 +17,7 @@ __all__ = [
     "BankTable",
     "GateTable",
     "InterviewTable",
+    "JudgeTable",
     "MarkerTable",
     "MemberTable",
     "RunTable",
@@ -54,6 +55,15 @@ class InterviewTable(Table, frozen=True, kw_only=True):
     difficulty: Annotated[Literal["irt", "annotated", "none"], described("source of difficulties")] = "irt"
 
 
+class JudgeTable(Table, frozen=True, kw_only=True):
+    """``judge`` of an evaluation: a model that grades the answers."""
+
+    model: Annotated[str, described("the judge: a checkpoint folder or URL#MODEL")] = ""
+    options: Annotated[dict[str, Any], described("options for loading or reaching the judge")] = {}
+    rubric: Annotated[str, described("meaning of the ranks 5 to 1, of items without meta.rubric")] = ""
+    max_tokens: Annotated[Count, described("longest judgment, in tokens")] = 512
+
+
 class MarkerTable(Table, frozen=True, kw_only=True):
     """Keywords of the marker ``adaptive_eval``, and keys of ``[[eval]]``."""
 
@@ -77,6 +87,9 @@ class MarkerTable(Table, frozen=True, kw_only=True):
         str | None, described("rating of the items to draw", [*SELECTORS, AUTOJUDGER], closed=False)
     ] = None
     interview: Annotated[InterviewTable | None, described("settings of the selector autojudger")] = None
+    judge: Annotated[JudgeTable | None, described("model that grades the answers, in place of the items' graders")] = (
+        None
+    )
     floor: Annotated[Number | None, described("share of draws that the selector does not rate")] = None
     budget: Annotated[
         int | str | None,

@@ -126,6 +126,8 @@ class AskingLoop:
             self._end_by(error)
         finally:
             self.recorder.close()
+            if self.evaluation.judge is not None:
+                self.evaluation.judge.close()
         if not (self.session.finished or self._setup_only):
             self.session.end(self.fault.stop if self.fault else StopReason.INTERRUPTED)
             self.give_up("the run was interrupted before the interview ended")
@@ -294,6 +296,8 @@ class AskingLoop:
             samples=bool(respondent.noise_check and respondent.noise_check.reason)
         )
         self.session.decodings = self.evaluation.decodings
+        if self.evaluation.judge is not None:
+            self.evaluation.judge.check(self.evaluation.bank.items)
         if identity.checkpoint:  # else cached answers could belong to another subject
             self._open_journal(respondent)
 

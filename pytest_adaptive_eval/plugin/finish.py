@@ -74,6 +74,8 @@ def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:
     """Yield notes on the bank, the budget, the baselines and questions that ran again."""
     evaluation, plan, identity = loop.evaluation, loop.gate_plan, loop.respondent.identity
     yield from evaluation.notes
+    if evaluation.judge is not None:
+        yield from evaluation.judge.notes()
     if identity.name in evaluation.bank.subjects:
         yield f"{identity.name} is one of the subjects that calibrated the bank"
     if plan.unread_gates and evaluation.policy.stop == "decision":
@@ -157,6 +159,8 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     )
     record.asked = len(items)  # also those of a batch that was cut off
     record.extra = _extra(loop)
+    if evaluation.judge is not None:
+        record.notes = list(evaluation.judge.notes())
     if isinstance(respondent.subject, Subject):
         record.costs = _costs(respondent.subject.usage - respondent.usage, record)
     return record
@@ -178,7 +182,9 @@ def _bank_facts(bank: ItemBank, identity: SubjectIdentity) -> dict[str, Any]:
 def _extra(loop: AskingLoop) -> dict[str, Any]:
     """Return further fields of the record; those without a value are left out."""
     journal = loop.recorder.journal
+    judge = loop.evaluation.judge
     fields = {
+        "judge": {"name": judge.name, **judge.counts.to_json()} if judge is not None else {},
         "baselines": {name: dict(file.source) for name, file in loop.gate_plan.loaded.items() if file.source},
         "prompt": loop.prompt_hash,
         "journal": journal.path.name if journal is not None else "",

@@ -57,6 +57,7 @@ ONLY_REQUIRED = "only_required_gates_absent"
 _NO_GATE = "no gate: nothing was judged"
 #: Warning on a promotion by peer assessments alone.
 _OPINION = "only models' opinion of each other speaks for this promotion: all gates that passed are on peer assessments"
+_JUDGED = "only models' opinion speaks for this promotion: all gates that passed are on answers that a judge graded"
 _ADVICE = "no answer was checked against a truth, so add a gate on a bank or a task"
 #: Fields of a category without a score.
 _NO_ESTIMATES: dict[str, Any] = {"accuracy": None, "standard_error": None}
@@ -520,11 +521,14 @@ class RunRecord(_Record):
             self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
         if not self.promote:
             return
+        judged = [i for i in self.interviews if i.extra.get("judge")]
         opinions = {name for study in self.studies if study.judged_by_models for name in (study.name, study.nodeid)}
+        opinions |= {name for interview in judged for name in (interview.name, interview.nodeid)}
         passed = [gate for gate in self.gates if gate.verdict.get("outcome") == Outcome.PASS]
         if all(gate.interview in opinions for gate in passed):
             names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
-            self.warnings.append(f"{_OPINION} ({names}); {_ADVICE}")
+            by_judge = any(gate.interview in (i.name, i.nodeid) for gate in passed for i in judged)
+            self.warnings.append(f"{_JUDGED if by_judge else _OPINION} ({names}); {_ADVICE}")
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

@@ -1,0 +1,86 @@
+"""``judge``: a model on loopback grades the answers of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+
+# loaded once: an in-process run forgets the modules that it loads
+from peer_server import PeerServer
+
+CONFTEST = """
+import pytest
+class Pupil:
+    def generate(self, prompt):
+        number = int(prompt.split()[-1].strip("?"))
+        return f"I think that it is {number}" if number % 4 else "banana"
+@pytest.fixture(scope="module")
+def model():
+    return Pupil()
+"""
+TEST = """
+import pytest
+@pytest.mark.adaptive_eval(bank="free.jsonl", budget="100%", stop="budget", judge={"model": "URL#sol"})
+def test_free(item, model):
+    assert item.grade(model.generate(item.prompt)) >= 0.75
+def test_gate(adaptive_eval):
+    assert adaptive_eval["free"].accuracy.at_least(0.5)
+"""
+
+
+def said(model: str, text: str) -> str:
+    """A judge that finds no banana right."""
+    return f"<rank>{1 if 'banana' in text else 5}</rank>"
+
+
+@pytest.fixture
+def server() -> Iterator[PeerServer]:
+    with PeerServer({"sol": 0.0}, said) as running:
+        yield running
+
+
+def write(lab: Any, server: PeerServer) -> None:
+    lab.ini("    ignore::pytest_adaptive_eval.errors.AdaptiveEvalWarning\n")
+    items = "".join(
+        f'{{"id": "i{n}", "prompt": "Say the number {n}?", "answer": "{n}", "grader": "contains"}}\n'
+        for n in range(1, 41)
+    )
+    (lab.path / "free.jsonl").write_text(items)
+    lab.pytester.makeconftest(CONFTEST)
+    lab.tests(TEST.replace("URL", server.url))
+
+
+def test_a_judge_grades_and_its_agreement_and_noise_are_told(lab: Any, server: PeerServer) -> None:
+    write(lab, server)
+    lab.run()
+    (interview,) = lab.record["interviews"]
+    assert interview["accuracy"]["estimate"] == pytest.approx(0.75)
+    counts = interview["judge"]
+    assert (counts["answers"], counts["coded"], counts["agreed"]) == (40, 40, 40)
+    assert (counts["repeated"], counts["same"]) == (20, 20)
+    (note,) = [note for note in interview["notes"] if "judgments by sol" in note]
+    assert "it agrees with code on 40 of 40 answers" in note
+    assert lab.outcomes() == [("test_gate", "PASS")]
+    assert any("all gates that passed are on answers that a judge graded" in text for text in lab.record["warnings"])
+
+
+def test_a_judge_without_scores_ends_the_run_before_a_question_is_asked(lab: Any, server: PeerServer) -> None:
+    server.reply = lambda model, text: "I would rather not say."
+    write(lab, server)
+    result = lab.run()
+    assert result.ret == 4
+    (interview,) = lab.record["interviews"]
+    assert "the judge sol gave no score to any of 4 answers" in interview["error"]
+    assert sum(server.asked.values()) < 12
+
+
+def test_a_judge_without_a_model_is_refused(lab: Any, server: PeerServer) -> None:
+    write(lab, server)
+    lab.tests(TEST.replace('{"model": "URL#sol"}', "{}"))
+    result = lab.run()
+    assert result.ret == 4
+    assert "judge has no model" in " ".join((result.stderr.str() + result.stdout.str()).split())
