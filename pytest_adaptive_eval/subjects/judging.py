@@ -180,8 +180,9 @@ class Judge:
 
     def close(self) -> None:
         """Release the judge."""
-        if self._agent is not None:
-            self._agent.close()
+        agent, self._agent = self._agent, None
+        if agent is not None:
+            agent.close()
 
     def _rank(self, item: Item, text: str, *, again: bool = False) -> int:
         rubric = str(item.meta.get("rubric") or self.rubric)
