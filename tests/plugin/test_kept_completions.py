@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,17 @@ import pytest
 def test_b(item, model):
     assert item.grade(model.generate(item))
 """
+
+
+def test_an_answer_that_is_asked_for_alone_is_kept_once(lab: Any) -> None:
+    lab.bank("b", n=24)
+    model = CONFTEST.replace('os.environ.get("KILL") and place == 5', 'item.id == "q7"')
+    lab.tests(model.replace("os._exit(9)", "raise KeyboardInterrupt"), "conftest")
+    lab.tests(TEST.replace("batch=8", "batch=1").replace("assert ", "item.score(1)\n    "), "test_b")
+    assert lab.run().ret == pytest.ExitCode.INTERRUPTED
+    (journal,) = lab.journals
+    assert len(journal.read_text().splitlines()) > 1
+    assert "completion" not in journal.read_text()
 
 
 def test_a_killed_run_asks_no_answer_of_a_batch_again(pytester: pytest.Pytester, monkeypatch) -> None:

@@ -347,6 +347,21 @@ def test_a_gate_that_fails_for_another_reason_is_recorded(lab: Any) -> None:
     assert lab.record["gates"][2]["verdict"]["sentence"] == "ERROR RuntimeError: later"
 
 
+def test_a_bank_of_one_item_is_asked(lab: Any) -> None:
+    lab.bank(n=1)
+    lab.toy()
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.jsonl", budget="100%")
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        """
+    )
+    assert lab.run().ret == 0
+    assert [answer["item"] for answer in lab.record["interviews"][0]["administrations"]] == ["q0"]
+
+
 def test_batches_are_answered_in_one_call(lab: Any) -> None:
     lab.bank()
     (lab.path / "conftest.py").write_text(

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder
 from pytest_adaptive_eval.records.journal import Journal
 from pytest_adaptive_eval.records.run_record import Administration
+from pytest_adaptive_eval.subjects.base import Completion
 
 
 def asked(item: Item, *, sample: int = 0, read: bool = False, lasting: bool = False) -> Any:
@@ -120,3 +121,49 @@ def test_without_a_journal_nothing_is_kept_and_nothing_is_found() -> None:
     recorder.keep(test, right())
     assert recorder.stored_response(test) is None
     recorder.close()
+
+
+class Batches:
+    """A subject that gives completions by the ids of items, and notes what it is asked for and what it gets back."""
+
+    def __init__(self, **completions: Completion) -> None:
+        self.completions = completions
+        self.asked: list[str] = []
+        self.restored: dict[str, str] = {}
+
+    def prefetch(self, items: Any, samples: Any, keep: Any) -> None:
+        assert len(items) == len(samples)
+        for index, item in enumerate(items):
+            self.asked.append(item.id)
+            keep(index, self.completions[item.id])
+
+    def restore(self, item: Item, sample: int, completion: Completion) -> None:
+        assert sample == 0
+        self.restored[item.id] = completion.text
+
+
+def test_a_later_run_asks_only_what_an_earlier_one_has_no_completion_and_no_response_of(tmp_path: Path) -> None:
+    items = [Item(name, f"{name}?", "7") for name in ("kept", "failed", "graded", "new")]
+    completions = {
+        "kept": Completion("seven"),
+        "failed": Completion("", Status.ERROR),
+        "graded": Completion("7"),
+        "new": Completion("8"),
+    }
+    earlier, subject = AnswerRecorder(), Batches(**completions)
+    earlier.open(Journal(tmp_path / "journal.jsonl"), checkpoint="c", decoding="d")
+    earlier.prefetch(subject, [asked(item) for item in items[:3]])  # type: ignore[arg-type]
+    earlier.keep(asked(items[2]), right("7"))
+    earlier.close()
+    assert subject.asked == ["kept", "failed", "graded"]
+    later, subject = AnswerRecorder(), Batches(**completions)
+    later.open(Journal(tmp_path / "journal.jsonl"), checkpoint="c", decoding="d")
+    later.prefetch(subject, [asked(item) for item in items])  # type: ignore[arg-type]
+    later.close()
+    assert (subject.asked, subject.restored) == (["failed", "new"], {"kept": "seven"})
+
+
+def test_without_a_journal_all_of_a_batch_are_asked() -> None:
+    subject = Batches(a=Completion("7"), b=Completion("8"))
+    AnswerRecorder().prefetch(subject, [asked(Item("a", "?", "7")), asked(Item("b", "?", "7"))])  # type: ignore[arg-type]
+    assert subject.asked == ["a", "b"]

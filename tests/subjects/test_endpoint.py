@@ -541,6 +541,20 @@ def test_a_schema_is_sent_and_left_out_where_it_is_refused() -> None:
         agent.close()
 
 
+@pytest.mark.parametrize("code", [400, 415, 422, 500, 501])
+def test_each_code_that_refuses_a_field_leaves_the_schema_out(code: int) -> None:
+    def strict(connection: socket.socket, request: Request) -> None:
+        if "response_format" in request.body:
+            says(code, "no schemas")(connection, request)
+        else:
+            send(connection, completion("{}"))
+
+    with serving(handle=strict) as running:
+        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        assert agent.ask([Message("user", "a")], schema={"type": "object"}).text == "{}"
+        agent.close()
+
+
 def test_candidates_are_rated_each_by_itself(rater: tuple[EndpointAgent, FaultyServer]) -> None:
     agent, running = rater
     chat = [Message("user", "choose: ")]
@@ -603,6 +617,19 @@ def test_a_server_that_allows_fewer_is_asked_for_fewer() -> None:
         assert agent.rates
         assert agent.prefer([Message("user", "x")], ["a"], "yes").status is Status.OK
         assert running.chats[-1].body["top_logprobs"] == 5
+        agent.close()
+
+
+def test_one_failed_request_for_likelihoods_does_not_turn_them_off() -> None:
+    def one_fails(connection: socket.socket, request: Request) -> None:
+        if request.body.get("top_logprobs", 0) > 5 and "2 + 2" in request.prompt:
+            says(400, "not now")(connection, request)
+        else:
+            rated(connection, request)
+
+    with serving(handle=one_fails) as running:
+        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        assert agent.rates
         agent.close()
 
 

@@ -54,6 +54,15 @@ def test_likelihoods_of_first_tokens_are_read(reply: dict[str, Any], expected: d
     assert probabilities(reply) == pytest.approx(expected)
 
 
+def test_one_of_two_figures_of_the_own_token_has_to_agree() -> None:
+    reply = token({"yes": 0.5, "no": 0.2})
+    (first,) = reply["choices"][0]["logprobs"]["content"]
+    first["top_logprobs"].append({"token": "yes", "logprob": math.log(0.1)})
+    assert probabilities(reply) == pytest.approx({"yes": 0.6, "no": 0.2})
+    first["logprob"] = math.log(0.3)
+    assert probabilities(reply) is None
+
+
 @pytest.mark.parametrize(
     "reply",
     [

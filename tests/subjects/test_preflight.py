@@ -12,7 +12,7 @@ import pytest
 
 from pytest_adaptive_eval.errors import CheckpointError
 from pytest_adaptive_eval.subjects.checkpoint import weights as weights_module
-from pytest_adaptive_eval.subjects.checkpoint.folder import checkpoint_hash, preflight
+from pytest_adaptive_eval.subjects.checkpoint.folder import checkpoint_hash, preflight, preflight_open_clip
 
 pytest.importorskip("safetensors", reason="headers of weight files are read by safetensors (extra hf)")
 
@@ -95,6 +95,25 @@ def test_pickles_alone_are_refused_with_the_way_out(folder: Path, name: str) -> 
 def test_no_weights_at_all(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
     refused(folder, "no weights")
+
+
+@pytest.mark.parametrize(
+    "name", ["open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "model.safetensors"]
+)
+def test_a_folder_of_open_clip_passes_by_each_name_of_its_weights(folder: Path, name: str) -> None:
+    whole = preflight_open_clip(folder).hash
+    (folder / "config.json").rename(folder / "open_clip_config.json")
+    (folder / "model.safetensors").rename(folder / name)
+    info = preflight_open_clip(folder)
+    assert (info.folder, info.name, info.model_type, info.kind) == (folder, "step-100", "open_clip", "image-text")
+    assert info.files == tuple(sorted(["open_clip_config.json", name, "tokenizer.json", "tokenizer_config.json"]))
+    assert info.hash != whole
+
+
+def test_a_folder_of_open_clip_without_weights_is_refused(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "open_clip_pytorch_model.bin")
+    with pytest.raises(CheckpointError, match="has no weights in open_clip_model"):
+        preflight_open_clip(folder)
 
 
 def test_weights_by_another_name(folder: Path) -> None:
@@ -277,6 +296,17 @@ def test_a_hub_cache_is_found_by_its_root_or_snapshot(repository: Path) -> None:
     by_root, by_snapshot = preflight(repository), preflight(repository / "snapshots" / "abc123")
     assert by_root == by_snapshot
     assert by_root.name == "organisation/name"
+
+
+def test_a_folder_named_snapshots_alone_is_no_hub_cache(folder: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "snapshots"
+    plain.mkdir()
+    folder.rename(plain / "step-100")
+    assert preflight(plain / "step-100").name == "step-100"
+    beside = tmp_path / "models--me--mine" / "steps"
+    beside.mkdir(parents=True)
+    (plain / "step-100").rename(beside / "step-100")
+    assert preflight(beside / "step-100").name == "step-100"
 
 
 def test_a_reference_to_no_snapshot_is_an_error(repository: Path) -> None:
