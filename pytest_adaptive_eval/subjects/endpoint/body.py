@@ -69,7 +69,8 @@ async def read_bytes(response: httpcore2.Response, most: int, redactor: Redactor
         unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # either header
     elif name not in ("", "identity"):
         raise RefusedReply(f"the reply is encoded as {excerpt(redactor.clean(name))}, which was not asked for")
-    raw, sent, pieces = bytearray(), 0, 0
+    raw, sent = bytearray(), 0
+    pieces = 0
     async for chunk in response.aiter_stream():
         sent += len(chunk)
         try:
