@@ -617,6 +617,7 @@ def test_a_server_that_allows_fewer_is_asked_for_fewer() -> None:
         assert agent.rates
         assert agent.prefer([Message("user", "x")], ["a"], "yes").status is Status.OK
         assert running.chats[-1].body["top_logprobs"] == 5
+        assert {chat.body["max_tokens"] for chat in running.chats if "logprobs" in chat.body} == {1}
         agent.close()
 
 

@@ -73,6 +73,7 @@ def test_identity_and_environment(checkpoints: Any, tmp_path: Path) -> None:
     }
     assert load(folder, dtype="bfloat16").identity.environment["dtype"] == "bfloat16"
     assert (tmp_path / "checkpoint-hashes.json").exists()
+    assert load(checkpoints.text("qwen3"), temperature=0.5).identity.decoding["seed"] == 0
     assert load(checkpoints.text("qwen3"), seed=3, temperature=0.5).identity.decoding == {
         "max_tokens": 12,
         "temperature": 0.5,
