@@ -53,7 +53,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--formats", choices=("m2", "m3"), help=text)
     add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
     add("--replace", action="store_true", help="replace a bank that is in place")
-    add("--parameters", metavar="FILE", type=Path, help="check these published parameters (JSONL) instead of a fit")
+    text = "check these published parameters instead of a fit: JSON lines, JSON or CSV, of py-irt, mirt and others"
+    add("--parameters", metavar="FILE", type=Path, help=text)
     text = "policies to replay for conformal intervals, or none (%(default)s)"
     add("--policy", metavar="NAMES", default="estimate,decide", help=text)
     add("--budget", metavar="BUDGETS", default="1%,2%,5%,10%,15%,20%", help="budgets to replay them at (%(default)s)")
@@ -91,7 +92,9 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
         policies = []  # conformal tables belong to a bank
     elif items is None:
         _check_ids(responses)
-    parameters = None if options.parameters is None else read_parameters(options.parameters, responses.items)
+    parameters = (
+        None if options.parameters is None else read_parameters(options.parameters, responses.items, screen.note)
+    )
     built = calibrate(
         responses,
         with_dimensions(options, recipe, responses) if parameters is None else recipe,
