@@ -257,7 +257,8 @@ def _question(sample: Mapping[str, Any], path: Path) -> tuple[LoggedQuestion | N
     output = sample.get("output")
     choices = output.get("choices") if isinstance(output, Mapping) else None
     message = choices[0].get("message") if isinstance(choices, list) and choices else None
-    answer = message.get("content") if isinstance(message, Mapping) else None
+    content = message.get("content") if isinstance(message, Mapping) else None
+    answer = _parts([{"content": content}], attached)[0][0]["content"]
     return as_question(fields, path), answer if isinstance(answer, str) else None
 
 

@@ -24,6 +24,8 @@ __all__ = ["as_question", "grade_reply", "items_of", "texts"]
 
 #: Replies that a grader is tried on, for each group of items.
 _TRIED = 400
+#: Share of the answers on which a grader must agree with the logged scores; below it the note warns.
+_AGREEING = 0.9
 #: Largest image, in bytes.
 _IMAGE_LIMIT = 50_000_000
 _SIGNATURES = ((b"\x89PNG", ".png"), (b"\xff\xd8\xff", ".jpg"), (b"RIFF", ".webp"))
@@ -194,7 +196,10 @@ def _choose_grader(questions: Mapping[str, LoggedQuestion], note: Callable[[str]
     first = next(iter(questions))
     about = f"{counted(len(questions), 'item')} such as {first!r:.60}: grader {best}"
     if tried:
-        note(f"{about}, which agrees with the logged score of {agreed[best]} of {counted(len(tried), 'answer')}")
+        warning = "" if agreed[best] >= _AGREEING * len(tried) else "; check it before the bank is asked"
+        note(
+            f"{about}, which agrees with the logged score of {agreed[best]} of {counted(len(tried), 'answer')}{warning}"
+        )
     else:
         note(f"{about}; the logs hold no answers to check it on")
     return best

@@ -1,0 +1,101 @@
+"""Logs of a harness to a bank in one command, and joined to one's own items."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.banks import read_bank
+
+PNG = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg=="
+
+
+@pytest.fixture
+def harness():
+    """Write samples of lm-evaluation-harness of 12 models on 30 sums, with the ids of one's own items in them."""
+    chance = np.random.default_rng(3)
+    right = chance.random((12, 30)) < 1 / (1 + np.exp(-np.linspace(-2, 2, 12)[:, None] + chance.normal(size=30)))
+    for model, row in enumerate(right):
+        folder = Path("results") / f"model-{model}"
+        folder.mkdir(parents=True)
+        with (folder / "samples_sums_2031-05-06T00-00-00.jsonl").open("w") as file:
+            for n, value in enumerate(row):
+                sample = {
+                    "doc_id": n,
+                    "doc_hash": f"hash{n}",
+                    "doc": {"id": f"sum {n}"},
+                    "target": str(2 * n),
+                    "arguments": {"gen_args_0": {"arg_0": f"What is {n} + {n}?", "arg_1": {"until": ["."]}}},
+                    "filtered_resps": [f"It is {2 * n + (not value)}."],
+                    "filter": "none",
+                    "metrics": ["exact_match"],
+                    "exact_match": float(value),
+                }
+                file.write(json.dumps(sample) + "\n")
+    return right
+
+
+def test_logs_become_a_bank_that_can_be_asked(run, harness):
+    code, out, err = run("calibrate", "results", "-o", "sums.bank", "--policy", "none", "--force")
+    assert code in (0, 1)
+    assert "wrote sums.bank: 30 items" in out
+    assert "cannot be asked" not in out
+    assert "grader numeric, which agrees with the logged score of 120 of 120 answers" in err
+    bank = read_bank("sums.bank")
+    item = next(item for item in bank.items if item.id == "sums:hash7")
+    assert (item.prompt, item.answer, item.grade("so 14"), item.grade("15")) == ("What is 7 + 7?", "14", 1.0, 0.0)
+    assert bank.accuracies == pytest.approx(
+        [harness[int(name.removeprefix("model-"))].mean() for name in bank.subjects]
+    )
+
+
+def test_ids_of_logs_are_joined_to_own_items_as_the_error_proposes(run, harness):
+    items = [{"id": f"sum-{n}", "prompt": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(30)]
+    Path("own.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    command = ("calibrate", "results", "--items", "own.jsonl", "-o", "own.bank", "--policy", "none", "--force")
+    code, _, err = run(*command)
+    assert code == 4
+    assert "with --ids 'question', 30 of 30 items match, and 0 do now" in err
+    code, out, _ = run(*command, "--ids", "question")
+    assert "wrote own.bank: 30 items" in out
+    assert read_bank("own.bank").ids[7] == "sum-7"
+
+
+def test_images_of_logs_are_in_the_bank(run):
+    picture = {"type": "image", "image": PNG}
+    for model in range(5):
+        folder = Path("logs") / str(model)
+        folder.mkdir(parents=True)
+        samples = [
+            {
+                "id": f"a b {n}",
+                "epoch": 1,
+                "input": [{"role": "user", "content": [{"type": "text", "text": f"{n}?"}, picture]}],
+                "target": "cat",
+                "scores": {"match": {"value": "CI"[(n + model) % 2]}},
+            }
+            for n in range(6)
+        ]
+        about = {"version": 2, "status": "success", "eval": {"model": f"m{model}", "task": "pets"}}
+        (folder / "log.json").write_text(json.dumps({**about, "samples": samples}))
+    code, out, err = run("calibrate", "logs", "-o", "pets.bank", "--policy", "none", "--force")
+    assert code in (0, 1)
+    assert "wrote pets.bank: 6 items" in out
+    assert "6 ids cannot name tests and became others" in err
+    item = read_bank("pets.bank").items[0]
+    assert Path(item.image_paths[0]).read_bytes().startswith(b"\x89PNG")
+    assert item.formats == ("image+text",)
+
+
+def test_a_mapping_and_its_file(run):
+    rows = [{"id": n, "by": f"m{s}", "verdict": "yes" if (n + s) % 3 else "no"} for s in range(5) for n in range(8)]
+    Path("r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("m.toml").write_text("subject = 'by'\nscore = 'verdict'\n")
+    code, out, err = run("calibrate", "r.jsonl", "--mapping", "m.toml")
+    assert code in (0, 1)
+    assert "5 subjects, 8 items" in out
+    assert "by the names of its columns, --item id" in err
+    code, _, err = run("calibrate", "r.jsonl", "--subject", "by |", "--score", "verdict")
+    assert code == 4
+    assert "--subject 'by |'" in err
