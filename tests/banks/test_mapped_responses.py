@@ -323,6 +323,18 @@ def test_items_that_cannot_be_asked_or_graded_are_left_out_with_the_reason(tmp_p
     assert any("an image is no PNG, JPEG or WebP" in note for note in notes)
 
 
+def test_several_accepted_answers_all_count_and_several_right_choices_are_left_out(tmp_path):
+    accepted = ("U.S.", "United States")
+    whole = LoggedQuestion("Where?", answers=accepted, replies=(("united states.", 1.0), ("The United States", 0.0)))
+    within = LoggedQuestion("Where?", answers=accepted, replies=(("In the U.S. of course", 1.0), ("Peru", 0.0)))
+    for question in (whole, within):
+        items, notes = logged_items(tmp_path, q=question)
+        assert "agrees with the logged score of 2 of 2 answers" in notes[0]
+        assert [items["q"].grade(text) for text, _ in question.replies] == [score for _, score in question.replies]
+    items, notes = logged_items(tmp_path, q=LoggedQuestion("Which?", choices=("x", "y"), answers=("A", "B")))
+    assert (items, notes) == ({}, ["left out: 1 item with several right choices"])
+
+
 def test_images_of_logs_are_written_and_those_outside_of_the_folder_are_not(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "log" / "pics").mkdir(parents=True)

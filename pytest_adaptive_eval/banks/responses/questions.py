@@ -143,8 +143,10 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
     items: list[Item] = []
     left: Counter[str] = Counter()
     for names in groups.values():
-        questions = {name: responses.questions[name] for name in names if responses.questions[name].answers}
-        left["without a right answer"] += len(names) - len(questions)
+        answered = {name: responses.questions[name] for name in names if responses.questions[name].answers}
+        left["without a right answer"] += len(names) - len(answered)
+        questions = {name: each for name, each in answered.items() if not (each.choices and len(each.answers) > 1)}
+        left["with several right choices"] += len(answered) - len(questions)
         if not questions:
             continue
         grader = _choose_grader(questions, note)
@@ -220,7 +222,7 @@ def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str
     BankError
         It cannot be asked or graded.
     """
-    data: dict[str, Any] = {"id": name, "grader": grader, "answer": _expected(question)}
+    data: dict[str, Any] = {"id": name, **_expected(question, grader)}
     if question.messages:
         data["messages"] = [dict(message) for message in question.messages]
     else:
@@ -234,9 +236,14 @@ def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str
     return parse_item(json.dumps(data), "the log", root)
 
 
-def _expected(question: LoggedQuestion) -> str:
+def _expected(question: LoggedQuestion, grader: str) -> dict[str, str]:
+    """Return grader and answer of an item; several accepted answers become a pattern."""
     first = question.answers[0].strip()
-    return first.strip("()") if _form(question.answers) == "letter" else first
+    if len(question.answers) == 1 or question.choices:
+        return {"grader": grader, "answer": first.strip("()") if _form(question.answers) == "letter" else first}
+    accepted = "|".join(re.escape(answer.strip()) for answer in question.answers)
+    whole = rf"(?i)^\W*(?:{accepted})\W*$"
+    return {"grader": "regex", "answer": rf"(?i)(?<!\w)(?:{accepted})(?!\w)" if grader == "contains" else whole}
 
 
 def _write_images(images: Sequence[str | bytes], folder: Path, name: str) -> list[str]:
