@@ -16,6 +16,7 @@ from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.grading import BUILT_IN, LimitedGrader, accepts_any_text, check_pattern
 from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, expected_number, named_choice, unmarked
+from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
 
 __all__ = ["ITEM_FIELDS", "LENIENT", "NO_TASKS", "is_item_id", "parse_item"]
 
@@ -109,8 +110,10 @@ def parse_item(
         meta=MappingProxyType(meta),
         custom=custom,
         root=root,
+        likelihood=TEXT_SCORINGS.get(grader),
     )
     if not textless:
+        _check_likelihood(item, where)
         _check_answer(item, where)
         _check_strictness(item, where)
     return item
@@ -186,11 +189,20 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
     """Return the function of a grader by name, or None for graders that the item applies itself."""
     if grader.startswith("python:"):
         return _python_grader(grader, where, trusted)
+    if grader in TEXT_SCORINGS:
+        return no_text_grade
     if grader not in BUILT_IN:
-        raise BankError(
-            f"{where}: grader {grader!r:.80} is not known; use {', '.join(BUILT_IN)}, task or python:module:function"
-        )
+        known = ", ".join((*BUILT_IN, *TEXT_SCORINGS))
+        raise BankError(f"{where}: grader {grader!r:.80} is not known; use {known}, task or python:module:function")
     return BUILT_IN[grader] if grader == "regex" else None
+
+
+def _check_likelihood(item: Item, where: str) -> None:
+    """Refuse an item that its grader scores by likelihood, and that has no text."""
+    try:
+        _ = item.continuations
+    except BankError as error:
+        raise BankError(f"{where}{str(error).removeprefix(f'item {item.id!r}')}") from None
 
 
 def _check_answer(item: Item, where: str) -> None:

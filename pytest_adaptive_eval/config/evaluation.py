@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,13 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import FIXED_FORM, Policy
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.config.policy import item_count, make_policy, policy_name
+from pytest_adaptive_eval.config.presenting import LIKELIHOOD, PRESENTATION_KEYS, check_keys, presentation_of
 from pytest_adaptive_eval.config.tables import AUTOJUDGER, InterviewTable, MarkerTable
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.subjects.judging import RUBRIC, Judge, judged_bank
@@ -191,11 +194,12 @@ class EvalSpec:
                     'generated: task="addition"'
                 )
             if "task" in self.data:
-                of_banks = ("bank", "category", "values", "formats")
+                of_banks = ("bank", "category", "values", "formats", *PRESENTATION_KEYS)
                 refuse_keys(self.data, of_banks, "and task exclude each other: remove one of them")
             else:
                 of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels")
                 refuse_keys(self.data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
+                check_keys(self.table, self.data)
 
     @property
     def bank_stem(self) -> str:
@@ -293,7 +297,23 @@ class EvalSpec:
             from pytest_adaptive_eval.items.modalities import asked_in_formats
 
             bank = asked_in_formats(bank, self.table.formats)
-        return bank, path
+        return self._presented(bank, path, settings), path
+
+    def _presented(self, bank: ItemBank, path: Path, settings: Settings) -> ItemBank:
+        """Return the bank as its items are asked, each of which is checked, since all are to be asked in one form."""
+
+        def read(path: str) -> Sequence[Item]:
+            return read_bank(self._bank_path(path, settings.root), graders=settings.graders).items
+
+        presentation = presentation_of(self.table, read)
+        if presentation is None or bank.report.get("textless"):
+            return bank
+        try:
+            for item in bank.items:
+                presentation.check(item)
+        except BankError as error:
+            raise BankError(f"{path}: {error}") from None
+        return presented(bank, presentation)
 
     def _generated(
         self, settings: Settings, seed: int, tasks: Callable[[], Mapping[str, TaskFamily]] | None
@@ -361,6 +381,8 @@ class EvalSpec:
     def _decodings(self, bank: ItemBank, policy: Policy) -> tuple[int, int | str | None]:
         """Return the samples of each item, and the items that are asked again at the end."""
         samples, repeat = self.table.samples, self.table.repeat
+        if self.table.ask == LIKELIHOOD:
+            return 1, 0
         if repeat is None and (samples > 1 or policy.levelled is not None or policy.design_based):
             repeat = 0
         if samples == 1 and repeat is None:  # `Evaluation.for_subject` looks at the items if they are to be asked again
@@ -384,6 +406,12 @@ def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
     """Return notes on the bank for readers of any verdict, by its selector or ladder."""
     if not bank.calibrated and not climbed:
         return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank"]
+    notes = []
     if bank.report.get("trusted") is False:
-        return ["the bank failed its quality checks and was written by force"]
-    return []
+        notes.append("the bank failed its quality checks and was written by force")
+    if REPORT_KEY in bank.report:
+        notes.append(
+            "items are asked in another form than the bank was calibrated in: gates on accuracy hold, and abilities "
+            "are on no scale"
+        )
+    return notes

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Grader
+from pytest_adaptive_eval.items.presentation import REPORT_KEY, Presentation, presented
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
@@ -211,4 +212,12 @@ def _part(bank: ItemBank, interview: InterviewRecord) -> ItemBank:
         from pytest_adaptive_eval.items.modalities import asked_in_formats
 
         bank = asked_in_formats(bank, [str(name) for name in formats])
+    written = interview.bank.get(REPORT_KEY)
+    if isinstance(written, Mapping):
+        try:
+            bank = presented(bank, Presentation.from_json(written))
+        except (KeyError, TypeError, ValueError) as error:
+            raise BankError(
+                f"{interview.name}: the recorded presentation is damaged ({error!r}); restore the record"
+            ) from None
     return bank

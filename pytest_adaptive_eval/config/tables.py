@@ -9,6 +9,7 @@ from pytest_adaptive_eval.cat.session import POLICIES
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
+from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.typed_tables import Count, Index, Number, Table, described
 
@@ -81,6 +82,20 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     category: Annotated[str | None, described("use this category of the bank only")] = None
     values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
     formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
+    ask: Annotated[
+        Literal["generate", "likelihood"],
+        described("the model writes an answer, or likelihoods of choices are read"),
+    ] = "generate"
+    normalization: Annotated[str, described("comparison of the choices' likelihoods", NORMALIZATIONS)] = "raw"
+    template: Annotated[
+        str | None, described("text with {prompt}, {choices} and {examples}; the prompt alone by default")
+    ] = None
+    examples: Annotated[str, described("JSONL file of items that are shown with their answers")] = ""
+    shots: Annotated[Count | None, described("number of examples; all of the file by default")] = None
+    delimiter: Annotated[str, described("text between a prompt and its choice or answer")] = " "
+    candidates: Annotated[
+        str | None, described("texts or letters of choices; letters by default with {choices}", CANDIDATES)
+    ] = None
     name: Annotated[str | None, described("name of the evaluation; the bank's stem or the task by default")] = None
     policy: Annotated[str | None, described("ladder by default with a task, else decide", [*POLICIES, LADDER])] = None
     selector: Annotated[

@@ -7,12 +7,13 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, Continuation, LikelihoodResult, LikelihoodScoring
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -142,8 +143,9 @@ class Item:
         Expected answer, in the form of the grader.
     grader : str
         ``exact``, ``choice``, ``numeric``, ``regex``, ``contains``,
-        ``python:module:function`` (only from trusted modules), or ``task`` for a
-        generated item that its task family grades.
+        ``python:module:function`` (only from trusted modules), ``task`` for a
+        generated item that its task family grades, or ``bits_per_byte`` for a
+        text that is scored by its likelihood.
     images : tuple of str
         Image files, relative to the bank's folder.
     choices : tuple of str
@@ -163,6 +165,8 @@ class Item:
         Resolved function of a ``python:``, ``regex`` or ``task`` grader.
     root : str
         Folder that `images` are relative to; not part of the item's content.
+    likelihood : LikelihoodScoring, optional
+        How log-likelihoods score the item; None if its grader scores what a model writes.
     """
 
     id: str
@@ -177,6 +181,7 @@ class Item:
     meta: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     custom: Grader | None = None
     root: str = ""
+    likelihood: LikelihoodScoring | None = None
 
     @property
     def image_paths(self) -> tuple[str, ...]:
@@ -223,6 +228,26 @@ class Item:
             raise BankError(f"item {self.id!r}: its grader {self.grader!r} gave {score!r}, expected a number in [0, 1]")
         return score
 
+    @property
+    def continuations(self) -> list[Continuation]:
+        """Texts whose log-likelihoods score the item; empty for an item that is graded.
+
+        Raises
+        ------
+        BankError
+            The item cannot be scored in this way.
+        """
+        if self.likelihood is None:
+            return []
+        if problem := self.likelihood.check(self.prompt, self.choices):
+            raise BankError(f"item {self.id!r} has {problem}")
+        return self.likelihood.continuations(self.prompt, self.choices)
+
+    def likelihood_result(self, logs: Sequence[float]) -> LikelihoodResult:
+        """Return the result from the log-likelihoods of `continuations`, in nats."""
+        assert self.likelihood is not None
+        return self.likelihood.result(self.prompt, self.choices, logs)
+
     def readable(self, text: str) -> bool:
         """Return whether a text has the form of an answer: a choice, a number, or (other graders) any text."""
         text = str(text)[:GRADED_CHARACTERS]
@@ -257,6 +282,8 @@ class Item:
             out["formats"] = list(self.formats)
         if self.meta:
             out["meta"] = dict(self.meta)
+        if self.likelihood is not None and self.grader not in TEXT_SCORINGS:  # else the grader tells it
+            out["likelihood"] = self.likelihood.to_json()
         return out
 
     @property

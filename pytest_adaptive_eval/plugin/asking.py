@@ -273,9 +273,12 @@ class AskingLoop:
         if (response := self.recorder.stored_response(test)) is not None:
             return response
         subject = self.respondent.subject
-        if len(self._batch) > 1 and isinstance(subject, Subject):  # the first question that an answer is missing for
+        # a test may pass the prompt alone, from which no likelihoods of choices follow
+        together = len(self._batch) > 1 or test.asked.item.likelihood is not None
+        # the first question of the batch that an answer is missing for
+        if together and test in self._batch and isinstance(subject, Subject):
             self.recorder.prefetch(subject, self._batch[self._batch.index(test) :])
-            self._batch = [test]
+            self._batch = []
         return None
 
     def _bind(self, funcargs: dict[str, Any]) -> None:
@@ -283,6 +286,7 @@ class AskingLoop:
         self._bound = True
         respondent = self.respondent
         respondent.fixture, respondent.subject, identity = find_model_fixture(funcargs)
+        self._check_likelihood(respondent)
         if isinstance(respondent.subject, Subject):
             respondent.usage = respondent.subject.usage
             self._prepare(respondent.subject)
@@ -300,6 +304,22 @@ class AskingLoop:
             self.evaluation.judge.check(self.evaluation.bank.items)
         if identity.checkpoint:  # else cached answers could belong to another subject
             self._open_journal(respondent)
+
+    def _check_likelihood(self, respondent: Respondent) -> None:
+        """Refuse a model that cannot score items by likelihood, if the first item needs it.
+
+        Raises
+        ------
+        ConfigError
+            It cannot.
+        """
+        first = self._batch[0].asked.item
+        if first.likelihood is not None and not getattr(respondent.subject, "rates_texts", False):
+            raise ConfigError(
+                f"{self.evaluation.name}: items are scored by the likelihoods of texts, which {respondent.fixture!r} "
+                f"({type(respondent.subject).__name__}) does not give: name a checkpoint or a server, or ask for "
+                "written answers"
+            )
 
     def _prepare(self, subject: Subject) -> None:
         """Check a subject of this package before its first answer.

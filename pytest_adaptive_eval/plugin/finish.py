@@ -12,6 +12,7 @@ from pytest_adaptive_eval.gates.misfit import with_misfit_note
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.presentation import REPORT_KEY
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
@@ -23,7 +24,7 @@ __all__ = ["finish"]
 #: Fewest repeated items for a note that all their answers are equal.
 FEWEST_REPEATED = 5
 #: Keys of a bank's report that a record repeats.
-BANK_REPORT_KEYS = ("task", "category", "twins", "formats", "parts")
+BANK_REPORT_KEYS = ("task", "category", "twins", "formats", "parts", REPORT_KEY)
 
 
 def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRecord]:

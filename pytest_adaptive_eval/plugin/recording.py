@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,8 @@ __all__ = ["AnswerRecorder"]
 
 #: Suffix of the journal's keys of completions that no test has graded yet.
 _COMPLETION = " completion"
+#: Key of the log-likelihoods in journals and administrations.
+LIKELIHOOD = "likelihood"
 _sorted_json = json.JSONEncoder(sort_keys=True).encode
 
 
@@ -64,6 +66,7 @@ class AnswerRecorder:
         if stored is None or self.journal is None:
             return None
         test.administration.resumed = True
+        _note_likelihood(test, stored.get(LIKELIHOOD))
         return test.regraded(stored, self.journal.path)
 
     def keep(self, test: Question, response: Response) -> None:
@@ -77,7 +80,10 @@ class AnswerRecorder:
         storable = test.lasting or not response.status.infrastructure
         if self.journal is not None and storable and not test.administration.resumed:
             asked = test.asked
-            self.journal.append(self._key(test), {**_journal_entry(asked.item, response), "graded": asked.graded})
+            entry = {**_journal_entry(asked.item, response), "graded": asked.graded}
+            if likelihood := test.administration.extra.get(LIKELIHOOD):
+                entry[LIKELIHOOD] = likelihood
+            self.journal.append(self._key(test), entry)
 
     def add(self, test: Question, response: Response) -> None:
         """Add a response to the administrations and the counts."""
@@ -107,13 +113,21 @@ class AnswerRecorder:
             if stored is None:
                 unanswered.append(question)
             else:
-                completion = Completion(stored["text"], Status(stored["status"]), stored["score"], stored["detail"])
+                facts = stored.get(LIKELIHOOD, {})
+                completion = Completion(
+                    stored["text"], Status(stored["status"]), stored["score"], stored["detail"], likelihood=facts
+                )
+                _note_likelihood(question, facts)
                 subject.restore(question.asked.item, question.asked.sample, completion)
 
         def keep(index: int, completion: Completion) -> None:
+            question = unanswered[index]
+            _note_likelihood(question, completion.likelihood)
             if journal is not None and not completion.status.infrastructure:
-                question = unanswered[index]
-                journal.append(self._key(question) + _COMPLETION, _journal_entry(question.asked.item, completion))
+                entry = _journal_entry(question.asked.item, completion)
+                if completion.likelihood:
+                    entry[LIKELIHOOD] = plain(completion.likelihood)
+                journal.append(self._key(question) + _COMPLETION, entry)
 
         items, samples = [test.asked.item for test in unanswered], [test.asked.sample for test in unanswered]
         subject.prefetch(items, samples, keep)
@@ -155,6 +169,12 @@ class AnswerRecorder:
                 **self._subject_hashes,
             )
         return test.key
+
+
+def _note_likelihood(test: Question, facts: Mapping[str, Any] | None) -> None:
+    """Record the log-likelihoods that an answer follows from, if any."""
+    if facts:
+        test.administration.extra[LIKELIHOOD] = plain(facts)
 
 
 def _journal_entry(item: Item, answer: Response | Completion) -> dict[str, Any]:

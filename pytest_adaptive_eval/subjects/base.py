@@ -30,12 +30,15 @@ class Completion:
         Score of an answer whose text is unknown, such as a recorded score.
     detail : str
         Reason for a status other than ok.
+    likelihood : mapping
+        Log-likelihoods that the answer follows from, see `items.likelihood.LikelihoodResult`; empty for others.
     """
 
     text: str
     status: Status = Status.OK
     score: float | None = None
     detail: str = ""
+    likelihood: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +147,13 @@ class Subject(abc.ABC):
         `answer` finds it in the item's ``meta["sample"]``.
     varies : bool
         Whether a repeated administration may bring another answer.
+    rates_texts : bool
+        Whether `answer` scores items by the likelihoods of texts, see `items.item.Item.continuations`.
     """
 
     sample = 0
     varies = True
+    rates_texts = False
 
     def __init__(self, identity: SubjectIdentity) -> None:
         self.identity = identity

@@ -46,6 +46,7 @@ class ReplaySubject(Subject):
     """
 
     varies = False
+    rates_texts = True  # recorded answers may come from likelihoods
 
     def __init__(self, name: str, answers: Mapping[str, Completion], source: str = "") -> None:
         content = {key: [a.text, a.score, a.status.value, a.detail] for key, a in answers.items()}

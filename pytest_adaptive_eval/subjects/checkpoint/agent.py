@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import os
 import time
@@ -25,6 +24,13 @@ from pytest_adaptive_eval.subjects.checkpoint.generation import (
     answered,
     fault,
 )
+from pytest_adaptive_eval.subjects.checkpoint.rating import (
+    PrefixCache,
+    common_prefix,
+    last_logits,
+    log_likelihood,
+    with_tokens,
+)
 
 __all__ = ["TransformersAgent"]
 
@@ -44,8 +50,7 @@ class TransformersAgent:
         self._identity = identity
         self._generator: Generator | None = generator
         self._parameters = int(generator.loaded.model.num_parameters())
-        self._cached_tokens: list[int] = []  # the tokens in the cache
-        self._cache: Any = None
+        self._prefix = PrefixCache()
 
     @classmethod
     def load(
@@ -155,19 +160,19 @@ class TransformersAgent:
             else:
                 scores, read = self._score_with_prefix(generator, prompts, label)
         except BaseException as error:
-            self._forget()
+            self._prefix.forget()
             failed = fault(error)
             return Preference(unknown, failed.status, failed.detail, Usage(1, seconds=time.perf_counter() - begun))
         usage = Usage(1, read, seconds=time.perf_counter() - begun, flops=2.0 * self._parameters * read)
         if not all(torch.isfinite(torch.tensor(scores))):
-            self._forget()
+            self._prefix.forget()
             return Preference(unknown, Status.ERROR, f"{NON_FINITE} behind a candidate", usage)
         return Preference(scores, usage=usage)
 
     def close(self) -> None:
         """Release memory and devices."""
         self._generator = None
-        self._forget()
+        self._prefix.forget()
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -176,9 +181,6 @@ class TransformersAgent:
         if self._generator is None:
             raise ConfigError(f"agent {self._identity.name!r} was closed; load it again")
         return self._generator
-
-    def _forget(self) -> None:
-        self._cached_tokens, self._cache = [], None
 
     def _prompt(self, generator: Generator, messages: Sequence[Message], cap: int) -> Prompt:
         prompter = generator.prompter
@@ -220,35 +222,14 @@ class TransformersAgent:
         # the last token of a prompt predicts the label, so it is read after the prefix
         prefix = min(len(ids) - count - 1 for ids, count in rows)
         for ids, _ in rows:
-            prefix = _common(rows[0][0][:prefix], ids)
-        read = self._cache_prefix(generator, rows[0][0][:prefix])
+            prefix = common_prefix(rows[0][0][:prefix], ids)
+        read = self._prefix.hold(generator, rows[0][0][:prefix])
         scores = []
         for ids, count in rows:
             tail = ids[prefix:-1]
-            scores.append(self._score(generator, {"input_ids": tail}, ids[-count:], copy.deepcopy(self._cache)))
+            scores.append(self._score(generator, {"input_ids": tail}, ids[-count:], self._prefix.copy()))
             read += len(tail)
         return tuple(scores), read
-
-    def _cache_prefix(self, generator: Generator, ids: list[int]) -> int:
-        """Make the cache hold exactly these tokens, reusing its prefix, and return the number of tokens read."""
-        reused = _common(self._cached_tokens, ids)
-        if reused < len(self._cached_tokens):
-            if self._cache is not None and _can_shrink(self._cache) and reused:
-                self._cache.crop(reused - len(self._cached_tokens))
-            else:
-                self._forget()
-                reused = 0
-        if reused < len(ids):
-            with torch.inference_mode():
-                output = generator.loaded.model(
-                    input_ids=torch.tensor([ids[reused:]], device=generator.loaded.model.device),
-                    use_cache=True,
-                    **{generator.cache_name: self._cache},
-                    **_last(generator, 1),
-                )
-            self._cache = output[generator.cache_name]
-        self._cached_tokens = list(ids)
-        return len(ids) - reused
 
     def _score_whole(
         self, generator: Generator, prompts: Sequence[Prompt], label: str
@@ -257,17 +238,7 @@ class TransformersAgent:
         scores, read = [], 0
         for prompt in prompts:
             whole, count = self._labelled(generator, prompt, label)
-            inputs = generator.encode([prompt])
-            label_tokens = torch.tensor([whole[-count:-1]], dtype=torch.long, device=inputs["input_ids"].device)
-            added = {"input_ids": label_tokens, "attention_mask": torch.ones_like(label_tokens)}
-            shape = inputs["input_ids"].shape
-            for name, tensor in inputs.items():
-                if (
-                    torch.is_tensor(tensor) and tensor.shape == shape
-                ):  # one number per token, such as its type: 0 is text
-                    inputs[name] = torch.cat(
-                        [tensor, added.get(name, torch.zeros_like(label_tokens)).to(tensor.dtype)], dim=1
-                    )
+            inputs = with_tokens(generator.encode([prompt]), whole[-count:-1])
             generator.remaining_tokens(NAME, int(inputs["input_ids"].shape[1]))
             scores.append(self._score(generator, inputs, whole[-count:], None))
             read += int(inputs["input_ids"].shape[1])
@@ -283,25 +254,5 @@ class TransformersAgent:
         if cache is not None:
             arguments[generator.cache_name] = cache
         with torch.inference_mode():
-            logits = model(**arguments, **_last(generator, len(label))).logits[0, -len(label) :]
-            words = torch.log_softmax(logits.float(), dim=-1)
-            chosen = words[torch.arange(len(label)), torch.tensor(label, device=words.device)]
-        return float(chosen.sum())
-
-
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    """Return the length of the common prefix of two lists."""
-    return next(
-        (index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
-    )
-
-
-def _can_shrink(cache: Any) -> bool:
-    """Return whether tokens can be removed from a cache, unlike from windows and recurrent states."""
-    layers = getattr(cache, "layers", ())
-    return bool(layers) and all(type(layer).__name__ == "DynamicLayer" for layer in layers)
-
-
-def _last(generator: Generator, count: int) -> dict[str, int]:
-    """Return the argument that limits logits to the last tokens, if the model supports it."""
-    return {"logits_to_keep": count} if generator.can_keep_logits else {}
+            logits = model(**arguments, **last_logits(generator, len(label))).logits[0, -len(label) :]
+            return log_likelihood(logits, label)

@@ -134,6 +134,16 @@ class Generator:
         return "logits_to_keep" in self._reads
 
     @property
+    def takes_positions(self) -> bool:
+        """Whether the model takes the position of each token."""
+        return "position_ids" in self._reads
+
+    @property
+    def window(self) -> int | None:
+        """Number of tokens that the model reads at most; None if unknown."""
+        return self._window
+
+    @property
     def cache_name(self) -> str:
         """Name of the model's cache, as an argument and in its output; transformers renamed it in 5.24."""
         return "cache" if "cache" in self._reads else "past_key_values"

@@ -15,6 +15,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage, cap_and_sample
 from pytest_adaptive_eval.subjects.checkpoint.generation import Generated, Generator, Prompt, answered, fault
+from pytest_adaptive_eval.subjects.checkpoint.likelihood import LikelihoodScorer
 
 __all__ = ["TransformersSubject"]
 
@@ -30,6 +31,8 @@ class TransformersSubject(Subject):
     ``meta["sample"]`` is the index of a repeated draw at a temperature above 0.
     """
 
+    rates_texts = True
+
     def __init__(self, generator: Generator, identity: SubjectIdentity, *, max_tokens: int, batch_size: int) -> None:
         super().__init__(identity)
         self._generator: Generator | None = generator
@@ -38,6 +41,7 @@ class TransformersSubject(Subject):
         self._batch_size = batch_size
         self._parameters = int(generator.loaded.model.num_parameters())
         self._usage = Usage()
+        self._scorer: LikelihoodScorer | None = LikelihoodScorer(generator, batch_size)
 
     @classmethod
     def load(
@@ -103,17 +107,26 @@ class TransformersSubject(Subject):
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
-        if self._generator is None:
+        if self._generator is None or self._scorer is None:
             raise ConfigError(f"subject {self.identity.name!r} was closed; load it again")
         done: dict[int, Completion] = {}
         questions: list[tuple[int, Prompt]] = []
+        rated: list[tuple[int, Item, Prompt]] = []
         for index, item in enumerate(items):
             try:
-                questions.append((index, self._prompt(item)))
+                prompt = self._prompt(item)
             except BaseException as error:
                 done[index] = fault(error)
+                continue
+            if item.likelihood is None:
+                questions.append((index, prompt))
+            else:
+                rated.append((index, item, prompt))
         questions.sort(key=lambda question: (question[1].group, len(question[1].text), question[0]))
         begun = time.perf_counter()
+        for index, completion, cost in self._scorer.answer(rated):
+            done[index] = completion
+            self._usage += cost
         for batch in self._batches(questions):
             answers = self._attempt(self._generator, [prompt for _, prompt in batch])
             done.update(zip((index for index, _ in batch), answers, strict=True))
@@ -128,7 +141,7 @@ class TransformersSubject(Subject):
     def close(self) -> None:
         """Release memory and devices."""
         super().close()
-        self._generator = None
+        self._generator = self._scorer = None
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()

@@ -1,0 +1,238 @@
+"""Present the items of a bank by a template, with examples, and score them by likelihood where that is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item, named_choice
+from pytest_adaptive_eval.items.likelihood import CANDIDATES, TEXT_SCORINGS, ChoiceLikelihood, letters
+
+__all__ = ["FIELDS", "PLAIN", "REPORT_KEY", "Example", "Presentation", "example_of", "presented", "template_fields"]
+
+#: Fields of a template.
+FIELDS = ("prompt", "choices", "examples")
+#: The template that changes nothing, with examples before it.
+PLAIN = "{examples}{prompt}"
+#: Key of a bank's report with the presentation.
+REPORT_KEY = "presentation"
+#: Stands between an example and what follows it.
+SEPARATOR = "\n\n"
+
+
+def template_fields(template: str) -> set[str]:
+    """Return the fields of a template.
+
+    Raises
+    ------
+    ConfigError
+        It has an unknown field, lacks ``{prompt}``, or its braces are not paired.
+    """
+    known = ", ".join(f"{{{name}}}" for name in FIELDS)
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise ConfigError(f"template {template!r:.80} is malformed ({error}): write {{{{ and }}}} for braces") from None
+    fields = set()
+    for _, name, form, conversion in parts:
+        if name is None:
+            continue
+        if name not in FIELDS or form or conversion:
+            written = "{" + name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "") + "}"
+            raise ConfigError(
+                f"template has the field {written}, expected {known}; write {{{{ and }}}} for braces of the text"
+            )
+        fields.add(name)
+    if "prompt" not in fields:
+        raise ConfigError(f"template {template!r:.80} has no {{prompt}}, so that no item would be asked: add it")
+    return fields
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An answered item.
+
+    Parameters
+    ----------
+    prompt : str
+    choices : tuple of str
+    answer : str
+        The answer, or the choice that it names.
+    """
+
+    prompt: str
+    choices: tuple[str, ...]
+    answer: str
+
+
+def example_of(item: Item) -> Example:
+    """Return an item as an example.
+
+    Raises
+    ------
+    ConfigError
+        The item has no prompt, or its expected answer is none that a model could give, such as a pattern.
+    """
+    index = named_choice(item) if item.choices else None
+    answer = item.answer if index is None else item.choices[index]
+    if item.messages or item.images or not item.prompt:
+        raise ConfigError(f"example {item.id!r} has messages or images, or no prompt: give items with a prompt alone")
+    if not answer or item.grade(answer) < 1:
+        raise ConfigError(
+            f"example {item.id!r} expects {answer!r:.80}, which its own grader does not take for a right answer: give "
+            "items whose answer is a text to show"
+        )
+    return Example(item.prompt, item.choices, answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """The form in which items are asked.
+
+    Parameters
+    ----------
+    template : str
+        With fields of `FIELDS`; see `template_fields`.
+    examples : tuple of Example
+        Shown before each item, except one with the item's own prompt.
+    shots : int
+        Examples shown with each item.
+    likelihood : ChoiceLikelihood or None
+        How the likelihoods of choices score an item; None where the model writes an answer.
+    delimiter : str
+        Stands between an example's prompt and its answer, unless the prompt ends with white space.
+    candidates : str
+        A key of `CANDIDATES`: what an example shows of the choice that is right.
+    """
+
+    template: str = PLAIN
+    examples: tuple[Example, ...] = ()
+    shots: int = 0
+    likelihood: ChoiceLikelihood | None = None
+    delimiter: str = " "
+    candidates: str = "text"
+
+    def present(self, item: Item) -> Item:
+        """Return the item as it is asked.
+
+        Raises
+        ------
+        BankError
+            The template needs a prompt or choices, and the item has none.
+        """
+        item = self._written(item)
+        if self.likelihood is None or item.likelihood is not None:
+            return item
+        return replace(item, likelihood=self.likelihood)
+
+    def check(self, item: Item) -> None:
+        """Check that an item can be presented and that one of its choices can be right.
+
+        Raises
+        ------
+        BankError
+            It cannot.
+        """
+        shown = self.present(item)
+        if shown.continuations and shown.custom is None and not any(map(shown.grade, shown.choices)):
+            raise BankError(f"item {item.id!r}: none of its choices is graded as right; correct its answer")
+
+    def _written(self, item: Item) -> Item:
+        """Return the item with its prompt in the template."""
+        if self.template == PLAIN and not self.examples:
+            return item
+        if item.messages or item.grader in TEXT_SCORINGS:
+            what = "messages" if item.messages else "a text that is scored as it is"
+            raise BankError(
+                f"item {item.id!r} has {what}, which no template can hold: ask it without template and examples"
+            )
+        examples = [example for example in self.examples if example.prompt != item.prompt][: self.shots]
+        before = "".join(self._example(example) for example in examples)
+        return replace(item, prompt=self._filled(item.id, item.prompt, item.choices, before))
+
+    def _example(self, example: Example) -> str:
+        shown = self._filled("of an example", example.prompt, example.choices, "")
+        answer = example.answer
+        if example.choices:
+            answer = CANDIDATES[self.candidates](example.choices)[example.choices.index(answer)]
+        return f"{shown}{'' if shown[-1:].isspace() else self.delimiter}{answer}{SEPARATOR}"
+
+    def _filled(self, name: str, prompt: str, choices: Sequence[str], examples: str) -> str:
+        listed = "\n".join(f"{letter}. {choice}" for letter, choice in zip(letters(choices), choices, strict=True))
+        if not listed and "choices" in template_fields(self.template):
+            raise BankError(
+                f"item {name!r} has no choices, and the template has the field {{choices}}: remove it there"
+            )
+        return self.template.format(prompt=prompt, choices=listed, examples=examples)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the presentation as JSON data."""
+        return {
+            "template": self.template,
+            "examples": [[example.prompt, list(example.choices), example.answer] for example in self.examples],
+            "shots": self.shots,
+            "likelihood": None if self.likelihood is None else self.likelihood.to_json(),
+            "delimiter": self.delimiter,
+            "candidates": self.candidates,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Presentation:
+        """Return the presentation that `to_json` wrote.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            The data are malformed.
+        """
+        likelihood = data["likelihood"]
+        return cls(
+            data["template"],
+            tuple(Example(prompt, tuple(choices), answer) for prompt, choices, answer in data["examples"]),
+            data["shots"],
+            None if likelihood is None else ChoiceLikelihood(**likelihood),
+            data["delimiter"],
+            data["candidates"],
+        )
+
+
+class _Presented(Sequence[Item]):
+    """Items of a lazily read sequence, each presented on access."""
+
+    def __init__(self, items: Sequence[Item], presentation: Presentation) -> None:
+        self._items, self._presentation = items, presentation
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self._presentation.present(item) for item in self._items[index]]
+        return self._presentation.present(self._items[index])
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self._presentation.present, self._items)
+
+
+def presented(bank: ItemBank, presentation: Presentation) -> ItemBank:
+    """Return the bank as its items are asked, with a content hash of its own.
+
+    The parameters stay those of the items as they were calibrated; errors of replayed interviews do not hold for the
+    new form.
+    """
+    written = presentation.to_json()
+    hashed = json.dumps([bank.content_hash, written], sort_keys=True)
+    return replace(
+        bank,
+        items=_Presented(bank.items, presentation),
+        content_hash=hashlib.sha256(hashed.encode()).hexdigest()[:16],
+        report=MappingProxyType({**bank.report, REPORT_KEY: written}),
+        conformal=MappingProxyType({}),
+    )
