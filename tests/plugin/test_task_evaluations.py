@@ -194,7 +194,7 @@ def model():
 
 
 def test_a_guesser_is_not_asked_to_the_last_level(lab: Any) -> None:
-    interview = climb_of(lab, "1", ", queries=20")
+    interview = climb_of(lab, "5", ", queries=20")
     assert interview["stop"] == "GUESSING"
     assert interview["asked"] <= 160
     floors = interview["levels"]["guess"]
