@@ -6,9 +6,14 @@ import base64
 import gzip
 import io
 import json
+import subprocess
+import sys
+import types
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from hostile_data import HOSTILE
 from published_rows import PUBLISHED
 
 from pytest_adaptive_eval.banks.importing.base import ImportSettings
@@ -285,3 +290,80 @@ def test_gzipped_json_and_labels_by_id(tmp_path):
     labels = write(tmp_path, "answers.json", {"0": {"answer": "C"}, "1": {"answer": "A"}, "2": {"answer": "B"}})
     settings = ImportSettings(ItemMapping(answer="$label.answer"), labels=labels)
     assert [item.answer for item in imported(path, settings=settings).items] == ["C", "A", "B"]
+
+
+def test_hostile_data_sets_are_refused_in_bounded_memory_and_run_nothing(tmp_path):
+    pytest.importorskip("pyarrow")
+    program = Path(__file__).with_name("hostile_data.py")
+    run = subprocess.run([sys.executable, program, tmp_path], capture_output=True, text=True, check=True, timeout=300)
+    found = {name: rest for name, *rest in map(json.loads, run.stdout.splitlines())}
+    assert found.keys() == HOSTILE.keys()
+    for name, (said, megabytes, ran) in found.items():
+        expected = HOSTILE[name][1]
+        assert (said.startswith("refused: ") and expected in said) if expected else said == "3 items", (name, said)
+        assert megabytes <= 500, (name, megabytes)
+        assert not ran, name
+
+
+def instance(name, text, *references, split="test"):
+    tagged = [{"output": {"text": said}, "tags": ["correct"] if right else []} for said, right in references]
+    return {"input": {"text": text}, "references": tagged, "split": split, "id": name}
+
+
+def test_instances_of_helm_are_choices_or_accepted_answers(tmp_path):
+    rows = [
+        instance("id1", "Which is red?", ("sky", False), ("blood", True)),
+        instance("id2", "Who wrote it?", ("Ann", True), ("Ann B", True)),
+        instance("id3", "Shown before", ("a", True), split="train"),
+    ]
+    first, second = imported(write(tmp_path, "instances.json", rows), preset="helm-instances").items
+    assert (first.id, first.answer, first.choices) == ("id1", "B", ("sky", "blood"))
+    assert (second.grader, second.to_json()["answer"]) == fitted("exact_match", ("Ann", "Ann B"))
+
+
+def test_openai_evals_take_their_grader_from_the_yaml(tmp_path):
+    pytest.importorskip("yaml")
+    chat = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Who?"}]
+    write(tmp_path, "data/a/samples.jsonl", [{"input": chat, "ideal": "Ann"}, {"input": chat, "ideal": "Bo"}])
+    write(tmp_path, "data/b/samples.jsonl", [{"input": chat, "ideal": "Ann"}])
+    kinds = {"a": "evals.elsuite.basic.includes:Includes", "b": "evals.elsuite.modelgraded.classify:ModelBasedClassify"}
+    for name, kind in kinds.items():
+        args = f"{{samples_jsonl: data/{name}/samples.jsonl}}"
+        text = f"{name}:\n  id: {name}.v0\n{name}.v0:\n  class: {kind}\n  args: {args}\n"
+        write(tmp_path, f"evals/{name}.yaml", text)
+    found = imported(tmp_path, preset="openai-evals")
+    assert [(item.grader, item.answer, item.category) for item in found.items] == [
+        ("contains", "Ann", ("a",)),
+        ("contains", "Bo", ("a",)),
+    ]
+    assert [note for note in found.notes if "ModelBasedClassify" in note]
+
+
+def test_the_hub_needs_its_package_and_tells_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(DatasetError, match=r"pip install 'pytest-adaptive-eval\[datasets\]'"):
+        imported("hf:owner/name")
+
+
+def test_a_data_set_of_the_hub_is_read_by_its_package(monkeypatch):
+    class Names:
+        names = ("no", "yes")
+
+    class Loaded(list[dict[str, object]]):
+        features: ClassVar = {"question": object(), "label": Names()}
+        info = types.SimpleNamespace(license="mit")
+        _fingerprint = "f00"
+
+    def load(name, configuration, split):
+        if name == "owner/missing":
+            raise ConnectionError("no route to the hub")
+        assert (name, configuration, split) == ("owner/name", "main", "validation")
+        return Loaded({"question": f"Is {n} red?", "label": n % 2} for n in range(4))
+
+    fake = types.SimpleNamespace(load_dataset=load, Image=type("Image", (), {}))
+    monkeypatch.setitem(sys.modules, "datasets", fake)
+    found = imported("hf:owner/name:main:validation")
+    assert [item.to_json()["answer"] for item in found.items[:2]] == ["no", "yes"]
+    assert found.facts["licence"] == "mit"
+    with pytest.raises(DatasetError, match=r"no route to the hub.*Without a network"):
+        imported("hf:owner/missing")

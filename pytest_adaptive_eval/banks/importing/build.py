@@ -16,7 +16,6 @@ from pytest_adaptive_eval.banks.importing.drafts import Draft
 from pytest_adaptive_eval.banks.importing.fitting import fitted
 from pytest_adaptive_eval.banks.importing.free import Free, accepted_answers, choose_grader
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
-from pytest_adaptive_eval.banks.importing.pictures import ImageStore
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError
 from pytest_adaptive_eval.items.item import Item
@@ -92,17 +91,14 @@ class _Question:
     instruction: str = ""
 
 
-def build_items(
-    forms: Sequence[tuple[Sequence[Draft], ItemMapping]], store: ImageStore, root: str, prefix: str
-) -> Built:
+def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str, prefix: str) -> Built:
     """Return the items of drafts.
 
     Parameters
     ----------
     forms : sequence of (sequence of Draft, ItemMapping)
-    store : ImageStore
     root : str
-        Folder of the stored images.
+        Folder of the images.
     prefix : str
         Begin of ids where the data set gives none.
 
@@ -130,7 +126,7 @@ def build_items(
     ids = _Ids(prefix, Counter(question.draft.name for question, _ in questions))
     for question, mapping in questions:
         try:
-            built.items.append(_item(question, mapping, store, root, ids))
+            built.items.append(_item(question, mapping, root, ids))
         except (BankError, DatasetError) as error:
             built.refused.append((question.draft.where, _reason(str(error))))
     built.refused.sort(key=lambda entry: entry[0])
@@ -264,7 +260,7 @@ def _instruction(free: Free, draft: Draft) -> str:
 # --- items -----------------------------------------------------------------------------------------------------------
 
 
-def _item(question: _Question, mapping: ItemMapping, store: ImageStore, root: str, ids: _Ids) -> Item:
+def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> Item:
     """Return the item of a question, checked as every item of a bank is."""
     draft = question.draft
     if len(question.choices) > len(_LETTERS):
@@ -272,13 +268,12 @@ def _item(question: _Question, mapping: ItemMapping, store: ImageStore, root: st
     meta: dict[str, Any] = {"row": draft.number, **_plain(draft.meta)}
     if mapping.tolerance is not None and question.grader == "numeric":
         meta["tolerance"] = mapping.tolerance
-    images = [store.add(image) for image in draft.images]
     grader, answers = fitted(question.grader, question.answers)
     data: dict[str, Any] = {
         "answer": answers,
         "grader": grader,
         "choices": list(question.choices),
-        "images": list(dict.fromkeys(images)),
+        "images": list(dict.fromkeys(draft.images)),
         "category": list(draft.category),
         "meta": meta,
     }

@@ -127,6 +127,9 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
 
 
 def _of_objects(value: Sequence[Mapping[str, Any]]) -> Choices:
+    if all(isinstance(entry.get("output"), Mapping) and isinstance(entry.get("tags"), list) for entry in value):
+        tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])  # references of HELM
+        return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
     text = next(
         (key for key in _TEXT_KEYS if all(isinstance(entry.get(key), str | int | float) for entry in value)), ""
     )

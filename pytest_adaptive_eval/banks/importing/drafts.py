@@ -151,8 +151,8 @@ class Drafter:
     def _alternatives(self, data: Any, names: Mapping[str, Any], answer: Any) -> tuple[Choices, Any]:
         if self._choices is not None:
             choices = self._choices(Record("", data, names))
-            if len(choices.texts) < 2 and choices.right is None:
-                choices = Choices(())
+            if len(choices.texts) < 2 or choices.right == frozenset(range(len(choices.texts))):
+                choices = Choices(())  # all are accepted answers
             return choices, answer
         if not self._distractors:
             return Choices(()), answer

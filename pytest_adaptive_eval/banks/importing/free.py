@@ -77,6 +77,8 @@ def _flat(value: Any) -> list[str]:
 
 
 def _of_object(value: Mapping[str, Any]) -> list[str]:
+    if isinstance(value.get("output"), Mapping) and isinstance(value.get("tags"), list):  # a reference of HELM
+        return _flat(value["output"].get("text", "")) if "correct" in value["tags"] else []
     if "spans" in value or "date" in value:
         return _of_drop(value)
     found = next((value[key] for key in _VALUE_KEYS if value.get(key) not in (None, "", [])), None)

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.banks.importing.guess import SAMPLE, guess_mapping
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
 from pytest_adaptive_eval.banks.importing.opening import open_files
 from pytest_adaptive_eval.banks.importing.pictures import ImageStore
+from pytest_adaptive_eval.banks.importing.records import Record, size_of
 from pytest_adaptive_eval.banks.importing.sources import read_labels
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.items.item import Item
@@ -31,6 +32,10 @@ __all__ = ["IMPORTERS", "Imported", "Part", "check_refused", "import_items"]
 IMPORTERS: Mapping[str, Importer] = registered(
     "pytest_adaptive_eval.banks.importing.importers", "adaptive_eval.item_importers", Importer
 )
+
+
+#: Characters of all questions of a data set, which are kept in memory, and of the records of a guess.
+_TEXT_LIMIT, _SAMPLE_LIMIT = 96_000_000, 48_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +137,11 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
     groups: list[tuple[list[Draft], ItemMapping]] = []
     refused: list[tuple[str, str]] = []
     number = 0
+    store = ImageStore(folder, list(datasets[0].bases) or [folder])
     for dataset in datasets:
         try:
             mapping = _mapping(dataset, several=len(datasets) > 1)
-            drafts, without = _drafts(dataset, mapping, number)
+            drafts, without = _drafts(dataset, mapping, number, store)
         except DatasetError as error:
             if len(datasets) == 1:
                 raise
@@ -147,8 +153,7 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
         refused += without
     if not parts:
         raise DatasetError("; ".join(notes[-3:]))
-    store = ImageStore(folder, list(datasets[0].bases) or [folder])
-    built = build_items(groups, store, str(folder), datasets[0].name)
+    built = build_items(groups, str(folder), datasets[0].name)
     refused = sorted(refused + built.refused)
     drafts = [draft for group, _ in groups for draft in group]
     notes += [*built.notes, *_empty_files(drafts, built.items, refused)]
@@ -157,9 +162,15 @@ def _imported(datasets: Sequence[Dataset], folder: Path) -> Imported:
 
 def _mapping(dataset: Dataset, several: bool) -> ItemMapping:
     """Return the mapping of one form; its files are categories where there are several forms and no other category."""
-    sample = list(islice(dataset.records(SAMPLE), 2 * SAMPLE))
+    sample: list[Record] = []
+    size = 0
+    for record in islice(dataset.records(SAMPLE), 2 * SAMPLE):
+        sample.append(record)
+        size += size_of(record.data)
+        if size > _SAMPLE_LIMIT:
+            break
     if not sample:
-        raise DatasetError(f"{dataset.name}: no records; expected one question each")
+        raise DatasetError(f"{dataset.facts.get('source', dataset.name)}: no records; expected one question each")
     mapping = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None)
     return replaced(mapping, category=("$set",)) if several and not mapping.category else mapping
 
@@ -201,23 +212,30 @@ def _opened(source: str, settings: ImportSettings, importer: str) -> Sequence[Da
     return open_files(source, settings)
 
 
-def _drafts(dataset: Dataset, mapping: ItemMapping, start: int) -> tuple[list[Draft], list[tuple[str, str]]]:
-    """Return the drafts of all records, and of those that have none where they stand and why."""
+def _drafts(
+    dataset: Dataset, mapping: ItemMapping, start: int, store: ImageStore
+) -> tuple[list[Draft], list[tuple[str, str]]]:
+    """Return the drafts of all records, with stored images, and of those that have none where they stand and why."""
     labels = read_labels(dataset.labels) if dataset.labels is not None else ()
     drafter = Drafter(mapping, labels)
     drafts: list[Draft] = []
     refused: list[tuple[str, str]] = []
-    count = 0
+    count = size = 0
     for record in dataset.records(None):
         count += 1
         try:
             draft = drafter.draft(record, count - 1)
+            if draft is not None:
+                draft.images = [store.add(image) for image in draft.images]
         except DatasetError as error:
             refused.append((record.where, str(error)))
             continue
         if draft is not None:
             draft.number += start
             drafts.append(draft)
+            size += size_of([draft.question, draft.messages, list(draft.choices.texts), draft.answer, draft.meta])
+            if size > _TEXT_LIMIT:
+                raise DatasetError(f"{record.where}: more than {_TEXT_LIMIT} characters of questions; split the file")
     if dataset.labels is not None and not isinstance(labels, Mapping) and len(labels) != count:
         raise DatasetError(f"{dataset.labels}: {len(labels)} labels for {count} records; expected one each")
     return drafts, refused

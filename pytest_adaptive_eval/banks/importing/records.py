@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import re
+import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,13 +19,25 @@ from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.tables import read_lines
 
-__all__ = ["SUFFIXES", "Record", "data_files", "read_bounded", "read_records", "set_of", "stem_of", "suffix_of"]
+__all__ = [
+    "SUFFIXES",
+    "Record",
+    "data_files",
+    "read_bounded",
+    "read_records",
+    "set_of",
+    "size_of",
+    "stem_of",
+    "suffix_of",
+]
 
 #: Endings of data files; ``.gz`` may follow.
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 #: Upper limits: bytes of a file that is read whole, unpacked; brackets, commas and colons in it, each an object in
 #: memory; bytes of a column chunk or an arrow batch; rows.
-WHOLE_LIMIT, MARK_LIMIT, CHUNK_LIMIT, ROW_LIMIT = 192 << 20, 4_000_000, 128 << 20, 5_000_000
+WHOLE_LIMIT, MARK_LIMIT, CHUNK_LIMIT, ROW_LIMIT = 96 << 20, 2_000_000, 128 << 20, 5_000_000
+#: Bytes that a batch of rows may take unpacked, and columns of a table.
+_BATCH_LIMIT, _COLUMN_LIMIT = 32 << 20, 10_000
 #: Bytes of one record of JSON lines.
 _LINE_LIMIT = 48 << 20
 _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz", ".bin")
@@ -117,6 +130,21 @@ def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iter
             yield record._replace(names={**about, **record.names})
     except ResponsesError as error:
         raise DatasetError(str(error)) from None
+    except OSError as error:
+        raise DatasetError(
+            f"{path}: cannot be read: {error.strerror or error}; check the path and the rights"
+        ) from None
+
+
+def size_of(value: Any, depth: int = 4) -> int:
+    """Return the number of characters and bytes in a value."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if depth and isinstance(value, Mapping):
+        return sum(size_of(entry, depth - 1) for entry in value.values())
+    if depth and isinstance(value, list | tuple):
+        return sum(size_of(entry, depth - 1) for entry in value)
+    return 8
 
 
 def _records(path: Path, rows: str, header: Sequence[str]) -> Iterator[Record]:
@@ -187,6 +215,7 @@ def _json_records(path: Path, rows: str) -> Iterator[Record]:
     _check_marks(data, str(path))
     try:
         text = data.decode("utf-8-sig")
+        del data  # the parsed values come on top of the text
     except UnicodeDecodeError as error:
         raise DatasetError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start}); save it as UTF-8") from None
     try:
@@ -337,6 +366,10 @@ def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record
             if not any(cells):
                 continue
             where = f"{path}, line {reader.line_num}"
+            if len(cells) > _COLUMN_LIMIT:
+                raise DatasetError(
+                    f"{where}: {len(cells)} cells, at most {_COLUMN_LIMIT} are read; check the separator"
+                )
             if not names:
                 names = _unnamed_columns(cells)
                 if not names:
@@ -427,13 +460,16 @@ def _parquet(path: Path) -> Iterator[Record]:
                 for group in range(about.num_row_groups)
                 for column in range(about.num_columns)
             )
-            if about.num_rows > ROW_LIMIT or (largest := max(chunks, default=0)) > CHUNK_LIMIT:
+            largest = max(chunks, default=0)
+            if about.num_rows > ROW_LIMIT or largest > CHUNK_LIMIT:
                 raise DatasetError(
                     f"{path}: declares {about.num_rows} rows and {largest} bytes in a column chunk, at most "
                     f"{ROW_LIMIT} and {CHUNK_LIMIT} are read; split the file"
                 )
             names = _class_names(table.schema_arrow.metadata)
-            yield from _batches(path, table.iter_batches(batch_size=64, use_threads=False), names)
+            # a text that repeats is stored once, and unpacked for each row
+            rows = max(1, min(64, _BATCH_LIMIT // max(1, largest)))
+            yield from _batches(path, table.iter_batches(batch_size=rows, use_threads=False), names)
     except DatasetError:
         raise
     except (pyarrow.ArrowException, ValueError, OverflowError, OSError, MemoryError) as error:
@@ -445,6 +481,7 @@ def _arrow(path: Path) -> Iterator[Record]:
     pyarrow = _pyarrow(path)
     data = read_bounded(path)
     try:
+        _refuse_compressed(pyarrow, path, data)
         if data[:6] == b"ARROW1":
             reader = pyarrow.ipc.open_file(io.BytesIO(data))
             batches: Iterator[Any] = (reader.get_batch(number) for number in range(reader.num_record_batches))
@@ -460,8 +497,37 @@ def _arrow(path: Path) -> Iterator[Record]:
 
 
 def _slices(batch: Any) -> Iterator[Any]:
-    for start in range(0, batch.num_rows, 64):
-        yield batch.slice(start, 64)
+    rows = 1 if any(str(column.type).startswith("dictionary") for column in batch.columns) else 64
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def _refuse_compressed(pyarrow: Any, path: Path, data: bytes) -> None:
+    """Refuse arrow data with compressed buffers, whose sizes are not known before they are unpacked."""
+    stream = io.BytesIO(data[8:] if data[:6] == b"ARROW1" else data)
+    for message in pyarrow.ipc.MessageReader.open_stream(stream):
+        if message.type == "record batch" and _has_compression(message.metadata.to_pybytes()):
+            raise DatasetError(f"{path}: its buffers are compressed, and their sizes unknown; write it as parquet")
+
+
+def _has_compression(metadata: bytes) -> bool:
+    """Return whether the flatbuffer of a record batch has a compression (Arrow's Message.fbs, fields 2 and 3)."""
+
+    def field(table: int, number: int) -> int:
+        """Return the position of a field's value, 0 if it is left out."""
+        vtable = table - struct.unpack_from("<i", metadata, table)[0]
+        (size,) = struct.unpack_from("<H", metadata, vtable)
+        slot = 4 + 2 * number
+        (offset,) = struct.unpack_from("<H", metadata, vtable + slot) if slot < size else (0,)
+        return table + int(offset) if offset else 0
+
+    try:
+        (root,) = struct.unpack_from("<I", metadata, 0)
+        header = field(root, 2)
+        batch = header + struct.unpack_from("<I", metadata, header)[0]
+        return field(batch, 3) != 0
+    except struct.error:
+        return True
 
 
 def _class_names(metadata: Any) -> dict[str, list[str]]:

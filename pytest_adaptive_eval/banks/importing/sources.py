@@ -128,8 +128,11 @@ def file_hashes(files: Sequence[Path], base: Path) -> dict[str, str]:
     """Return the SHA-256 of each file, 16 hex digits, by its name within the source."""
     hashes = {}
     for path in files:
-        with open_regular(path) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        try:
+            with open_regular(path) as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        except OSError as error:
+            raise DatasetError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
         hashes[path.relative_to(base).as_posix() if base.is_dir() else path.name] = digest
     return hashes
 
