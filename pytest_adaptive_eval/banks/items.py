@@ -12,6 +12,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Any
 
+from pytest_adaptive_eval.banks.code import CODE, grade_code
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.grading import BUILT_IN, LimitedGrader, accepts_any_text, check_pattern
@@ -191,6 +192,8 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
         return _python_grader(grader, where, trusted)
     if grader in TEXT_SCORINGS:
         return no_text_grade
+    if grader == CODE:
+        return grade_code
     if grader not in BUILT_IN:
         known = ", ".join((*BUILT_IN, *TEXT_SCORINGS))
         raise BankError(f"{where}: grader {grader!r:.80} is not known; use {known}, task or python:module:function")

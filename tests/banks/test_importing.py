@@ -20,7 +20,7 @@ from pytest_adaptive_eval.banks.importing.base import ImportSettings
 from pytest_adaptive_eval.banks.importing.fitting import fitted
 from pytest_adaptive_eval.banks.importing.importer import IMPORTERS, import_items
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping, split_list
-from pytest_adaptive_eval.errors import ConfigError, DatasetError
+from pytest_adaptive_eval.errors import ConfigError, DatasetError, Unscored
 
 
 def png(colour=(200, 30, 30)):
@@ -367,3 +367,75 @@ def test_a_data_set_of_the_hub_is_read_by_its_package(monkeypatch):
     assert found.facts["licence"] == "mit"
     with pytest.raises(DatasetError, match=r"no route to the hub.*Without a network"):
         imported("hf:owner/missing")
+
+
+def test_programs_are_graded_by_calls_in_the_sandbox(tmp_path):
+    tests = "def check(candidate):\n    assert candidate(2) == 1.0 / 4\n    assert abs(candidate(4) - 0.0625) < 1e-6\n"
+    row = {"task_id": "T/0", "prompt": "import math\n\ndef inverse(n):\n", "entry_point": "inverse", "test": tests}
+    computed = {**row, "task_id": "T/1", "test": "def check(candidate):\n    assert candidate(2) == sum([1])\n"}
+    found = imported(write(tmp_path, "HumanEval.jsonl", [row, computed]), preset="humaneval", settings=ImportSettings())
+    (item,) = found.items
+    assert "its tests compute ('sum([1])'), which is no literal" in found.refused[0][1]
+    assert (item.id, item.grader, "0.25" in item.prompt) == ("T/0", "code", False)
+    try:
+        right = item.grade("Here:\n```python\ndef inverse(n):\n    return math.pow(n, -2)\n```\n")
+    except Unscored as error:
+        pytest.skip(f"no sandbox here: {error.detail}")
+    assert right == 1.0
+    assert item.grade("    return 1 / n ** 2\n") == 1.0
+    assert item.grade("```python\ndef inverse(n):\n    return 0.25\n```") == 0.0
+    assert item.grade("I do not know.") == 0.0
+
+
+def test_tasks_of_tools_need_their_package_and_tell_so(monkeypatch, tmp_path):
+    for package in ("lm_eval", "lm_eval.tasks", "inspect_ai"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(DatasetError, match="pip install lm-eval"):
+        imported("lm_eval:hellaswag")
+    with pytest.raises(DatasetError, match="pip install inspect-ai"):
+        imported(f"inspect:{tmp_path}/a.py@quiz")
+
+
+def test_a_task_of_lm_eval_is_read_by_its_loader(tmp_path, monkeypatch):
+    pytest.importorskip("lm_eval")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    data = write(
+        tmp_path, "rows.jsonl", [{"q": f"Which {n}?", "opts": ["p", "q", "r"], "gold": n % 3} for n in range(4)]
+    )
+    lines = [
+        "task: our_quiz",
+        "dataset_path: json",
+        f"dataset_kwargs: {{data_files: {{test: {data}}}}}",
+        "test_split: test",
+        "output_type: multiple_choice",
+        'doc_to_text: "{{q}} Answer:"',
+        'doc_to_choice: "{{opts}}"',
+        "doc_to_target: gold",
+        "metric_list: [{metric: acc}]",
+    ]
+    write(tmp_path, "quiz.yaml", "\n".join(lines))
+    items = imported(f"lm_eval:our_quiz@{tmp_path}").items
+    assert [(item.prompt, item.answer, item.choices) for item in items[:2]] == [
+        ("Which 0? Answer:", "A", ("p", "q", "r")),
+        ("Which 1? Answer:", "B", ("p", "q", "r")),
+    ]
+
+
+def test_a_task_of_inspect_takes_the_grader_of_its_scorer(tmp_path):
+    pytest.importorskip("inspect_ai")
+    lines = [
+        "from inspect_ai import Task, task",
+        "from inspect_ai.dataset import Sample",
+        "from inspect_ai.scorer import choice, model_graded_qa",
+        "@task",
+        "def quiz():",
+        "    return Task(dataset=[Sample(input='Which?', choices=['p', 'q'], target='B', id='one')], scorer=choice())",
+        "@task",
+        "def judged():",
+        "    return Task(dataset=[Sample(input='Who?', target='Ann')], scorer=model_graded_qa())",
+    ]
+    path = write(tmp_path, "tasks.py", "\n".join(lines))
+    (item,) = imported(f"inspect:{path}@quiz").items
+    assert (item.id, item.answer, item.choices) == ("one", "B", ("p", "q"))
+    with pytest.raises(DatasetError, match="model_graded_qa, which no grader stands for"):
+        imported(f"inspect:{path}@judged")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.banks.importing.answers import find_convention, named
 from pytest_adaptive_eval.banks.importing.choices import as_text
 from pytest_adaptive_eval.banks.importing.drafts import Draft
@@ -229,7 +230,7 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> lis
         answers = [] if draft.answer is None else accepted_answers(draft.answer)
         if answers:
             rows.append((draft, answers))
-        elif mapping.grader.startswith("python:"):
+        elif mapping.grader == CODE or mapping.grader.startswith("python:"):
             rows.append((draft, [""]))
         else:
             built.refused.append((draft.where, "no answer"))

@@ -121,6 +121,8 @@ class Drafter:
             The record has no question, or alternatives that cannot be read.
         """
         data, names = record.data, record.names
+        if "refused" in names:
+            raise DatasetError(str(names["refused"]))
         if self._where is not None and not self._where(data, names):
             return None
         name = "" if self._id is None else as_text(self._id(data, names))

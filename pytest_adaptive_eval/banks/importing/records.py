@@ -54,7 +54,8 @@ class Record(NamedTuple):
     data : mapping
         Fields; those of records around it are included where it has none of that name.
     names : mapping
-        ``key``, ``file``, ``folder`` and ``line``, for expressions.
+        ``key``, ``file``, ``folder``, ``set`` and ``line``, for expressions; ``refused`` is the reason why an importer
+        cannot use the record.
     """
 
     where: str

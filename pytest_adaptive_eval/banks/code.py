@@ -1,0 +1,224 @@
+"""Grading of programs: their functions are called in the sandbox, and results are compared outside of it.
+
+Tests of published benchmarks are assertions that hold the expected results.  A program that runs beside them could read
+or forge them, so each assertion is taken apart into the arguments of a call, which enter the sandbox, and the expected
+result, which does not.  Assertions of other forms are refused when the benchmark is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.errors import BankError, SandboxUnavailable, Unscored
+from pytest_adaptive_eval.items.item import Item, Status
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.sandbox import Sandbox
+
+__all__ = ["CODE", "calls_of_tests", "grade_code", "program_of"]
+
+#: Name of the grader.
+CODE = "code"
+_FENCED = re.compile(r"```[ \t]*\w*[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_FIRST_LINE = re.compile(r"^(?:from|import|def|class|@)\s*\w", re.MULTILINE)
+#: Operations that are carried out on constants of at most this size.
+_OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_SMALL = 64
+#: Calls of one item, and characters of their arguments and results.
+_CALLS, _CHARACTERS = 200, 100_000
+
+
+def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
+    """Return the calls that assertions make of a function, and what they expect.
+
+    Parameters
+    ----------
+    tests : str
+        Python source: assertions, or a function ``check(candidate)`` with them.
+    function : str
+        Name of the function that is called.
+
+    Returns
+    -------
+    list of dict
+        ``arguments`` and ``expected`` as Python literals, and ``tolerance`` of a number.
+
+    Raises
+    ------
+    BankError
+        An assertion of another form, which would have to run beside the program.
+    """
+    try:
+        tree = ast.parse(tests)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise BankError(f"its tests are no Python ({error})") from None
+    calls: list[dict[str, Any]] = []
+    for statement in _statements(tree.body):
+        if isinstance(statement, ast.Assert):
+            if not isinstance(statement.test, ast.Constant):
+                calls.append(_call(statement.test, {function, "candidate"}))
+        elif not isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass) and not _is_metadata(statement):
+            raise BankError(f"its tests compute ({ast.unparse(statement)[:60]!r}), which the sandbox does not allow")
+    if not calls or len(calls) > _CALLS or len(str(calls)) > _CHARACTERS:
+        raise BankError(f"its tests make {len(calls)} calls, expected 1 to {_CALLS}")
+    return calls
+
+
+def _statements(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of a module, with those of ``check`` in its place."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "check":
+            found += statement.body
+        else:
+            found.append(statement)
+    return found
+
+
+def _is_metadata(statement: ast.stmt) -> bool:
+    """Return whether a statement is a text alone, prints one, or sets METADATA."""
+    if isinstance(statement, ast.Expr):
+        value = statement.value
+        prints = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print"
+        return prints or isinstance(value, ast.Constant)
+    return isinstance(statement, ast.Assign) and all(
+        isinstance(target, ast.Name) and target.id.isupper() for target in statement.targets
+    )
+
+
+def _call(test: ast.expr, names: set[str]) -> dict[str, Any]:
+    """Return the call in the condition of an assertion."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _made(test.operand, ast.Constant(False), names)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        left, comparison, right = test.left, test.ops[0], test.comparators[0]
+        if isinstance(comparison, ast.Eq | ast.Is):
+            return _made(left, right, names)
+        if isinstance(comparison, ast.Lt | ast.LtE) and (parts := _difference(left)):
+            return {**_made(parts[0], parts[1], names), "tolerance": float(_literal(right))}
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "isclose":
+        relative = next((float(_literal(word.value)) for word in test.keywords if word.arg == "rel_tol"), 1e-9)
+        made = _made(test.args[0], test.args[1], names)
+        return {**made, "tolerance": relative * max(1.0, abs(float(ast.literal_eval(made["expected"]))))}
+    return _made(test, ast.Constant(True), names)
+
+
+def _difference(value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """Return the two sides of ``abs(a - b)``."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "abs" and value.args:
+        inner = value.args[0]
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Sub):
+            return inner.left, inner.right
+    return None
+
+
+def _made(call: ast.expr, expected: ast.expr, names: set[str]) -> dict[str, Any]:
+    is_call = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names
+    if not is_call or call.keywords:  # type: ignore[attr-defined]
+        raise BankError(f"its tests compute ({ast.unparse(call)[:60]!r}), which the sandbox does not allow")
+    arguments = [_literal(argument) for argument in call.args]  # type: ignore[attr-defined]
+    return {"arguments": repr(arguments), "expected": repr(_literal(expected))}
+
+
+class _Folded(ast.NodeTransformer):
+    """Sums, products, quotients and powers of small constants as constants, so that a literal is left."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Replace an operation on two constants by its result."""
+        node = ast.BinOp(self.visit(node.left), node.op, self.visit(node.right))
+        if not (isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant)):
+            return node
+        left, right = node.left.value, node.right.value
+        apply = _OPERATORS.get(type(node.op))
+        if apply is None or isinstance(left, complex) or isinstance(right, complex):
+            return node
+        if isinstance(left, str) and isinstance(right, str) and isinstance(node.op, ast.Add):
+            return ast.Constant(left + right)
+        small = all(isinstance(value, int | float) and abs(value) <= _SMALL for value in (left, right))
+        return ast.Constant(apply(left, right)) if small else node
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(ast.fix_missing_locations(_Folded().visit(node)))
+    except (ValueError, TypeError, SyntaxError, ArithmeticError, RecursionError, MemoryError):
+        raise BankError(f"its tests compute ({ast.unparse(node)[:60]!r}), which is no literal") from None
+
+
+def program_of(text: str, function: str, start: str) -> str:
+    """Return the program of an answer.
+
+    Parameters
+    ----------
+    text : str
+    function : str
+        Name that the program defines.
+    start : str
+        Code that the question gives, which an answer may continue, or leave out.
+    """
+    defined = re.compile(rf"^[ \t]*def[ \t]+{re.escape(function)}\b", re.MULTILINE)
+    blocks = [block for block in _FENCED.findall(text) if block.strip()]
+    whole = [block for block in blocks if defined.search(block)]
+    before = start[: match.start()] if (match := defined.search(start)) else ""
+    if whole:
+        return f"{before}\n{whole[-1]}"
+    if defined.search(text):
+        first = _FIRST_LINE.search(text)
+        return f"{before}\n{text[first.start() if first else 0 :].partition('```')[0]}"
+    return start + (blocks[-1] if blocks else text)
+
+
+@functools.cache
+def _sandbox() -> Sandbox:
+    from pytest_adaptive_eval.sandbox import Sandbox
+
+    return Sandbox.open()
+
+
+def grade_code(item: Item, text: str) -> float:
+    """Return 1 if the program in an answer gives every expected result.
+
+    Raises
+    ------
+    BankError
+        The item's ``meta`` has no calls, or no function.
+    Unscored
+        The machine has no sandbox, or the sandbox failed.
+    """
+    function, calls = item.meta.get("function"), item.meta.get("calls")
+    if not isinstance(function, str) or not isinstance(calls, list) or not calls:
+        raise BankError(f"item {item.id!r}: the grader {CODE!r} needs meta.function and meta.calls")
+    try:
+        run = _sandbox().call(
+            program_of(text, function, str(item.meta.get("start", ""))),
+            function,
+            [ast.literal_eval(call["arguments"]) for call in calls],
+        )
+    except SandboxUnavailable as error:
+        raise Unscored(Status.NOT_RUN.value, str(error), text) from None
+    except (KeyError, ValueError, TypeError, SyntaxError) as error:
+        raise BankError(f"item {item.id!r}: its calls cannot be made ({error!r:.100})") from None
+    if run.status is Status.SANDBOX_ERROR:
+        raise Unscored(run.status.value, run.detail, text)
+    if run.status is not Status.OK or len(run.outputs) != len(calls):
+        return 0.0
+    return float(all(_right(output, call) for output, call in zip(run.outputs, calls, strict=True)))
+
+
+def _right(output: Any, call: Mapping[str, Any]) -> bool:
+    expected = ast.literal_eval(call["expected"])
+    if "tolerance" in call and isinstance(output, int | float):
+        return bool(math.isfinite(output) and abs(output - expected) <= float(call["tolerance"]))
+    return bool(output == expected)
