@@ -92,7 +92,7 @@ def _is_metadata(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr):
         value = statement.value
         prints = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print"
-        return prints or isinstance(value, ast.Constant)
+        return prints or isinstance(value, ast.Constant | ast.Name)
     return isinstance(statement, ast.Assign) and all(
         isinstance(target, ast.Name) and target.id.isupper() for target in statement.targets
     )

@@ -439,3 +439,9 @@ def test_a_task_of_inspect_takes_the_grader_of_its_scorer(tmp_path):
     assert (item.id, item.answer, item.choices) == ("one", "B", ("p", "q"))
     with pytest.raises(DatasetError, match="model_graded_qa, which no grader stands for"):
         imported(f"inspect:{path}@judged")
+
+
+def test_a_preset_for_yes_or_no_reads_truth_values(tmp_path):
+    rows = [{"question": f"is {n} red", "passage": "Text.", "answer": bool(n % 2)} for n in range(4)]
+    items = imported(write(tmp_path, "dev.jsonl", rows), preset="boolq", settings=ImportSettings()).items
+    assert [item.answer for item in items[:2]] == ["no", "yes"]

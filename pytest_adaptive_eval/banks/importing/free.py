@@ -20,6 +20,8 @@ _SHOWN = re.compile(
     r"(?:\A|[\s(\[])[(\[]?A[)\].:、．]\s*\S.*?(?:[\s(\[])[(\[]?B[)\].:、．]\s*\S|\sA\s+\S.*?\sB\s+\S.*?\sC\s+\S",
     re.DOTALL,
 )
+#: Grader whose answers are written as yes or no, whatever the data set has.
+_YES_OR_NO = "yesno"
 _LETTER = re.compile(r"\(?([A-Z])\)?\.?")
 #: Words of an answer above which no grader compares texts well, and classes that a prompt can list.
 _LONG_WORDS, _CLASSES = 7, 12
@@ -121,7 +123,10 @@ def choose_grader(rows: Sequence[tuple[str, Sequence[str], Any]], given: str = "
         The answers are long texts, which no grader compares, or numbers that stand for classes without names.
     """
     if given:
-        return [Free(given, tuple(answers)) for _, answers, _ in rows]
+        words = [yes_or_no(value) if given == _YES_OR_NO else None for _, _, value in rows]
+        return [
+            Free(given, (word,) if word else tuple(answers)) for (_, answers, _), word in zip(rows, words, strict=True)
+        ]
     if all(yes_or_no(value) for _, _, value in rows):
         return [Free("yesno", (str(yes_or_no(value)),), ("yes", "no")) for _, _, value in rows]
     if _are_flags(rows):
