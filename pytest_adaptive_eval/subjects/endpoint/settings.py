@@ -20,6 +20,8 @@ _RESERVED_FIELDS = frozenset(
 )
 #: Values of the option ``api``; `pytest_adaptive_eval.subjects.endpoint.api.APIS` has their paths.
 _APIS = ("chat", "completions")
+#: Values of the option ``likelihoods``, see `pytest_adaptive_eval.subjects.endpoint.likelihood.METHODS`.
+_LIKELIHOODS = ("prompt_logprobs", "echo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,10 @@ class EndpointSettings:
         Names that replies may carry besides the model's.  A reply of any other model is an error.
     api : {"chat", "completions"}
         ``completions`` sends the bare prompt, as a model without a chat template needs it.
+    likelihoods : {"prompt_logprobs", "echo"}
+        How log-likelihoods of given texts are asked for.  Some servers die of an echo.
+    begin_text : str
+        Text of the token that begins a document, for texts without a prompt on servers that put none before them.
 
     Raises
     ------
@@ -88,6 +94,8 @@ class EndpointSettings:
     query: Mapping[str, str] | None = field(default=None, repr=False)
     accept_models: Sequence[str] = ()
     api: str = "chat"
+    likelihoods: str = "prompt_logprobs"
+    begin_text: str = ""
 
     def __post_init__(self) -> None:
         check_count("concurrency", self.concurrency)
@@ -102,8 +110,9 @@ class EndpointSettings:
             raise ConfigError(f"extra is {self.extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
         if reserved := sorted(_RESERVED_FIELDS & set(self.extra or {})):
             raise ConfigError(f"extra sets {', '.join(reserved)}, which it may not set; remove it there")
-        if self.api not in _APIS:
-            raise ConfigError(f"api is {self.api!r:.80}, expected {' or '.join(map(repr, _APIS))}")
+        for name, value, known in (("api", self.api, _APIS), ("likelihoods", self.likelihoods, _LIKELIHOODS)):
+            if value not in known:
+                raise ConfigError(f"{name} is {value!r:.80}, expected {' or '.join(map(repr, known))}")
         _check_proxy(self.proxy)
 
     @property

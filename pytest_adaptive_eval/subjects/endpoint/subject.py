@@ -18,6 +18,7 @@ from pytest_adaptive_eval.subjects.agent import Message, Preference, Reply, adde
 from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage, cap_and_sample
 from pytest_adaptive_eval.subjects.endpoint.api import APIS, CHAT
 from pytest_adaptive_eval.subjects.endpoint.chat import chat_of_messages, first_token, read_reply
+from pytest_adaptive_eval.subjects.endpoint.likelihood import LikelihoodReader
 from pytest_adaptive_eval.subjects.endpoint.opening import Endpoint, connect
 from pytest_adaptive_eval.subjects.endpoint.outcome import Delivery
 from pytest_adaptive_eval.subjects.endpoint.pictures import check_pictures
@@ -63,8 +64,11 @@ class EndpointSubject(Subject):
     ``meta["sample"]`` is the index of a repeated draw at a temperature above 0.
     """
 
-    def __init__(self, endpoint: Endpoint, max_tokens: int) -> None:
+    rates_texts = True
+
+    def __init__(self, endpoint: Endpoint, max_tokens: int, reader: LikelihoodReader) -> None:
         super().__init__(endpoint.identity)
+        self._reader = reader
         self._endpoint = endpoint
         self._max_tokens = max_tokens
         self._usage = endpoint.usage
@@ -102,22 +106,25 @@ class EndpointSubject(Subject):
             requires another key, or does not follow the protocol.
         """
         check_count("max_tokens", max_tokens)
-        endpoint = connect(url, model, EndpointSettings(**options), max_tokens)
-        return cls(endpoint, max_tokens)
+        settings = EndpointSettings(**options)
+        endpoint = connect(url, model, settings, max_tokens)
+        return cls(endpoint, max_tokens, LikelihoodReader(endpoint, settings.likelihoods, settings.begin_text))
 
     @property
     def usage(self) -> Usage:
         """Cost of all calls so far, with that of `load`."""
-        return self._usage
+        return self._usage + self._reader.usage
 
     def prepare(self, items: Sequence[Item]) -> None:
-        """Check that the server shows pictures to its model, if any of the items has one.
+        """Check that the server can do what the items need: show pictures to its model, or rate texts.
 
         Raises
         ------
         ConfigError
-            It refuses pictures, or nothing shows that the model sees them.
+            It refuses pictures, or nothing shows that the model sees them, or it gives no log-likelihoods.
         """
+        if rated := [item for item in items if item.likelihood is not None]:
+            self._reader.prepare(rated)
         if not self._pictures_checked and any(item.images for item in items):
             self._usage += check_pictures(self._endpoint, items)
             self._pictures_checked = True
@@ -130,14 +137,20 @@ class EndpointSubject(Subject):
         """Answer like `answer`; `arrived` is called in the thread of the connections."""
         self.prepare(items)
         completions: list[Completion] = [_PENDING] * len(items)
+        rated = [index for index, item in enumerate(items) if item.likelihood is not None]
+        for index, completion in zip(rated, self._reader.answer([items[index] for index in rated]), strict=True):
+            completions[index] = completion
+            arrived(index, completion)
+        written = [index for index in range(len(items)) if index not in set(rated)]
 
-        def take(index: int, delivery: Delivery) -> None:
+        def take(place: int, delivery: Delivery) -> None:
+            index = written[place]
             reply = self._read(delivery, items[index])
             self._usage += reply.usage
             completions[index] = Completion(reply.text, reply.status, detail=reply.detail)
             arrived(index, completions[index])
 
-        self._endpoint.post([self._body(item) for item in items], take)
+        self._endpoint.post([self._body(items[index]) for index in written], take)
         return completions
 
     def close(self) -> None:
