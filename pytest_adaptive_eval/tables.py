@@ -10,15 +10,28 @@ import csv
 import gzip
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_text
 
-__all__ = ["FILE_LIMIT", "ITEM_WORDS", "SUBJECT_WORDS", "Cells", "MatrixRow", "MatrixTable", "read_lines", "read_rows"]
+if TYPE_CHECKING:
+    from _csv import Reader
+
+__all__ = [
+    "FILE_LIMIT",
+    "ITEM_WORDS",
+    "SUBJECT_WORDS",
+    "Cells",
+    "MatrixRow",
+    "MatrixTable",
+    "csv_rows",
+    "read_lines",
+    "read_rows",
+]
 
 #: Upper limit of bytes or characters read from one file or archive member, decompressed.  A small archive can expand to
 #: fill the memory.
@@ -68,9 +81,18 @@ def read_lines(path: Path) -> Iterator[str]:
             ) from None
 
 
+def csv_rows(lines: Iterable[str], **dialect: Any) -> Reader:
+    """Return a reader of comma-separated values with cells as long as a line may be: base64 pictures are common.
+
+    The limit of Python's reader belongs to the process, so every table is read through here.
+    """
+    csv.field_size_limit(_LINE_LIMIT)
+    return csv.reader(lines, **dialect)
+
+
 def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the line number and the cells of each row that is not empty."""
-    rows = csv.reader(read_lines(path), strict=True)
+    rows = csv_rows(read_lines(path), strict=True)
     try:
         for row in rows:
             if any(row):

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.banks.expressions import parse_expression
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
-from pytest_adaptive_eval.tables import FILE_LIMIT, read_lines
+from pytest_adaptive_eval.tables import FILE_LIMIT, csv_rows, read_lines
 
 __all__ = ["SUFFIXES", "Row", "first_keys", "head", "json_lines", "load_file", "load_json", "read_records"]
 
@@ -165,8 +165,7 @@ def _is_columns(values: list[dict[str, Any]]) -> bool:
 
 def _table_rows(path: Path, separator: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the rows of a table with a header; an empty cell is missing."""
-    reader = csv.reader(read_lines(path), delimiter=separator, strict=separator == ",")
-    csv.field_size_limit(2**30)
+    reader = csv_rows(read_lines(path), delimiter=separator, strict=separator == ",")
     header: list[str] = []
     try:
         for cells in reader:

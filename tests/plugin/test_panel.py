@@ -402,7 +402,7 @@ def test_coded_truth_of_members_is_set_beside_their_opinion(lab: Any, server: Pe
         ('name = "council"', 'name = "council"\nmemory = 0', ":2: memory is 0, expected a whole number of at least 1"),
         ('name = "council"', 'name = "council"\nseed = -1', ":2: seed is -1"),
         ('name = "council"', 'name = "a::b"', ":2: name 'a::b' cannot name a test"),
-        ("at_least = 3.5", "at_least = 3.5\nmargin = 0.1", ":10: unknown setting 'margin'"),
+        ("at_least = 3.5", "at_least = 3.5\nmargin = 0.1", ":10: not_worse_than and margin go together"),
         ("at_least = 3.5", "rank_within = 5", "rank_within(5) holds for each of the 5 subjects"),
         ("at_least = 3.5", 'above = "owl"', "'owl' is none of the study: dog, ant, bee, cat, elk"),
         (

@@ -419,7 +419,7 @@ def test_a_template_that_does_not_render(checkpoints: Any, tmp_path: Path, templ
         ({"seed": 1.5}, "seed is 1.5, expected a whole number"),
         ({"dtype": "int8"}, "int8"),
         ({"device": "abacus"}, "abacus"),
-        ({"speed": 3}, "no option speed; expected device, dtype"),
+        ({"speed": 3}, "no option speed; expected serve, device, dtype"),
     ],
 )
 def test_settings_out_of_range(checkpoints: Any, options: dict[str, Any], word: str) -> None:

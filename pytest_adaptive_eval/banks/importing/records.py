@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from pytest_adaptive_eval.banks.rows import load_json
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
-from pytest_adaptive_eval.tables import read_lines
+from pytest_adaptive_eval.tables import csv_rows, read_lines
 
 __all__ = [
     "SUFFIXES",
@@ -356,10 +356,9 @@ def _is_records(value: Any) -> bool:
 
 def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record]:
     """Yield the rows of a table; an empty cell is missing.  A quote is no mark in TSV that has unpaired ones."""
-    csv.field_size_limit(_LINE_LIMIT)
     lines = read_lines(path)
     quoting: Any = csv.QUOTE_MINIMAL if separator == "," or _paired_quotes(path) else csv.QUOTE_NONE
-    reader = csv.reader(lines, delimiter=separator, quoting=quoting)
+    reader = csv_rows(lines, delimiter=separator, quoting=quoting)
     names = list(header)
     number = 0
     try:

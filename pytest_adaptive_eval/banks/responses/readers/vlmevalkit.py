@@ -18,7 +18,7 @@ from pytest_adaptive_eval.banks.responses.files import Collected, files_of
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.items.responses import Responses
-from pytest_adaptive_eval.tables import FILE_LIMIT, read_lines
+from pytest_adaptive_eval.tables import FILE_LIMIT, csv_rows, read_lines
 
 __all__ = ["REGISTERED", "read_vlmevalkit"]
 
@@ -57,7 +57,7 @@ def _rows(path: Path, limit: int | None = None) -> list[tuple[int, Sequence[Any]
     """Return line number and cells of the rows of a table, at most `limit`."""
     if path.suffix.lower() == ".xlsx":
         return list(enumerate(_sheet(path)[:limit], 1))
-    rows = csv.reader(read_lines(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+    rows = csv_rows(read_lines(path), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
     try:
         return [(rows.line_num, row) for row in islice(rows, limit)]
     except csv.Error as error:
