@@ -35,10 +35,11 @@ from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Split, backtest, splits
 from pytest_adaptive_eval.calibration.contender import Contender
 from pytest_adaptive_eval.calibration.contenders.classical import REGISTERED as CLASSICAL
+from pytest_adaptive_eval.calibration.families import grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.quality import assess
 from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import grouped, replay
+from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.responses import Responses

@@ -81,7 +81,7 @@ def state(responses: Responses, seed: int, budget: str, out: Statements) -> None
 
     bank = made(train.scores)
     policies = [replace(POLICIES[name], budget=budget) for name in POLICY_NAMES]
-    tables = conformal_tables(train, made, policies, bank=bank, seed=seed)
+    tables = conformal_tables(train, lambda part: made(part.scores), policies, bank=bank, seed=seed)
     for policy_name, policy, table in zip(POLICY_NAMES, policies, tables, strict=True):
         session = replay(bank, policy, scores, seed=[1000 * seed + int(s) for s in split.test])
         for true, methods in zip(truth, predictives(session, table, known), strict=True):

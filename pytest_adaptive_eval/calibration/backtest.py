@@ -287,20 +287,23 @@ def backtest(
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
 
-    def make_bank(fit: Recipe | None, data: Array) -> ItemBank:
+    def make_bank(fit: Recipe | None, data: Responses) -> ItemBank:
         if bank is not None:
             return replace(bank, categories=tuple(categories) or bank.categories)
         if fit is None:
             zeros = np.zeros(n)
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
-        return replace(fit.fit_completely(data).bank("backtest", responses.items), categories=tuple(categories))
+        return replace(
+            fit.fit_completely(data.scores, data.weights).bank("backtest", responses.items),
+            categories=tuple(categories),
+        )
 
     result = Backtest(n, counts, {}, 1, confidence)
     banks: dict[Recipe | None, ItemBank] = {}
     for contender in contenders:
         fit = _bank_recipe(contender, recipe)
         if fit not in banks:
-            banks[fit] = make_bank(fit, train)
+            banks[fit] = make_bank(fit, responses.of(split.train))
         policies = [
             replace(_policy(contender, train, embeddings, count, seed), budget=count) for count in counts.values()
         ]

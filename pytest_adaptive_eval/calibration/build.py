@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration
+from pytest_adaptive_eval.calibration.families import copies, grouped
 from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted, prior_sd
-from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import conformal_tables, copies, grouped
+from pytest_adaptive_eval.calibration.recipe import ENGINES, Recipe
+from pytest_adaptive_eval.calibration.replay import conformal_tables
 from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.conformal import Conformal, subjects_needed
@@ -24,7 +25,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import FormatResponses, Responses
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import counted, number
 
 __all__ = ["Built", "calibrate", "matched"]
 
@@ -189,11 +190,15 @@ def calibrate(
     if merged := len(set(responses.families)) - len(set(together.families)):
         note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
 
+    if together.weights is not None:
+        note(_weighing(together, recipe))
+
     def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
-    fit = given_parameters or recipe(together.scores, report_iteration)
-    quality = assess(together.scores, fit, None if given_parameters else recipe, together.items, progress, firsts)
+    fit = given_parameters or recipe(together.scores, report_iteration, together.weights)
+    checked = None if given_parameters else recipe
+    quality = assess(together.scores, fit, checked, together.items, progress, firsts, together.weights)
     texts = _texts(together, items)
     scale = None
     if formats is not None and not fit.interrupted:
@@ -208,7 +213,7 @@ def calibrate(
     elif policies and not fit.interrupted and (quality.trusted or force) and _families_suffice(together, note):
         tables = conformal_tables(
             together,
-            lambda scores: recipe.fit_completely(scores).bank("bank", together.items),
+            lambda part: recipe.fit_completely(part.scores, part.weights).bank("bank", together.items),
             policies,
             bank=fit.bank("bank", together.items),
             seed=seed,
@@ -216,6 +221,16 @@ def calibrate(
         )
     accuracies = _completed(together.scores, fit, given_parameters is not None).mean(axis=1)
     return Built(together, texts, fit, quality, tables, tuple(accuracies.tolist()), scale)
+
+
+def _weighing(responses: Responses, recipe: Recipe) -> str:
+    """Return a sentence about the number of subjects that families count for."""
+    count = f"{len(responses.subjects)} subjects of {len(set(responses.families))} families"
+    if not ENGINES[recipe.engine].weighted:
+        return f"{count}: the engine {recipe.engine} cannot weigh them, so that each subject counts fully"
+    assert responses.weights is not None
+    total = number(float(responses.weights.sum()), 1)
+    return f"{count} count as {total} different subjects, by how much each family agrees"
 
 
 def _texts(responses: Responses, items: Sequence[Item] | None) -> list[Item]:

@@ -111,10 +111,13 @@ class FitEngine:
         Fit the items to scores (S, n), NaN where missing.
     slow : bool
         Whether a fit takes so long that checks of a bank repeat it only once.
+    weighted : bool
+        Whether `fit` takes the subjects' weights, shape (S,), as ``weights``; without, every subject counts fully.
     """
 
     name: str
     summary: str
     models: tuple[str, ...]
-    fit: Callable[[Array, FitSettings, Progress | None], Calibration]
+    fit: Callable[..., Calibration]
     slow: bool = False
+    weighted: bool = False

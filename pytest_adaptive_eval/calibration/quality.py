@@ -16,7 +16,7 @@ from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.text import counted, number
 
-__all__ = ["Quality", "alike", "assess", "choose_dimensions", "predicted", "prior_sd"]
+__all__ = ["Quality", "alike", "assess", "choose_dimensions", "losses", "predicted", "prior_sd"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -33,6 +33,10 @@ RASCH_MARGIN = 0.05
 SPREAD_FACTOR = 3.0
 #: Smaller slopes, in logits per standard deviation of ability, do not separate subjects.
 TINY_SLOPE = 0.1
+#: Above this share of negative slopes their reason is given.
+MANY_NEGATIVE = 0.05
+#: A correlation of so many standard errors is not due to chance.
+CLEAR_CORRELATION = 2.0
 #: Numbers of subjects per item below which a fit is refused, and below which a warning is given.
 FEWEST_SUBJECTS, FEW_SUBJECTS = 5, 20
 #: Mean squares of the weighted residuals outside of these bounds are misfit (Wright & Linacre 1994).
@@ -90,7 +94,7 @@ class Quality:
         return {"trusted": self.trusted, **asdict(self)}
 
 
-def _losses(scores: Array, p: Array) -> Array:
+def losses(scores: Array, p: Array) -> Array:
     """Return the negative log-likelihood of each response, in nats."""
     q = np.clip(p, 1e-6, 1.0 - 1e-6)
     return np.asarray(-(scores * np.log(q) + (1.0 - scores) * np.log1p(-q)))
@@ -123,17 +127,19 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
     return out
 
 
-def alike(scores: Array) -> Array:
+def alike(scores: Array, weights: Array | None = None) -> Array:
     """Return predicted scores (S, 1) with equal items: subjects' mean scores, shrunk towards the overall mean.
 
     The shrinkage follows from the variance of random responses (beta-binomial, by moments), so that these predictions
-    are as well regularised as a bank's.
+    are as well regularised as a bank's.  The subjects' weights have shape (S,).
     """
+    w = np.ones(len(scores)) if weights is None else weights
     count = (~np.isnan(scores)).sum(axis=1)
     right = np.nansum(scores, axis=1)
-    mean = right.sum() / count.sum()
+    mean = (w * right).sum() / (w * count).sum()
     chance = mean * (1.0 - mean)  # variance of a random response
-    between = max(float(((right / count - mean) ** 2).mean()) - chance * float((1.0 / count).mean()), 1e-9)
+    spread, noise = np.average((right / count - mean) ** 2, weights=w), chance * np.average(1.0 / count, weights=w)
+    between = max(float(spread - noise), 1e-9)
     prior_responses = max(chance / between - 1.0, 0.0)
     return np.asarray((right + prior_responses * mean) / (count + prior_responses))[:, None]
 
@@ -161,10 +167,14 @@ def _held_out(scores: Array, copies: Sequence[Hashable] | None = None, seed: int
             return
 
 
-def _gain(better: Array, worse: Array, held_out: Bools) -> tuple[float, float]:
-    """Return the mean difference of two losses (S, n) per held-out response, and its standard error over items."""
-    each = np.where(held_out, worse - better, 0.0).sum(axis=0)
-    count = held_out.sum(axis=0)
+def _gain(better: Array, worse: Array, weight: Array) -> tuple[float, float]:
+    """Return the mean difference of two losses per held-out response, and its standard error over items.
+
+    All have shape (S, n); `weight` is 0 for responses that were not held out.
+    """
+    each = np.where(weight > 0, worse - better, 0.0)
+    each = (weight * each).sum(axis=0)
+    count = weight.sum(axis=0)
     mean = float(each.sum() / count.sum())
     n = int((count > 0).sum())
     residual = each - mean * count
@@ -178,6 +188,7 @@ def assess(
     items: Sequence[str],
     progress: Callable[[str], None] | None = None,
     copies: Sequence[Hashable] | None = None,
+    weights: Array | None = None,
 ) -> Quality:
     """Check a bank against the responses it came from.
 
@@ -195,6 +206,8 @@ def assess(
         Called with the work in progress.
     copies : sequence of hashable, length S, optional
         Names that near-copies of one subject share: they count once, and are held out together.
+    weights : array, shape (S,), optional
+        Number of subjects that each one counts for.
     """
     say = progress or (lambda _: None)
     observed = ~np.isnan(scores)
@@ -203,14 +216,15 @@ def assess(
     loss: dict[str, float] = {}
     gain = (0.0, 0.0)
     if not bank.interrupted:
-        loss, gain = _held_out_losses(scores, bank, recipe, names, say)
+        loss, gain = _held_out_losses(scores, bank, recipe, names, weights, say)
     sd = prior_sd(given_parameters=recipe is None)
     main = bank.discrimination[:, 0]
     strength = main if bank.discrimination.shape[1] == 1 else np.sqrt((bank.discrimination**2).sum(axis=1))
     slopes = {"negative": float((main < -TINY_SLOPE).mean()), "tiny": float((np.abs(strength) <= TINY_SLOPE).mean())}
     p = predicted(scores, bank, sd)
-    w = np.where(observed, p * (1.0 - p), 0.0)
-    infit = np.where(observed, (np.nan_to_num(scores) - p) ** 2, 0.0).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-9)
+    counted = observed if weights is None else weights[:, None] * observed
+    w = counted * p * (1.0 - p)
+    infit = (counted * (np.nan_to_num(scores) - p) ** 2).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-9)
     infit = np.where(w.sum(axis=0) > 0.5, infit, 1.0)  # too little expected variance for a statement
     misfits = np.flatnonzero((infit < INFIT[0]) | (infit > INFIT[1]))
     misfits = misfits[np.argsort(-np.abs(np.log(np.maximum(infit[misfits], 1e-9))))]
@@ -223,7 +237,7 @@ def assess(
     extreme = int(((right == 0) | (right == count)).sum())
     return Quality(
         (*_problems(bank, loss, gain, slopes, subjects), *_unlinked(observed, items)),
-        _warnings(slopes, subjects, extreme, len(misfits), n),
+        (*_warnings(slopes, subjects, extreme, len(misfits), n), *_why_negative(scores, main, weights)),
         S,
         n,
         float(observed.mean()),
@@ -237,7 +251,12 @@ def assess(
 
 
 def _held_out_losses(
-    scores: Array, bank: Calibration, recipe: Recipe | None, copies: Sequence[Hashable], say: Callable[[str], None]
+    scores: Array,
+    bank: Calibration,
+    recipe: Recipe | None,
+    copies: Sequence[Hashable],
+    weights: Array | None,
+    say: Callable[[str], None],
 ) -> tuple[dict[str, float], tuple[float, float]]:
     """Return held-out losses by predictor, and the bank's gain over equal items, see `_gain`."""
     tenths = list(_held_out(scores, copies))
@@ -250,17 +269,23 @@ def _held_out_losses(
     for at, tenth in enumerate(tenths):
         say(f"checking against held-out responses, {at + 1} of {len(tenths)}")
         remaining = np.where(tenth, np.nan, scores)
-        fit = recipe.fit_completely(remaining) if recipe is not None else bank
+        fit = recipe.fit_completely(remaining, weights) if recipe is not None else bank
         by = {
             "bank": predicted(remaining, fit, prior_sd(given_parameters=recipe is None)),
-            "mean accuracy": np.broadcast_to(alike(remaining), scores.shape),
-            "rasch": predicted(remaining, Recipe("1pl").fit_completely(remaining)),
+            "mean accuracy": np.broadcast_to(alike(remaining, weights), scores.shape),
+            "rasch": predicted(remaining, Recipe("1pl").fit_completely(remaining, weights)),
         }
         for name, p in by.items():
-            losses_by_predictor[name][tenth] = _losses(scores[tenth], p[tenth])
+            losses_by_predictor[name][tenth] = losses(scores[tenth], p[tenth])
         held_out |= tenth
-    losses = {name: float(loss[held_out].mean()) for name, loss in losses_by_predictor.items()}
-    return losses, _gain(losses_by_predictor["bank"], losses_by_predictor["mean accuracy"], held_out)
+    weight = _weight(held_out, weights)
+    means = {name: float((weight * loss).sum() / weight.sum()) for name, loss in losses_by_predictor.items()}
+    return means, _gain(losses_by_predictor["bank"], losses_by_predictor["mean accuracy"], weight)
+
+
+def _weight(held_out: Bools, weights: Array | None) -> Array:
+    """Return the weight of each held-out response, 0 for the others; shape (S, n)."""
+    return np.asarray(held_out * (1.0 if weights is None else weights[:, None]))
 
 
 def _unlinked(observed: Bools, items: Sequence[str]) -> list[str]:
@@ -367,12 +392,45 @@ def _warnings(slopes: dict[str, float], count: Array, extreme: int, misfits: int
     return tuple(out)
 
 
+def _why_negative(scores: Array, slopes: Array, weights: Array | None) -> list[str]:
+    """Return a sentence about negative slopes, shape (n,), if they are more than `MANY_NEGATIVE`."""
+    negative = np.flatnonzero(slopes < -TINY_SLOPE)
+    if len(negative) <= MANY_NEGATIVE * len(slopes):
+        return []
+    w = np.ones(len(scores)) if weights is None else weights
+    observed = ~np.isnan(scores)
+    mean = (w[:, None] * np.nan_to_num(scores)).sum(axis=0) / np.maximum((w[:, None] * observed).sum(axis=0), 1e-9)
+    centred = np.where(observed, scores - mean, 0.0)
+    part, other = centred[:, negative], slopes >= -TINY_SLOPE
+    rest = centred[:, other].sum(axis=1, keepdims=True) / np.maximum(observed[:, other].sum(axis=1, keepdims=True), 1)
+    rest -= np.average(rest, axis=0, weights=w)
+
+    def correlate(x: Array, y: Array) -> Array:
+        power = (w[:, None] * x**2).sum(axis=0) * (w[:, None] * y**2).sum(axis=0)
+        return np.asarray((w[:, None] * x * y).sum(axis=0) / np.sqrt(np.maximum(power, 1e-12)))
+
+    subjects = float(w.sum())
+    unclear = float((correlate(part, rest) * np.sqrt(subjects) > -CLEAR_CORRELATION).mean())
+    slope = (w[:, None] * part * rest).sum(axis=0) / max(float((w[:, None] * rest**2).sum()), 1e-12)
+    residual = part - rest * slope
+    agreement = float(np.median(correlate(residual, residual.sum(axis=1, keepdims=True) - residual)))
+    agreement *= np.sqrt(subjects)
+    if unclear > 0.5:
+        why = f"most of these may be chance among what counts as {number(subjects, 1)} different subjects; collect more"
+    elif agreement > CLEAR_CORRELATION:
+        why = "these items agree with each other, so they measure something else; try --model mirt"
+    else:
+        why = "these items disagree with each other too, as wrong keys do; look at their keys"
+    return [f"{100 * len(negative) / len(slopes):.0f} % of the slopes are negative: {why}"]
+
+
 def choose_dimensions(
     scores: Array,
     recipe: Callable[[int], Recipe],
     candidates: Sequence[int] = (1, 2, 3, 4, 6),
     progress: Callable[[str], None] | None = None,
     copies: Sequence[Hashable] | None = None,
+    weights: Array | None = None,
 ) -> tuple[int, dict[int, float]]:
     """Return the number of dimensions to use, and the held-out loss of each candidate, in nats per response.
 
@@ -388,18 +446,19 @@ def choose_dimensions(
     if not tenths:
         raise ResponsesError("too few responses to hold some out and choose the dimensions by them: give their number")
     held_out = np.logical_or.reduce(tenths)
-    losses = {}
+    by_dimensions = {}
     for D in candidates:
         if len(scores) > D:
             say(f"choosing the number of dimensions: {D}")
-            losses[D] = np.zeros(scores.shape)
+            by_dimensions[D] = np.zeros(scores.shape)
             for tenth in tenths:
                 remaining = np.where(tenth, np.nan, scores)
-                losses[D][tenth] = _losses(
-                    scores[tenth], predicted(remaining, recipe(D).fit_completely(remaining))[tenth]
+                by_dimensions[D][tenth] = losses(
+                    scores[tenth], predicted(remaining, recipe(D).fit_completely(remaining, weights))[tenth]
                 )
-    means = {D: float(loss[held_out].mean()) for D, loss in losses.items()}
+    weight = _weight(held_out, weights)
+    means = {D: float((weight * loss).sum() / weight.sum()) for D, loss in by_dimensions.items()}
     best = min(means, key=lambda D: means[D])
-    gains = {D: _gain(losses[best], loss, held_out) for D, loss in losses.items()}  # none of the best over itself
+    gains = {D: _gain(by_dimensions[best], loss, weight) for D, loss in by_dimensions.items()}
     chosen = next(D for D, (gain, error) in gains.items() if gain <= error)
     return chosen, {D: round(mean, 4) for D, mean in means.items()}

@@ -50,19 +50,22 @@ class Recipe(FitSettings):
         fitting = model in ENGINES[self.engine].models
         return replace(self, model=model, dimensions=None, engine=self.engine if fitting else Recipe().engine)
 
-    def __call__(self, scores: Array, progress: Progress | None = None) -> Calibration:
-        """Calibrate from scores (S, n), NaN where missing.
+    def __call__(self, scores: Array, progress: Progress | None = None, weights: Array | None = None) -> Calibration:
+        """Calibrate from scores (S, n), NaN where missing, and optional weights of the subjects, shape (S,).
 
         An item that none of these subjects answered, as may happen in a part of
         sparse responses, gets the mean of the others' parameters.
         """
         answered = np.asarray(~np.isnan(scores).all(axis=0))
         if not answered.all():
-            return self(scores[:, answered], progress).expand(answered)
+            return self(scores[:, answered], progress, weights).expand(answered)
         self.check_model()
-        return ENGINES[self.engine].fit(scores, self, progress)
+        engine = ENGINES[self.engine]
+        if engine.weighted and weights is not None:
+            return engine.fit(scores, self, progress, weights=weights)
+        return engine.fit(scores, self, progress)
 
-    def fit_completely(self, scores: Array) -> Calibration:
+    def fit_completely(self, scores: Array, weights: Array | None = None) -> Calibration:
         """Calibrate, and let Ctrl-C end more than the fit, since half a fit has no use here.
 
         Raises
@@ -70,7 +73,7 @@ class Recipe(FitSettings):
         KeyboardInterrupt
             The fit was interrupted.
         """
-        fit = self(scores)
+        fit = self(scores, weights=weights)
         if fit.interrupted:
             raise KeyboardInterrupt
         return fit

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import poisson
 
-from pytest_adaptive_eval.calibration.quality import predicted
-from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.cat.session import Policy, Session
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["conformal_tables", "copies", "folds", "grouped", "replay"]
+__all__ = ["conformal_tables", "folds", "replay"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Cohen's kappa above which two subjects count as one model under two names.
-SAME_MODEL = 0.75
-#: Least number of common items for that: with fewer, different models may agree by chance.
-FEWEST_COMMON = 30
-#: Copies differ on at most this share of the items on which different models are expected to differ by the
-#: difficulties, and such a small number has at most this probability.
-ALIKE, LUCK = 0.5, 1e-6
-#: Scores are rounded to this part of 1 for comparison.
-STEPS = 20
 #: Share of the subjects, the weakest or the strongest, on which items are calibrated to test extrapolation to the rest.
 EXTRAPOLATED = 0.6
 #: Families of the tested subjects are left out of that calibration if this share of the others remains.
@@ -37,53 +24,6 @@ FEWEST_APART = 0.5
 #: Up to this share of subjects with an earlier member of their family, each subject counts: with 60 at 95 %, that
 #: costs at most half a point of coverage.
 SIBLINGS = 0.1
-
-
-def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
-    """Return for each subject the first one that answers nearly alike; itself if none does.
-
-    Subjects are compared on the items that both have answered, `FEWEST_COMMON`
-    or more; scores between 0 and 1 disagree by their distance (kappa with
-    linear weights).  If nearly all subjects are right on some items and wrong on
-    others, all answers are alike.  Copies must therefore also agree far beyond the
-    agreement expected from the difficulties, see `ALIKE` and `LUCK`.
-    """
-    answered = (~np.isnan(responses.scores)).astype(np.float64)
-    number = answered @ answered.T
-    common = np.maximum(number, 1.0)
-    scores = np.round(responses.scores * STEPS) / STEPS
-    levels = np.unique(scores[answered > 0])
-    disagreement, by_chance = np.zeros((2, *common.shape))
-    for low, high in pairwise(levels):  # a distance is the sum of the widths of the levels between
-        above = np.where(scores >= high, 1.0, 0.0)
-        below = answered - above
-        mean = above @ answered.T / common  # [i, j]: mean of i on the items that j has answered too
-        disagreement += (high - low) * (above @ below.T + below @ above.T) / common
-        by_chance += (high - low) * (mean * (1.0 - mean.T) + (1.0 - mean) * mean.T)
-    same = np.triu(((by_chance - disagreement) > kappa * np.maximum(by_chance, 1e-9)) & (number >= FEWEST_COMMON), 1)
-    names = list(responses.subjects)
-    if same.any():
-        right = np.where(answered > 0, predicted(responses.scores, Recipe("1pl").fit_completely(responses.scores)), 0.0)
-        wrong = answered - right
-        observed, expected = disagreement * number, right @ wrong.T + wrong @ right.T
-        same &= (observed < ALIKE * expected) & (poisson.cdf(observed, expected) < LUCK)
-    for i, j in zip(*np.nonzero(same), strict=True):
-        old, new = names[j], names[i]
-        names = [new if name == old else name for name in names]
-    return tuple(names)
-
-
-def grouped(responses: Responses, firsts: Sequence[str] | None = None) -> Responses:
-    """Return the responses with near-duplicate subjects in one family; `firsts` are their `copies`.
-
-    One model under two names, used for both calibration and test, makes every
-    backtest look better than it is.
-    """
-    families = list(responses.families)
-    for s, first in enumerate(copies(responses) if firsts is None else firsts):
-        old, new = families[s], families[responses.subjects.index(first)]
-        families = [new if name == old else name for name in families]
-    return Responses(responses.subjects, responses.items, responses.scores, tuple(families), responses.source)
 
 
 def folds(families: Sequence[str], count: int, rng: np.random.Generator) -> Ints:
@@ -109,7 +49,7 @@ def replay(bank: ItemBank, policy: Policy, scores: Array, *, seed: int | Sequenc
 
 def conformal_tables(
     responses: Responses,
-    recipe: Callable[[Array], ItemBank],
+    recipe: Callable[[Responses], ItemBank],
     policies: Sequence[Policy],
     *,
     bank: ItemBank,
@@ -125,7 +65,7 @@ def conformal_tables(
         Responses of the calibration subjects; families stay together.  Missing scores
         are skipped as in an interview, and the truth is the mean of the others.
     recipe : callable
-        Returns a bank from scores (S, n).
+        Returns a bank from the responses of some of the subjects.
     policies : sequence of Policy
     bank : ItemBank
         Bank of the tables, calibrated on all subjects.
@@ -148,7 +88,7 @@ def conformal_tables(
 
     def test_errors(learn: NDArray[np.bool_], ask: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return scaled errors and projections, (policies, tested subjects), with items calibrated on others."""
-        fitted = recipe(scores[learn])
+        fitted = recipe(responses.of(np.flatnonzero(learn)))
         scaled, projections = np.empty((2, len(policies), int(ask.sum())))
         for row, policy in enumerate(policies):
             session = replay(fitted, policy, scores[ask], seed=[seed + int(s) for s in np.flatnonzero(ask)])

@@ -154,8 +154,8 @@ def _check_device(device: str) -> None:
 
 def with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Responses) -> Recipe:
     """Return the recipe with the number of dimensions that ``--dimensions auto`` chooses."""
+    from pytest_adaptive_eval.calibration.families import copies, grouped
     from pytest_adaptive_eval.calibration.quality import choose_dimensions
-    from pytest_adaptive_eval.calibration.replay import copies
 
     if options.dimensions != "auto":
         if recipe.dimensions is not None and recipe.dimensions >= len(responses.subjects):
@@ -164,8 +164,13 @@ def with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Resp
                 "there must be more of them than dimensions"
             )
         return recipe
+    firsts = copies(responses)
     dimensions, losses = choose_dimensions(
-        responses.scores, lambda D: replace(recipe, dimensions=D), progress=screen.progress, copies=copies(responses)
+        responses.scores,
+        lambda D: replace(recipe, dimensions=D),
+        progress=screen.progress,
+        copies=firsts,
+        weights=grouped(responses, firsts).weights,
     )
     losses_text = ", ".join(f"{D}: {loss:.4f}" for D, loss in losses.items())
     screen.note(f"{dimensions} for --dimensions auto; held-out loss by dimensions: {losses_text}")

@@ -81,6 +81,8 @@ class Responses:
         File or folder, for messages.
     questions : mapping of str to LoggedQuestion
         By item, of those whose text is in the log.
+    weights : array, shape (S,), optional
+        Number of subjects that each one counts for in a fit and its checks; one each when omitted.
 
     Raises
     ------
@@ -94,6 +96,7 @@ class Responses:
     families: tuple[str, ...] = ()
     source: str = "responses"
     questions: Mapping[str, LoggedQuestion] = field(default_factory=dict)
+    weights: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("subjects", "items", "families"):
@@ -136,6 +139,7 @@ class Responses:
             self.scores[rows],
             tuple(self.families[s] for s in rows),
             self.source,
+            weights=None if self.weights is None else self.weights[rows],
         )
 
 

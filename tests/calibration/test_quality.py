@@ -18,12 +18,13 @@ from pytest_adaptive_eval.calibration.quality import (
     RASCH_MARGIN,
     _gain,
     _held_out,
-    _losses,
     _problems,
     _spread,
+    _why_negative,
     alike,
     assess,
     choose_dimensions,
+    losses,
     predicted,
 )
 from pytest_adaptive_eval.calibration.recipe import Recipe
@@ -123,8 +124,8 @@ def test_the_spread_of_many_dimensions_is_along_the_slope():
 def test_the_loss_is_that_of_bernoulli():
     scores, p = np.array([[1.0, 0.0, 0.5]]), np.array([[0.8, 0.3, 0.6]])
     expected = [[-np.log(0.8), -np.log(0.7), -0.5 * np.log(0.6) - 0.5 * np.log(0.4)]]
-    np.testing.assert_allclose(_losses(scores, p), expected)
-    assert np.isfinite(_losses(scores, np.array([[0.0, 1.0, 0.5]]))).all()
+    np.testing.assert_allclose(losses(scores, p), expected)
+    assert np.isfinite(losses(scores, np.array([[0.0, 1.0, 0.5]]))).all()
 
 
 def test_the_gain_and_its_error_are_those_of_items():
@@ -231,7 +232,7 @@ def test_ctrl_c_during_a_check_is_no_finished_check(planted, monkeypatch):
     responses = planted(40, 20, 4).responses
     fit = Recipe("2pl")(responses.scores)
     call = Recipe.__call__
-    monkeypatch.setattr(Recipe, "__call__", lambda *given: replace(call(*given), interrupted=True))
+    monkeypatch.setattr(Recipe, "__call__", lambda *given, **_: replace(call(*given), interrupted=True))
     with pytest.raises(KeyboardInterrupt):
         assess(responses.scores, fit, Recipe("2pl"), responses.items)
 
@@ -438,3 +439,44 @@ def test_parameters_of_other_tools_that_do_not_fit(tmp_path, name, text, part):
     with pytest.raises(ResponsesError) as caught:
         read_parameters(tmp_path / name, ["q1", "q2"])
     assert part in str(caught.value)
+
+
+def test_weights_count_copies_once_in_every_check():
+    rng = np.random.default_rng(4)
+    theta, b = rng.normal(size=(40, 1)), rng.normal(size=30)
+    scores = (rng.random((40, 30)) < 1 / (1 + np.exp(b - theta))).astype(float)
+    copied = np.vstack([scores, np.repeat(scores[:1], 60, axis=0)])
+    weights = np.r_[1 / 61, np.ones(39), np.full(60, 1 / 61)]
+    names = [*range(40), *[0] * 60]
+    items = [f"i{i}" for i in range(30)]
+    recipe = Recipe("2pl")
+    alone = assess(scores, recipe(scores), recipe, items)
+    together = assess(copied, recipe(copied, weights=weights), recipe, items, copies=names, weights=weights)
+    unweighted = assess(copied, recipe(copied), recipe, items, copies=names)
+    assert together.slopes == alone.slopes
+    assert together.misfit == alone.misfit
+    assert together.log_loss["bank"] == pytest.approx(alone.log_loss["bank"], abs=0.02)
+    assert abs(unweighted.log_loss["bank"] - alone.log_loss["bank"]) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("keys", "wrong keys"), ("dimension", "measure something else"), ("chance", "may be chance")],
+)
+def test_many_negative_slopes_are_explained(kind, reason):
+    rng = np.random.default_rng(2)
+    theta = rng.normal(size=(14 if kind == "chance" else 200, 2))
+    b = rng.normal(size=40)
+    logit = 1.5 * theta[:, :1] - b
+    if kind == "dimension":
+        logit[:, :10] = 2.0 * theta[:, 1:] - 0.7 * theta[:, :1]
+    else:
+        logit[:, :10] = (-1.5 if kind == "keys" else -0.2) * theta[:, :1]
+    scores = (rng.random(logit.shape) < 1 / (1 + np.exp(-logit))).astype(float)
+    if kind == "keys":  # a wrong key of each: dependent on nothing in common but the ability
+        scores[:, :10] = (rng.random((200, 10)) < 1 / (1 + np.exp(1.0 * theta[:, :1]))).astype(float)
+    slopes = np.r_[np.full(10, -0.5), np.ones(30)]
+    [sentence] = _why_negative(scores, slopes, None)
+    assert sentence.startswith("25 % of the slopes are negative")
+    assert reason in sentence
+    assert _why_negative(scores, np.ones(40), None) == []

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pytest_adaptive_eval.calibration.families import FEWEST_COMMON, copies, effective_weights, grouped
 from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import FEWEST_COMMON, conformal_tables, copies, folds, grouped, replay
+from pytest_adaptive_eval.calibration.replay import conformal_tables, folds, replay
 from pytest_adaptive_eval.cat.selectors import Information, MaximumInformation, Random
 from pytest_adaptive_eval.cat.session import POLICIES, Policy
 from pytest_adaptive_eval.inference.conformal import conformal_scale
@@ -92,6 +93,48 @@ def test_nothing_else_changes(planted):
     found = grouped(given)
     assert (found.subjects, found.items, found.source) == (given.subjects, given.items, given.source)
     np.testing.assert_array_equal(found.scores, given.scores)
+
+
+def test_untrained_checkpoints_do_not_merge_training_runs(planted):
+    rng = np.random.default_rng(3)
+    classes = rng.integers(10, size=300)
+    trained = planted(24, 300, 6).scores
+    untrained = np.array([classes == k for k in (1, 1, 2, 2)], dtype=float)  # of runs 0 and 1, and 2 and 3
+    families = [*(f"run{s % 4}" for s in range(24)), "run0", "run1", "run2", "run3"]
+    found = grouped(named(np.vstack([trained, untrained]), families))
+    assert found.families == tuple(families)
+    singles = [f"s{s}" for s in range(28)]
+    assert len(set(grouped(named(np.vstack([trained, untrained]), singles)).families)) == 26
+    near = np.vstack([trained, untrained, changed(trained[0], 0.01, 4)])
+    merged = grouped(named(near, [*families, "run1"])).families
+    assert merged[0] == merged[1], "a trained checkpoint under the name of another run is a copy"
+
+
+def test_a_family_weighs_as_its_effective_number_of_subjects(planted):
+    made = planted(60, 200, 7).scores
+    copies_of_one = np.array([changed(made[0], 0.03, s) for s in range(1, 30)])
+    found = grouped(named(np.vstack([made, copies_of_one])))
+    assert found.weights is not None
+    assert 1.0 <= found.weights[found.weights < 1].sum() < 2.0
+    assert (found.weights[1:60] == 1.0).all()
+    assert grouped(named(made)).weights is None
+    strangers = effective_weights(named(made, ["one"] * 20 + [f"m{s}" for s in range(40)]))
+    assert strangers[:20].sum() > 10.0, "members that agree in nothing but their ability count nearly fully"
+
+
+def test_a_family_of_copies_leaves_the_items_as_one_subject_would(planted):
+    made = planted(150, 100, 8).scores
+    flood = np.array([changed(made[0], 0.05, s) for s in range(1, 150)])
+    families = ["m0", *(f"m{s}" for s in range(1, 150)), *["m0"] * 149]
+    together = grouped(named(np.vstack([made, flood]), families))
+    alone, weighted, plain = (
+        Recipe("2pl")(made),
+        Recipe("2pl")(together.scores, weights=together.weights),
+        Recipe("2pl")(together.scores),
+    )
+    np.testing.assert_allclose(weighted.discrimination, alone.discrimination, atol=0.1)
+    np.testing.assert_allclose(weighted.intercept, alone.intercept, atol=0.15)
+    assert np.abs(plain.discrimination - alone.discrimination).max() > 1.0
 
 
 # Folds
@@ -182,8 +225,8 @@ def test_calibration_in_folds_covers_too(planted):
         known = named(made.scores[:40])
         bank = Recipe("2pl")(known.scores).bank("b", known.items)
 
-        def recipe(scores, ids=known.items):
-            return Recipe("2pl")(scores).bank("b", ids)
+        def recipe(part):
+            return Recipe("2pl")(part.scores).bank("b", part.items)
 
         [table] = conformal_tables(known, recipe, [policy], bank=bank, seed=seed)
         session = replay(bank, policy, made.scores[40:], seed=seed)
@@ -230,8 +273,8 @@ def test_nobody_is_asked_with_items_calibrated_on_its_family(planted):
     families = [f"f{s % 6}" for s in range(24)]
     learned = []
 
-    def recipe(scores):
-        learned.append({s for s in range(24) for row in scores if (row == made.scores[s]).all()})
+    def recipe(part):
+        learned.append({s for s in range(24) for row in part.scores if (row == made.scores[s]).all()})
         return wrong_bank(made, 1, 0.0)
 
     told: list[str] = []
@@ -263,8 +306,8 @@ def test_siblings_tell_nothing_of_those_beyond(planted):
     families[truth.argsort(kind="stable")] = [f"f{s // 3}" for s in range(30)]
     learned = []
 
-    def recipe(scores):
-        learned.append({s for s in range(30) for row in scores if (row == made.scores[s]).all()})
+    def recipe(part):
+        learned.append({s for s in range(30) for row in part.scores if (row == made.scores[s]).all()})
         return wrong_bank(made, 1, 0.0)
 
     responses = named(made.scores, families.tolist())

@@ -117,6 +117,7 @@ def fit_map(
     device: str | None = None,
     start: Fit | None = None,
     progress: Progress | None = None,
+    weights: Array | None = None,
 ) -> Fit:
     """Fit items to responses.
 
@@ -141,6 +142,9 @@ def fit_map(
         Starting values: a fit of the same items.
     progress : callable, optional
         Called with the iteration and the change.
+    weights : array, shape (S,), optional
+        Number of subjects that each row counts for in the items' parameters and in
+        the scale of abilities; one when omitted.
 
     Returns
     -------
@@ -154,7 +158,7 @@ def fit_map(
     """
     scores = checked(responses)
     D = _checked_dimensions(scores, model, dimensions, start)
-    state = _State(scores, model, D, device, start)
+    state = _State(scores, model, D, device, start, weights)
     complete = vars(state).copy()
     interrupted, far = False, True
     change = gradient = np.inf
@@ -193,12 +197,14 @@ def _checked_dimensions(scores: Array, model: str, dimensions: int | None, start
     return D
 
 
-def _starting_abilities(scores: Array, D: int) -> Array:
+def _starting_abilities(scores: Array, D: int, weights: Array | None) -> Array:
     """Return standardised log-odds of the mean score, and principal components of the residuals, shape (S, D)."""
     mean = np.nanmean(scores, axis=1)
     first = np.log((mean + 0.02) / (1.02 - mean))
     theta = np.zeros((len(scores), D))
-    theta[:, 0] = (first - first.mean()) / max(float(first.std()), 1e-9)
+    centred = first - np.average(first, weights=weights)
+    spread = float(np.sqrt(np.average(centred**2, weights=weights)))
+    theta[:, 0] = centred / max(spread, 1e-9)
     if D > 1:
         rest = scores - mean[:, None] - np.nanmean(scores, axis=0) + np.nanmean(scores)
         rest = np.nan_to_num(rest)
@@ -213,7 +219,9 @@ def _starting_abilities(scores: Array, D: int) -> Array:
 class _State:
     """Blocks of the bound, on numpy or torch, which share the function names used here."""
 
-    def __init__(self, scores: Array, model: str, D: int, device: str | None, start: Fit | None) -> None:
+    def __init__(
+        self, scores: Array, model: str, D: int, device: str | None, start: Fit | None, weights: Array | None = None
+    ) -> None:
         self.model, self.D = model, D
         xp: Any = np
         real: Any = np.float32 if scores.size > LARGE else np.float64
@@ -227,17 +235,19 @@ class _State:
         self.xp = xp
         observed = ~np.isnan(scores)
         S, n = scores.shape
-        mean = np.clip(np.nanmean(scores, axis=0), 0.03, 0.97)
+        counted = observed if weights is None else weights[:, None] * observed
+        mean = np.clip((np.nan_to_num(scores) * counted).sum(axis=0) / counted.sum(axis=0), 0.03, 0.97)
         level = np.log(mean / (1.0 - mean))
         self.observed = None if observed.all() else make(observed)
-        self.responses = int(observed.sum())
+        self.weights = None if weights is None else make(weights)
+        self.responses = float(counted.sum())
         self.score = make(np.nan_to_num(scores))
         self.half = 0.5 if self.observed is None else 0.5 * self.observed
         self.guess = make(np.full(n, 0.2) if model == "3pl" else np.zeros(n))
         B = np.zeros((n, D + 1))
         B[:, 0], B[:, D] = 0.7, level
         C = np.zeros((n, D + 1, D + 1))
-        theta = _starting_abilities(scores, D)
+        theta = _starting_abilities(scores, D, weights)
         mean0, cov0 = np.r_[0.7, np.zeros(D - 1), level.mean()], np.diag(np.r_[np.full(D, 0.5), 2.0])
         if start is not None:
             B[:, :D], B[:, D], C = start.discrimination, start.intercept, start.covariance
@@ -275,6 +285,14 @@ class _State:
         square = self.Ephi.reshape(len(self.Ephi), -1) @ self.EB.reshape(len(self.EB), -1).T
         self.xi = self.xp.sqrt(self.xp.clip(square, 1e-8, None))
 
+    def _weighted(self, values: Any) -> Any:
+        """Return values (S, ...) times the subjects' weights."""
+        return values if self.weights is None else values * self.weights.reshape(-1, *[1] * (values.ndim - 1))
+
+    def _average(self, values: Any) -> Any:
+        """Return the weighted mean over subjects of values (S, ...)."""
+        return values.mean(0) if self.weights is None else self._weighted(values).sum(0) / self.weights.sum()
+
     def _target(self) -> Any:
         """Return the score less one half; with guessing, scores are weighted by the probability of no guess."""
         if self.model != "3pl":
@@ -284,8 +302,8 @@ class _State:
         # of p = c + (1 - c) s, with s = expit(z), the share s / p is not guessed: 1 / (1 + c (1 - s) / s)
         right = self.score * not_guessed
         a, b = GUESS_PRIOR
-        chances = (2.0 * self.half - right).sum(0)
-        self.guess = ((self.score - right).sum(0) + a - 1.0) / (chances + a + b - 2.0)
+        chances = self._weighted(2.0 * self.half - right).sum(0)
+        self.guess = (self._weighted(self.score - right).sum(0) + a - 1.0) / (chances + a + b - 2.0)
         return right - self.half
 
     def _abilities(self, curvature: Any) -> None:
@@ -302,8 +320,8 @@ class _State:
         xp, F = self.xp, self.D + 1
         S = len(self.theta)
         phi = xp.concatenate([self.theta, self.ones], 1)
-        right = self.target.T @ phi
-        data = (curvature.T @ self.Ephi.reshape(S, -1)).reshape(-1, F, F)
+        right = self._weighted(self.target).T @ phi
+        data = (self._weighted(curvature).T @ self.Ephi.reshape(S, -1)).reshape(-1, F, F)
         if self.model == "1pl":
             return self._one_slope(right, data)
         prior = xp.linalg.inv(self.cov)
@@ -337,9 +355,10 @@ class _State:
     def _standardise(self) -> None:
         """Standardise abilities and transform the items inversely: logits stay, and EM converges faster."""
         xp, D = self.xp, self.D
-        mean = self.theta.mean(0)
+        mean = self._average(self.theta)
         centred = self.theta - mean
-        root = xp.linalg.cholesky(centred.T @ centred / len(centred) + self.V.mean(0))
+        total = len(centred) if self.weights is None else self.weights.sum()
+        root = xp.linalg.cholesky(self._weighted(centred).T @ centred / total + self._average(self.V))
         inverse = xp.linalg.inv(root)
         self.theta = centred @ inverse.T
         self.V = inverse @ self.V @ inverse.T
@@ -396,14 +415,22 @@ class _State:
         )
 
 
-def _calibrate(scores: Array, settings: FitSettings, progress: Progress | None) -> Calibration:
+def _calibrate(
+    scores: Array, settings: FitSettings, progress: Progress | None, weights: Array | None = None
+) -> Calibration:
     """Fit the items with the settings of a calibration."""
     dimensions = settings.dimensions
     if settings.model == "mirt" and dimensions is None:
         dimensions = max(1, min(DIMENSIONS, len(scores) - 1))
     limit: dict[str, Any] = {} if settings.limit is None else {"limit": settings.limit}
     fit = fit_map(
-        scores, model=settings.model, dimensions=dimensions, device=settings.device, progress=progress, **limit
+        scores,
+        model=settings.model,
+        dimensions=dimensions,
+        device=settings.device,
+        progress=progress,
+        weights=weights,
+        **limit,
     )
     slope = np.sqrt((fit.discrimination**2).sum(axis=1))
     return Calibration(
@@ -424,4 +451,4 @@ def _calibrate(scores: Array, settings: FitSettings, progress: Progress | None) 
     )
 
 
-REGISTERED = (FitEngine("map", "map is fast", MODELS, _calibrate),)
+REGISTERED = (FitEngine("map", "map is fast", MODELS, _calibrate, weighted=True),)

@@ -165,7 +165,7 @@ def _split(options: argparse.Namespace) -> tuple[Responses, list[Split]]:
     """Read responses, and split their subjects."""
     from pytest_adaptive_eval.calibration.backtest import conformal_possible, splits
     from pytest_adaptive_eval.calibration.build import matched
-    from pytest_adaptive_eval.calibration.replay import grouped
+    from pytest_adaptive_eval.calibration.families import grouped
     from pytest_adaptive_eval.text import counted
 
     if options.responses is not None:
