@@ -287,12 +287,13 @@ def backtest(
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
 
-    def make_bank(fit: Recipe | None, data: Responses) -> ItemBank:
+    def make_bank(fit: Recipe | None, data: Responses | None = None) -> ItemBank:
         if bank is not None:
             return replace(bank, categories=tuple(categories) or bank.categories)
         if fit is None:
             zeros = np.zeros(n)
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
+        data = responses.of(split.train) if data is None else data
         return replace(
             fit.fit_completely(data.scores, data.weights).bank("backtest", responses.items),
             categories=tuple(categories),
@@ -303,7 +304,7 @@ def backtest(
     for contender in contenders:
         fit = _bank_recipe(contender, recipe)
         if fit not in banks:
-            banks[fit] = make_bank(fit, responses.of(split.train))
+            banks[fit] = make_bank(fit)
         policies = [
             replace(_policy(contender, train, embeddings, count, seed), budget=count) for count in counts.values()
         ]

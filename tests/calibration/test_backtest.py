@@ -245,7 +245,9 @@ def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
 def test_one_bank_serves_all_contenders_of_its_recipe(planted, monkeypatch):
     calls = []
     call = Recipe.__call__
-    monkeypatch.setattr(Recipe, "__call__", lambda self, *given: calls.append(self.model) or call(self, *given))
+    monkeypatch.setattr(
+        Recipe, "__call__", lambda self, *given, **rest: calls.append(self.model) or call(self, *given, **rest)
+    )
     run(planted(30, 25, 7), ["estimate", "decide", "maximum-information", "spread", "random"], ("10%", "20%"))
     assert calls == ["2pl"]
     run(planted(30, 25, 7), ["estimate", "variance", "nearest-difficulty"])
