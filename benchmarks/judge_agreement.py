@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.network_agents import CodedAgent
 from pytest_adaptive_eval.errors import Unscored
-from pytest_adaptive_eval.items.item import GRADERS, Item
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects import load_agent
 from pytest_adaptive_eval.subjects.judging import Judge
 
@@ -60,8 +60,8 @@ def by_code(grader: str) -> Callable[[Line], bool]:
     """Whether a grader accepts the answer by any accepted one."""
 
     def accepts(line: Line) -> bool:
-        items = (Item("x", line.question, answer, grader) for answer in line.accepted)
-        return any(GRADERS[grader](item, line.answer) >= 0.5 for item in items)
+        item = Item("x", line.question, line.accepted[0], grader, others=line.accepted[1:])
+        return item.grade(line.answer) >= 0.5
 
     return accepts
 

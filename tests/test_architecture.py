@@ -29,7 +29,7 @@ OUTSIDE = {
     "typed_tables": {"msgspec"},
 }
 #: Packages that an engine room imports within functions, by module.
-WITHIN = {"items/grading": {"regex"}}
+WITHIN = {"items/patterns": {"regex"}, "items/graders/kinds/mathematics": {"math_verify"}}
 #: Modules of the standard library that tell of the world around: files, clocks, the environment, other processes.
 WORLD = {"os", "pathlib", "io", "shutil", "tempfile", "time", "datetime", "socket", "subprocess", "threading"}
 FILES = modules()

@@ -5,18 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
-from string import ascii_uppercase
 from types import MappingProxyType
 from typing import Any
 
 from pytest_adaptive_eval.banks.code import CODE, grade_code
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.items.grading import BUILT_IN, LimitedGrader, accepts_any_text, check_pattern
-from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, expected_number, named_choice, unmarked
+from pytest_adaptive_eval.items.graders.kind import grader_kinds
+from pytest_adaptive_eval.items.grading import LimitedGrader
+from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, named_choice, unmarked
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
 
 __all__ = ["ITEM_FIELDS", "LENIENT", "NO_TASKS", "is_item_id", "parse_item"]
@@ -39,8 +38,6 @@ ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
 
 #: Key of an item's ``meta`` that allows an answer that accepts nearly any text.
 LENIENT = "lenient"
-#: A tolerance of at least this many times the larger of the expected number and 1 counts as accepting any number.
-_WIDE = 100
 
 _ID = re.compile(r"(?!.*::)[!-Z\\^-~]{1,120}")
 _IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg", ".webp"}
@@ -92,7 +89,7 @@ def parse_item(
     textless = meta.get("textless") is True  # a bank from responses alone has no texts
     _check_question(data, where, textless)
     grader = data.get("grader", "choice" if data.get("choices") else "exact")
-    if grader in BUILT_IN and not (textless or data.get("answer")):
+    if grader in grader_kinds() and not (textless or data.get("answer")):
         raise BankError(f"{where} has no answer, and the grader {grader!r} needs one")
     custom = tasks.get(item_id.partition("-")[0]) if grader == "task" else _custom_grader(grader, where, graders)
     _check_max_tokens(meta, where)
@@ -140,11 +137,22 @@ def _fields(text: bytes | str, where: str) -> dict[str, Any]:
             continue
         if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
             data[name] = json.dumps(value)
+        elif name == "answer" and isinstance(value, list) and value:
+            data[name] = [_one_answer(one, where) for one in value]
         elif name == "category" and isinstance(value, str):
             data[name] = [value]
         else:
             raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
     return data
+
+
+def _one_answer(value: Any, where: str) -> str:
+    """Return one of several accepted answers."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return json.dumps(value)
+    if not isinstance(value, str) or not value:
+        raise BankError(f"{where}: answer has {value!r:.80} in its list, expected strings that are not empty")
+    return value
 
 
 def _check_question(data: Mapping[str, Any], where: str, textless: bool) -> None:
@@ -194,10 +202,10 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
         return no_text_grade
     if grader == CODE:
         return grade_code
-    if grader not in BUILT_IN:
-        known = ", ".join((*BUILT_IN, *TEXT_SCORINGS))
+    if grader not in grader_kinds():
+        known = ", ".join((*grader_kinds(), CODE, *TEXT_SCORINGS))
         raise BankError(f"{where}: grader {grader!r:.80} is not known; use {known}, task or python:module:function")
-    return BUILT_IN[grader] if grader == "regex" else None
+    return None
 
 
 def _check_likelihood(item: Item, where: str) -> None:
@@ -210,26 +218,23 @@ def _check_likelihood(item: Item, where: str) -> None:
 
 def _check_answer(item: Item, where: str) -> None:
     """Refuse an expected answer that no answer can match."""
-    if item.grader == "regex":
-        if why := check_pattern(item.answer):
-            raise BankError(f"{where}: the answer {item.answer!r:.80} is no regular expression ({why})")
-    elif item.grader == "numeric":
+    kind = grader_kinds().get(item.grader)
+    for answer in item.answers:
+        if kind is None:
+            return
         try:
-            expected_number(item)
-        except BankError as error:
-            raise BankError(f"{where}: {str(error).removeprefix(f'item {item.id!r}: ')}") from None
-    elif item.grader == "choice":
-        plain = (*item.choices, *ascii_uppercase[: len(item.choices)])
-        if item.answer not in plain and named_choice(item) is None:
-            expected = f"one of its {len(item.choices)} choices or the letter of one" if item.choices else "a letter"
-            raise BankError(f"{where}: the answer {item.answer!r:.80} names no choice; {expected} is expected")
-        if len(set(item.choices)) < len(item.choices) and (choice_index := named_choice(item)) is not None:
-            right = item.choices[choice_index]
-            if item.choices.count(right) > 1:
-                raise BankError(
-                    f"{where}: the right choice, {right!r:.80}, appears twice, and only one of the two would count as "
-                    "right; remove one"
-                )
+            why = kind.check(item, answer)
+        except ValueError as error:
+            raise BankError(f"{where}: {error}") from None
+        if why:
+            raise BankError(f"{where}: the answer {answer!r:.80} {why}")
+    if item.grader == "choice" and len(set(item.choices)) < len(item.choices):
+        index = named_choice(item)
+        if index is not None and item.choices.count(item.choices[index]) > 1:
+            raise BankError(
+                f"{where}: the right choice, {item.choices[index]!r:.80}, appears twice, and only one of the two would "
+                "count as right; remove one"
+            )
 
 
 def _check_strictness(item: Item, where: str) -> None:
@@ -238,29 +243,22 @@ def _check_strictness(item: Item, where: str) -> None:
         return
     if lenient is not False:
         raise BankError(f"{where}: meta.{LENIENT} is {lenient!r:.80}, expected true or false")
-    problem, fix = "", "correct it"
-    if item.grader == "regex":
+    kind = grader_kinds().get(item.grader)
+    for answer in item.answers:
+        if kind is None:
+            return
         try:
-            problem = accepts_any_text(item.answer)
+            leniency = kind.leniency(item, answer)
         except TimeoutError:
             raise BankError(
-                f"{where}: the search for the pattern {item.answer!r:.80} does not end in time on a plain text; write "
-                "it without repetitions inside of repetitions"
+                f"{where}: the search for the pattern {answer!r:.80} does not end in time on a plain text; write it "
+                "without repetitions inside of repetitions"
             ) from None
-    elif item.grader == "contains" and all(unicodedata.category(letter)[0] in "PZC" for letter in item.answer):
-        problem = "is only punctuation"
-        fix = "use the grader 'exact', which compares the whole answer"
-    elif item.grader == "numeric":
-        expected, tolerance = expected_number(item)
-        if tolerance >= _WIDE and tolerance >= _WIDE * abs(expected):
-            problem = f"with meta.tolerance {tolerance:g} accepts numbers of any size"
-    elif item.grader == "choice" and len(item.choices) == 1:
-        problem = "is the only choice"
-    if problem:
-        raise BankError(
-            f"{where}: the answer {item.answer!r:.80} {problem}, so that wrong answers would count as right: {fix}, "
-            f'or allow it with "meta": {{"{LENIENT}": true}}'
-        )
+        if leniency is not None:
+            raise BankError(
+                f"{where}: the answer {answer!r:.80} {leniency.problem}, so that wrong answers would count as right: "
+                f'{leniency.fix}, or allow it with "meta": {{"{LENIENT}": true}}'
+            )
 
 
 def _python_grader(grader: str, where: str, trusted: Sequence[str]) -> LimitedGrader:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.errors import BankError, Unscored
+from pytest_adaptive_eval.items.graders.kind import GraderKind, grader_kinds
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, Continuation, LikelihoodResult, LikelihoodScoring
-
-if TYPE_CHECKING:
-    from fractions import Fraction
+from pytest_adaptive_eval.items.reading.choice import choice_of
 
 __all__ = [
     "EXPRESSION",
-    "GRADERS",
     "MARK",
     "MARKED",
     "Grader",
@@ -28,7 +25,6 @@ __all__ = [
     "Response",
     "Status",
     "cut_text",
-    "expected_number",
     "length_note",
     "named_choice",
     "unmarked",
@@ -140,9 +136,9 @@ class Item:
     prompt : str
         Text that the subject reads.  Empty only if `messages` is given.
     answer : str
-        Expected answer, in the form of the grader.
+        Expected answer, in the form of the grader; the first of a list of accepted ones.
     grader : str
-        ``exact``, ``choice``, ``numeric``, ``regex``, ``contains``,
+        A name of `pytest_adaptive_eval.items.graders.kind.grader_kinds`,
         ``python:module:function`` (only from trusted modules), ``task`` for a
         generated item that its task family grades, or ``bits_per_byte`` for a
         text that is scored by its likelihood.
@@ -162,11 +158,13 @@ class Item:
         identify a generated item, ``tolerance`` is for the numeric grader,
         ``answer_expression`` and ``marked_prompt`` are for variants.
     custom : callable, optional
-        Resolved function of a ``python:``, ``regex`` or ``task`` grader.
+        Resolved function of a ``python:``, ``code`` or ``task`` grader.
     root : str
         Folder that `images` are relative to; not part of the item's content.
     likelihood : LikelihoodScoring, optional
         How log-likelihoods score the item; None if its grader scores what a model writes.
+    others : tuple of str
+        Further accepted answers.
     """
 
     id: str
@@ -182,6 +180,24 @@ class Item:
     custom: Grader | None = None
     root: str = ""
     likelihood: LikelihoodScoring | None = None
+    others: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        given: Any = self.answer
+        if not isinstance(given, str):  # a list of accepted answers
+            first, *others = given or ("",)
+            object.__setattr__(self, "answer", first)
+            object.__setattr__(self, "others", tuple(others))
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Accepted answers, of which each is right; a single empty text if nothing is expected."""
+        return (self.answer, *self.others)
+
+    @property
+    def expected(self) -> str:
+        """Accepted answers as a text."""
+        return " or ".join(self.answers)
 
     @property
     def image_paths(self) -> tuple[str, ...]:
@@ -207,26 +223,35 @@ class Item:
                 ) from None
         else:
             try:
-                grader = GRADERS[self.grader]
-            except KeyError:
-                if self.grader == "task":
-                    raise BankError(
-                        f"item {self.id!r} is graded by its task family {self.task!r}, which is not known here; if it "
-                        "is of a plugin, install or load that"
-                    ) from None
-                if self.grader == "regex":
-                    raise BankError(
-                        f"item {self.id!r} is graded by a pattern and was not read from a bank: read the bank, or make "
-                        "the item with custom=pytest_adaptive_eval.items.grading.grade_pattern"
-                    ) from None
-                raise BankError(
-                    f"item {self.id!r}: grader {self.grader!r} is not known; use one of "
-                    f"{', '.join(GRADERS)}, regex or python:module:function from a trusted module"
-                ) from None
-            score = grader(self, text)
+                score = self._kind().grade(self, text)
+            except TimeoutError as error:
+                raise Unscored(Status.ERROR.value, f"item {self.id!r}: {error}", text, lasting=True) from None
+            except ValueError as error:
+                raise BankError(f"item {self.id!r}: {error}") from None
         if not 0.0 <= score <= 1.0:
             raise BankError(f"item {self.id!r}: its grader {self.grader!r} gave {score!r}, expected a number in [0, 1]")
         return score
+
+    def _kind(self) -> GraderKind:
+        """Return the kind of grader.
+
+        Raises
+        ------
+        BankError
+            No kind has the name.
+        """
+        kinds = grader_kinds()
+        if self.grader in kinds:
+            return kinds[self.grader]
+        if self.grader == "task":
+            raise BankError(
+                f"item {self.id!r} is graded by its task family {self.task!r}, which is not known here; if it is of a "
+                "plugin, install or load that"
+            )
+        raise BankError(
+            f"item {self.id!r}: grader {self.grader!r} is not known; use one of {', '.join(kinds)} or "
+            "python:module:function from a trusted module"
+        )
 
     @property
     def continuations(self) -> list[Continuation]:
@@ -249,13 +274,10 @@ class Item:
         return self.likelihood.result(self.prompt, self.choices, logs)
 
     def readable(self, text: str) -> bool:
-        """Return whether a text has the form of an answer: a choice, a number, or (other graders) any text."""
+        """Return whether a text has the form of an answer, as its grader reads it."""
         text = str(text)[:GRADED_CHARACTERS]
-        if self.grader == "choice":
-            return _chosen(self, text) is not None
-        if self.grader == "numeric":
-            return _number(text) is not None
-        return bool(text.strip())
+        kinds = grader_kinds()
+        return kinds[self.grader].readable(self, text) if self.grader in kinds else bool(text.strip())
 
     def in_format(self, name: str) -> Item:
         """Return the item in the format `name`; ``none`` has neither image nor text."""
@@ -274,7 +296,7 @@ class Item:
         out: dict[str, Any] = {"id": self.id}
         for name in ("prompt", "answer", "grader"):
             if getattr(self, name):
-                out[name] = getattr(self, name)
+                out[name] = list(self.answers) if name == "answer" and self.others else getattr(self, name)
         for name in ("images", "choices", "category", "messages"):
             if getattr(self, name):
                 out[name] = [dict(v) if isinstance(v, Mapping) else v for v in getattr(self, name)]
@@ -292,132 +314,10 @@ class Item:
         return hashlib.sha256(_canonical(self.to_json()).encode("ascii")).hexdigest()[:16]
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
-def _normal(text: str) -> str:
-    return _folded(text).strip(" .!,;:\"'")
-
-
-def _comparable(item: Item, text: str) -> tuple[str, str]:
-    """Return the expected answer and a text as they are compared; punctuation counts if it is all of the answer."""
-    expected = _normal(item.answer)
-    return (expected, _normal(text)) if expected else (_folded(item.answer), _folded(text))
-
-
-def _exact(item: Item, text: str) -> float:
-    """Return 1 if the text equals the answer, ignoring case, white space and surrounding punctuation."""
-    expected, answer = _comparable(item, text)
-    return float(answer == expected)
-
-
-def _contains(item: Item, text: str) -> float:
-    expected, answer = _comparable(item, text)
-    return float(expected in answer)
-
-
-# a letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words
-_LEADING = re.compile(
-    r"[\"'$*(\[]*+(?:(?:option|choice|letter|answer)\s+)?[\"'$*(\[]*+"
-    r"([A-Z](?=[)\]}*:,;$\"']|\.(?![A-Z]\.)|\s*$|\s+[-=(\[\u2013\u2014])"
-    r"|(?-i:[B-HJ-Z])(?=\s)|(?-i:A)(?=\s+(?:is|because|since|as)\b))",
-    re.IGNORECASE | re.MULTILINE,
-)
-_STATED = re.compile(
-    r"\b(?:answer|option|choice)(?:\s*[:=]+|(?:\s+\w+){0,4}?\s+(?:is|would\s+be|must\s+be|should\s+be)\b\s*:?)?[\s*]*"
-    r"(?=(.{1,200}))"
-    r"|\\boxed\{\s*(?:\\\w+\{)?(?=(.{1,200}))",
-    re.IGNORECASE,
-)
-_ARTICLE = re.compile(r"\A(?:an?|the)\s+", re.IGNORECASE)
-
-
-def _choices(item: Item) -> list[str]:
-    return [_normal(choice) for choice in item.choices]
-
-
-def _choice_at(choices: list[str], text: str) -> int | None:
-    """Return the index of the choice that a text equals, apart from an article, or whose letter it begins with."""
-    for candidate in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))), _normal(text.strip(" *$}"))):
-        if candidate and candidate in choices:
-            return choices.index(candidate)
-    letter = _LEADING.match(text)
-    index = ord(letter[1].upper()) - ord("A") if letter else None
-    return None if index is None or (choices and index >= len(choices)) else index
-
-
 def named_choice(item: Item) -> int | None:
-    """Return the index of the choice that an item's answer names by text or letter, or None.
+    """Return the index of the choice that an item's first answer names by text or letter, or None.
 
     Any letter is valid if the choices are in the prompt.
     """
-    return _choice_at(_choices(item), item.answer.strip())
-
-
-def _chosen(item: Item, text: str) -> int | None:
-    """Return the index of the choice that an answer names, or None.
-
-    The last "answer is X" counts, because earlier ones may be reasoning.
-    """
-    choices, answer = _choices(item), text.strip()
-    if _normal(answer) not in choices:
-        for plain, boxed in reversed(_STATED.findall(answer)):
-            index = _choice_at(choices, plain or boxed)
-            if index is not None:
-                return index
-    return _choice_at(choices, answer)
-
-
-def _choice(item: Item, text: str) -> float:
-    """Return 1 for the letter of the right choice ("B", "(B) blue", "the answer is B") or its text."""
-    index = _chosen(item, text)
-    return float(index is not None and index == named_choice(item))
-
-
-_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?")
-
-
-def _number(text: str) -> Fraction | None:
-    from fractions import Fraction  # with decimal, a tenth of what importing numpy costs
-
-    numbers = _NUMBER.findall(text.replace("\N{MINUS SIGN}", "-"))
-    if not numbers:
-        return None
-    top, _, bottom = numbers[-1].replace(",", "").partition("/")
-    try:
-        exponent = re.search(r"[eE]([-+]?\d+)", top)
-        if exponent and abs(int(exponent.group(1))) > 400:
-            return None
-        return Fraction(top) / (Fraction(bottom) if bottom else 1)
-    except (ValueError, ZeroDivisionError):
-        return None
-
-
-def expected_number(item: Item) -> tuple[Fraction, float]:
-    """Return the number that a numeric item expects, and its tolerance.
-
-    Raises
-    ------
-    BankError
-        The item's answer has no number, or ``meta.tolerance`` is not a number of at least 0.
-    """
-    expected, tolerance = _number(item.answer), item.meta.get("tolerance", 0.0)
-    if expected is None:
-        raise BankError(f"item {item.id!r}: the answer {item.answer!r:.80} holds no number that the grader can read")
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0.0 <= tolerance < math.inf:
-        raise BankError(f"item {item.id!r}: meta.tolerance is {tolerance!r:.80}, expected a number of at least 0")
-    return expected, tolerance
-
-
-def _numeric(item: Item, text: str) -> float:
-    """Return 1 if the last number in the text is within ``meta.tolerance`` of the expected one."""
-    expected, tolerance = expected_number(item)
-    answer = _number(text)
-    return float(answer is not None and abs(answer - expected) <= tolerance)
-
-
-#: Graders that always end, by name.  Patterns have a time limit, see `pytest_adaptive_eval.items.grading`.
-GRADERS: Mapping[str, Grader] = MappingProxyType(
-    {"exact": _exact, "choice": _choice, "numeric": _numeric, "contains": _contains}
-)
+    named = choice_of(item.answer, item.choices)
+    return named[0] if named is not None and len(named) == 1 else None

@@ -232,7 +232,7 @@ class Question(Once):
                 "choices": "\n".join(f"{chr(ord('A') + n)}. {choice}" for n, choice in enumerate(item.choices)),
                 "images": "\n".join(item.image_paths),
                 "answered": text,
-                "expected": item.answer and f"{item.answer} (by the grader {item.grader})",
+                "expected": item.answer and f"{item.expected} (by the grader {item.grader})",
             }
             lines = [f"{name}: " + value.replace("\n", "\n    ") for name, value in sections.items() if value]
             self.add_report_section("call", "question", "\n".join(lines))

@@ -202,9 +202,9 @@ def expected_answer(item: Item) -> str:
     """Return the expected answer; a letter is followed by its choice."""
     letter = item.answer.strip().upper()
     index = ord(letter) - 65 if len(letter) == 1 else -1
-    if item.grader == "choice" and 0 <= index < len(item.choices):
+    if item.grader == "choice" and not item.others and 0 <= index < len(item.choices):
         return f"{letter}. {item.choices[index]}"
-    return item.answer
+    return item.expected
 
 
 def _rounded(value: Any) -> str | None:

@@ -43,18 +43,13 @@ def judgment_messages(item: Item, answer: str, rubric: str, *, again: bool = Fal
     """Return the request for a rank of an answer; the second request for the same answer differs in its opening."""
     question = item.prompt or "\n".join(str(message.get("content", "")) for message in item.messages)
     choices = "".join(f"\n{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices))
-    accepted = marked("accepted answer", _accepted(item), CHARACTERS) if item.answer else ""
+    accepted = marked("accepted answer", "\n".join(item.answers), CHARACTERS) if item.answer else ""
     text = (
         f"{'Once more: you' if again else 'You'} judge an answer to a question by a rubric.\n{DATA}"
         f"{marked('question', question + choices, CHARACTERS)}{accepted}{marked('answer', answer, CHARACTERS)}"
         f"Rubric, from 5 (best) to 1:\n{rubric}\n{RANK_REPLY}"
     )
     return [Message("user", text)]
-
-
-def _accepted(item: Item) -> str:
-    """Return the accepted answers of an item, one a line."""
-    return item.answer if isinstance(item.answer, str) else "\n".join(item.answer)
 
 
 @dataclass(slots=True)
@@ -155,7 +150,7 @@ class Judge:
         probes, faults = list(items[:PROBES]), []
         for item in probes:
             try:
-                self._rank(item, _accepted(item) or "I do not know.")
+                self._rank(item, "\n".join(item.answers) or "I do not know.")
             except Unscored as error:
                 faults.append(error.detail)
         if probes and len(faults) == len(probes):

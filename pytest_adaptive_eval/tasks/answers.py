@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from pytest_adaptive_eval.items.item import GRADERS, Item
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
 
 __all__ = ["by_choice", "by_letters", "by_number", "by_pattern", "last_line", "shortened"]
@@ -53,7 +53,7 @@ def _judge_by(expected: str, parse: Parser) -> Judge:
     item = Item("", answer=expected)
 
     def judge(text: str, _: Runner | None) -> Mark:
-        if GRADERS["exact"](item, text) == 1.0:
+        if item.grade(text) == 1.0:
             return Mark(1.0)
         answer, why = _read_answer(text, parse)
         if answer == expected:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import BankError, ConfigError
-from pytest_adaptive_eval.items.grading import BUILT_IN
+from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class TaskFamily:
         text = str(text)[:GRADED_CHARACTERS]
         if question.judge is not None:
             return question.judge(text, self.runner)
-        score = BUILT_IN["exact" if self.grader == "task" else self.grader](item, text)
+        score = grader_kinds()["exact" if self.grader == "task" else self.grader].grade(item, text)
         return Mark(score, "" if score == 1.0 else f"{question.answer} was expected")
 
     def grade(self, item: Item, text: str) -> float:

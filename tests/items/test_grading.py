@@ -14,7 +14,8 @@ import pytest
 
 from pytest_adaptive_eval import Item, Unscored
 from pytest_adaptive_eval.errors import BankError
-from pytest_adaptive_eval.items.grading import LimitedGrader, accepts_any_text, check_pattern, grade_pattern
+from pytest_adaptive_eval.items.grading import LimitedGrader
+from pytest_adaptive_eval.items.patterns import accepts_any_text, check_pattern
 
 #: Parts of patterns that `regex` reads differently from `re`, among ordinary ones.
 PARTS = (
@@ -44,7 +45,7 @@ TEXTS = ("", "a", "b", "ab ba", "aab1", "{e}", "a{e}", "a{e<=1}", "1 2", "É", "
 
 
 def pattern_item(pattern: str) -> Item:
-    return Item("q7", "?", pattern, "regex", custom=grade_pattern)
+    return Item("q7", "?", pattern, "regex")
 
 
 def patterns() -> Iterator[str]:

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from pytest_adaptive_eval.errors import BankError
+from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.item import (
     GRADED_CHARACTERS,
-    GRADERS,
     Item,
     Response,
     Status,
@@ -103,7 +103,14 @@ def test_choice(answer: str, text: str, right: float) -> None:
 
 def test_words_of_one_letter_and_letters_of_no_choice_are_no_answers() -> None:
     item = Item("i", "?", "A", "choice", choices=COLOURS)
-    for text in ("I cannot answer a question like this", "A car is shown", "I.e. the red one", "Z", "e.g. red", "I"):
+    for text in (
+        "I cannot answer a question like this",
+        "A car is shown",
+        "I.e. something else",
+        "Z",
+        "e.g. none",
+        "I",
+    ):
         assert not item.readable(text), text
         assert item.grade(text) == 0, text
     assert item.readable("B)")
@@ -145,7 +152,7 @@ def test_an_answer_of_punctuation_alone_is_compared_as_it_stands() -> None:
         ("12", "12 or 13", 0),
         ("0.3", "0.30000000000000004", 0),
         ("12", "", 0),
-        ("12", "twelve", 0),
+        ("12", "twelve", 1),
         ("12", "1/0", 0),
         ("12", "1e999999999", 0),
         ("12", "9" * 15_000, 0),
@@ -164,7 +171,7 @@ def test_numeric_tolerance() -> None:
             grade("numeric", "1", "1", meta={"tolerance": wrong})
 
 
-@pytest.mark.parametrize("answer", ["unknown", "\N{VULGAR FRACTION ONE HALF}", "1e500", "1/0"])
+@pytest.mark.parametrize("answer", ["unknown", "1e500", "1/0"])
 def test_an_expected_answer_without_a_number_is_no_wrong_answer(answer: str) -> None:
     with pytest.raises(BankError, match="holds no number"):
         grade("numeric", answer, "1")
@@ -184,8 +191,8 @@ def test_answers_are_readable_by_the_part_that_is_graded() -> None:
     assert Item("i").readable(" " * (GRADED_CHARACTERS - 1) + "x")
     assert not Item("i").readable(" " * GRADED_CHARACTERS + "x")
     numeric = Item("i", answer="7", grader="numeric")
-    assert numeric.readable("x" * (GRADED_CHARACTERS - 1) + "7")
-    assert not numeric.readable("x" * GRADED_CHARACTERS + "7")
+    assert numeric.readable("x" * (GRADED_CHARACTERS - 2) + " 7")
+    assert not numeric.readable("x" * GRADED_CHARACTERS + " 7")
 
 
 def test_unmarked_prompt_keeps_values_without_marks_and_names() -> None:
@@ -201,13 +208,11 @@ def test_own_grader_and_what_it_may_give() -> None:
 
         with pytest.raises(BankError, match=r"expected a number in \[0, 1\]"):
             Item("i", custom=grade).grade("")
-    with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of exact, choice"):
+    with pytest.raises(BankError, match="grader 'fuzzy' is not known; use one of json, choice"):
         Item("i", grader="fuzzy").grade("")
-    with pytest.raises(BankError, match="is graded by a pattern and was not read from a bank"):
-        Item("i", grader="regex").grade("")
     with pytest.raises(BankError, match=r"gave NoneType, expected a number in \[0, 1\]"):
         Item("i", custom=lambda item, text: None).grade("")
-    assert set(GRADERS) == {"exact", "choice", "numeric", "contains"}
+    assert set(grader_kinds()) >= {"exact", "choice", "numeric", "contains", "regex", "yesno", "math", "json", "f1"}
 
 
 def test_only_ok_has_a_score() -> None:

@@ -1,0 +1,103 @@
+"""What a kind of grader is, and the kinds that are registered."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from pytest_adaptive_eval.registry import registered
+
+__all__ = ["Asked", "GraderKind", "Leniency", "grader_kinds"]
+
+
+class Asked(Protocol):
+    """What a grader knows of an item, see `pytest_adaptive_eval.items.item.Item`."""
+
+    @property
+    def id(self) -> str:
+        """Id of the item."""
+
+    @property
+    def prompt(self) -> str:
+        """Text that the subject reads."""
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Accepted answers."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Alternatives of a multiple-choice item."""
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Further data."""
+
+
+class Leniency(NamedTuple):
+    """Why wrong answers would count as right.
+
+    Parameters
+    ----------
+    problem, fix : str
+    """
+
+    problem: str
+    fix: str = "correct it"
+
+
+def _no_fault(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
+    return ""
+
+
+def _strict(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001
+    return None
+
+
+def _any_text(question: Asked, text: str) -> bool:  # noqa: ARG001
+    return bool(text.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class GraderKind:
+    """A kind of grader.
+
+    Parameters
+    ----------
+    name : str
+        As an item names it.
+    help : str
+        When an answer is right, in a few words.
+    grade : callable
+        ``grade(question, text)`` returns the score of an answer, in [0, 1].  With several accepted answers it is that
+        of the best.  It raises ValueError for an item that it cannot grade, and TimeoutError if it did not end; these
+        are no wrong answers.
+    check : callable
+        ``check(question, answer)`` returns why one accepted answer cannot be graded, to follow "the answer ..."; empty
+        if it can.
+    leniency : callable
+        ``leniency(question, answer)`` returns why wrong answers match an accepted one, or None.
+    readable : callable
+        ``readable(question, text)`` returns whether a text has the form of an answer.
+    """
+
+    name: str
+    help: str
+    grade: Callable[[Asked, str], float]
+    check: Callable[[Asked, str], str] = _no_fault
+    leniency: Callable[[Asked, str], Leniency | None] = _strict
+    readable: Callable[[Asked, str], bool] = _any_text
+
+
+@functools.cache
+def grader_kinds() -> Mapping[str, GraderKind]:
+    """Return the registered kinds by name: those of this package, and those of plugins.
+
+    Raises
+    ------
+    ConfigError
+        A plugin cannot be loaded, registers another type, or uses a name that is taken.
+    """
+    return registered("pytest_adaptive_eval.items.graders.kinds", "adaptive_eval.graders", GraderKind)

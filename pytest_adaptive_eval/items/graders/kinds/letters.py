@@ -1,0 +1,60 @@
+"""Graders of a choice by letter or text, and of yes and no."""
+
+from __future__ import annotations
+
+from string import ascii_uppercase
+
+from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
+from pytest_adaptive_eval.items.reading.choice import choice_of, read_choice
+from pytest_adaptive_eval.items.reading.truth import read_truth, truth_of
+
+__all__ = ["REGISTERED"]
+
+
+def _choice(question: Asked, text: str) -> float:
+    """Return 1 for the letter of a right choice ("B", "(B) blue", "the answer is B") or its text."""
+    chosen = read_choice(text, question.choices).value
+    return float(chosen is not None and chosen in [choice_of(one, question.choices) for one in question.answers])
+
+
+def _check_choice(question: Asked, answer: str) -> str:
+    plain = (*question.choices, *ascii_uppercase[: len(question.choices)])
+    named = choice_of(answer, question.choices)
+    if answer not in plain and named is None:
+        count = len(question.choices)
+        expected = f"one of its {count} choices or the letter of one" if count else "a letter"
+        return f"names no choice; {expected} is expected"
+    return ""
+
+
+def _one_choice(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001 - has the form of a check
+    return Leniency("is the only choice") if len(question.choices) == 1 else None
+
+
+def _truth(question: Asked, text: str) -> float:
+    """Return 1 for yes, no or unknown as accepted, in many languages; true is yes."""
+    value = read_truth(text).value
+    return float(value is not None and value in [truth_of(answer) for answer in question.answers])
+
+
+def _check_truth(question: Asked, answer: str) -> str:  # noqa: ARG001
+    return "" if truth_of(answer) else "is none of yes, no and unknown; one of them, true or false is expected"
+
+
+REGISTERED = (
+    GraderKind(
+        "choice",
+        "the answer names the right choice, by letter or text",
+        _choice,
+        check=_check_choice,
+        leniency=_one_choice,
+        readable=lambda question, text: bool(read_choice(text, question.choices).values),
+    ),
+    GraderKind(
+        "yesno",
+        "the answer is yes (true), no (false) or unknown, as accepted, in many languages",
+        _truth,
+        check=_check_truth,
+        readable=lambda _, text: bool(read_truth(text).values),
+    ),
+)

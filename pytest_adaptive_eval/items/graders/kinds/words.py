@@ -1,0 +1,96 @@
+"""Graders that compare texts: the whole, a part, or their words."""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections import Counter
+
+from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
+from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
+from pytest_adaptive_eval.items.reading.reader import stated_texts
+
+__all__ = ["REGISTERED", "folded", "normal_words"]
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_PUNCTUATION = set(string.punctuation) | set("‘’´`“”„«»–—…。，！？；：、（）《》【】")
+
+
+def folded(text: str) -> str:
+    """Return a text in lower case, with single spaces."""
+    return " ".join(text.split()).casefold()
+
+
+def _normal(text: str) -> str:
+    return folded(text).strip(" .!,;:\"'*`")
+
+
+def _comparable(answer: str, text: str) -> tuple[str, str]:
+    """Return an accepted answer and a text as they are compared; punctuation counts if it is all of the answer."""
+    expected = _normal(answer)
+    return (expected, _normal(text)) if expected else (folded(answer), folded(text))
+
+
+def _exact(question: Asked, text: str) -> float:
+    """Return 1 if the text, or the answer that it states, equals an accepted one."""
+    for given in (text, *stated_texts(text)):
+        if any(expected == read for expected, read in (_comparable(answer, given) for answer in question.answers)):
+            return 1.0
+    return 0.0
+
+
+def _contains(question: Asked, text: str) -> float:
+    text = without_reasoning(text)
+    return float(
+        any(expected in given for expected, given in (_comparable(answer, text) for answer in question.answers))
+    )
+
+
+def _only_punctuation(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001 - has the form of a check
+    if all(unicodedata.category(letter)[0] in "PZC" for letter in answer):
+        return Leniency("is only punctuation", "use the grader 'exact', which compares the whole answer")
+    return None
+
+
+def normal_words(text: str) -> list[str]:
+    """Return the words of a text as SQuAD and TriviaQA compare them: in lower case, no punctuation, no articles."""
+    text = "".join(" " if letter == "_" else "" if letter in _PUNCTUATION else letter for letter in text.casefold())
+    return _ARTICLES.sub(" ", text).split()
+
+
+def _forms(text: str) -> list[list[str]]:
+    """Return the words of a text, and those of the answer that it states."""
+    return [normal_words(form) for form in (without_reasoning(text), *stated_texts(text))]
+
+
+def _exact_match(question: Asked, text: str) -> float:
+    """Return 1 if the words of the text, or of the answer that it states, are those of an accepted answer."""
+    forms = [words for words in _forms(text) if words]
+    return float(any(normal_words(answer) in forms for answer in question.answers))
+
+
+def _f1(question: Asked, text: str) -> float:
+    """Return the highest F1 score of the words, over accepted answers."""
+    return max(
+        (_overlap(normal_words(answer), words) for answer in question.answers for words in _forms(text)), default=0.0
+    )
+
+
+def _overlap(expected: list[str], words: list[str]) -> float:
+    common = sum((Counter(expected) & Counter(words)).values())
+    return 2.0 * common / (len(expected) + len(words)) if common else 0.0
+
+
+def _no_words(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
+    return "" if normal_words(answer) else "holds no words besides articles: use the grader 'exact'"
+
+
+REGISTERED = (
+    GraderKind("exact", "the answer equals an accepted one, but for case and punctuation around it", _exact),
+    GraderKind("contains", "an accepted answer stands in the text", _contains, leniency=_only_punctuation),
+    GraderKind(
+        "exact_match", "the words equal those of an accepted answer (SQuAD, TriviaQA)", _exact_match, check=_no_words
+    ),
+    GraderKind("f1", "share of common words with the best accepted answer, a score (SQuAD)", _f1, check=_no_words),
+)

@@ -1,0 +1,1 @@
+"""What a text of a model says is its answer: one reader for graders and task families."""

@@ -1,0 +1,255 @@
+"""Read which of several choices a text gives as its answer: by its letter or by its text."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+
+from pytest_adaptive_eval.items.abstention import abstains
+from pytest_adaptive_eval.items.reading.cleaning import plain_characters
+from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+
+__all__ = ["Chosen", "choice_of", "read_choice"]
+
+#: Indexes of the choices that are given together, sorted.
+Chosen = tuple[int, ...]
+
+_WORD = (
+    r"(?:(?:the\s+)?(?:options?|choices?|letters?|answers?|output|alternative|image|picture|candidate|statement|point|box|panel|region|opción|opção|option|"
+    r"вариант|буква|pilihan|opsi)(?![^\W_])|选项|選択肢|选择|选|項目|보기|विकल्प|الخيار|বিকল্প)"
+)
+_OPEN = r"[\s\"'`$*_(\[{<:：「『【|~.=>-]*+"
+#: A letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words.
+_LEADING = re.compile(
+    rf"{_OPEN}(?:{_WORD}[\s_:#-]*)?{_OPEN}"
+    r"([A-Z](?=[)\]}>*:,;$\"'`|/&」』】、。．]|\.(?![A-Z]\.)|\s*$|\s+[-=(\[{\u2013\u2014<|]|[^\x00-\x7f])"
+    r"|(?-i:[B-HJ-Z])(?=\s)|(?-i:A)(?=\s+(?:is|because|since|as|and|or|with|i\.e|was|seems)\b))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MORE = re.compile(
+    rf"[\s)\]}}>*'\"$.]*(?:,?\s*(?:and|or|or maybe|as well as|oder|und|ou|et|и|или|o|y|e|vs\.?)\s+"
+    r"|\s*[,/&+、和或及与,]\s*(?:and\s+|or\s+)?)"
+    rf"(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])",
+)
+_CUES = re.compile(
+    r"\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\s+to|\s+should|\s+can)?(?:\s+therefore|\s+thus)?\s+"
+    r"(?:choose|chose|pick|select|go\s+with|opt\s+for|conclude(?:\s+that)?|guess|say)\b\s*(?:that\s+)?(?:it\s+is\s+)?(?:the\s+)?"
+    r"|\b(?:eliminates?|leaving|leaves)\s+(?:us\s+)?(?:with\s+)?(?:only\s+)?"
+    r"|(?:故选|应选|因此选|所以选|选择|我选|选)(?!项|择题)\s*[:：]?",
+    re.IGNORECASE,
+)
+_SUFFIX = re.compile(
+    rf"(?:{_WORD}[\s_]{{0,4}})?[(\[*\"'$]{{0,5}}(?<![A-Za-z0-9])([A-Z]|(?<=[(\[])[a-z](?=[)\]]))(?![A-Za-z0-9'])[)\]*\"'.:$]{{0,5}}"
+    r"(?:\s{0,3}[(\[][^()\[\]\n]{0,80}[)\]]|\s+[^\n.!?]{0,60}?)?[*,]{0,3}\s{0,3}"
+    r"(?:(?:is|would\s+be|must\s+be|seems|appears\s+to\s+be|should\s+be)\s+(?:therefore\s+|thus\s+|likely\s+|probably\s+|"
+    r"indeed\s+|also\s+|clearly\s+)?(?:the\s+)?(?:only\s+|most\s+)?(?:one\s+)?"
+    r"(?:correct|right|best|better|true|accurate|answer|closest|appropriate|likely|suitable|preferred|superior|valid|consistent)\b"
+    r"(?!\s+(?:than|for\s+the\s+first))|是?(?:正确|对|最佳)的?|が正しい|este\s+correct)"
+)
+#: A line of a list of choices.
+_LISTED = re.compile(r"\s*(?:[-*]\s+)?(?i:choice[\s_]*)?[(\[]?[A-Z][)\].:]\s*\S")
+_LETTER = re.compile(r"(?<![A-Za-z0-9'\\])([A-Z])(?![A-Za-z0-9'])")
+_WRAPPED = re.compile(
+    rf"[(\[]\s{{0,2}}([A-Z])\s{{0,2}}[)\]]|\b{_WORD}[\s_]{{0,4}}[(\[*\"']{{0,5}}((?-i:[A-Z]))(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+#: What ends a choice that a line begins with.
+_ENDED = re.compile(r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)")
+_ARTICLE = re.compile(r"\A(?:an?|the)\s+", re.IGNORECASE)
+_LATEX = re.compile(
+    r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit|boldsymbol|bold|mathsf|displaystyle|left|right)\b"
+    r"|\\[()\[\] ,;!]"
+)
+_LOOKALIKES = str.maketrans("АВСЕ", "ABCE")
+
+
+def _bare(text: str) -> str:
+    """Return a text without the commands of LaTeX that change its look, and without marks of emphasis."""
+    return _LATEX.sub(" ", text).replace("**", "").replace("\\(", " ")
+
+
+def _normal(text: str) -> str:
+    return " ".join(_bare(text).casefold().split()).strip(" .!,;:\"'`*$(){}[]")
+
+
+class _Choices:
+    """Choices of an item, as they are looked for."""
+
+    def __init__(self, texts: tuple[str, ...]) -> None:
+        self.raw = [plain_characters(text) for text in texts]
+        self.texts = [_normal(text) for text in self.raw]
+        self.count = len(texts) or 26
+
+    def letter(self, letter: str) -> int | None:
+        index = ord(letter.upper()) - ord("A")
+        return index if index < self.count else None
+
+    def equal(self, text: str) -> int | None:
+        """Return the choice that a text equals, apart from an article."""
+        for form in dict.fromkeys((_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$"))))):
+            if form and self.texts.count(form) == 1:
+                index = self.texts.index(form)
+                if len(form) > 1 or not form.isalpha() or self.raw[index].strip(" ()[].") in text:
+                    return index
+        return None
+
+    def begins(self, text: str) -> int | None:
+        """Return the longest choice that a text begins with."""
+        for form in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$")))):
+            fitting = [one for one in self.texts if one and form.startswith(one) and _ends(form, len(one))]
+            if fitting and self.texts.count(max(fitting, key=len)) == 1:
+                return self.texts.index(max(fitting, key=len))
+        return None
+
+    def within(self, text: str) -> list[int]:
+        """Return the choices whose texts stand in a text, without those that are part of another there."""
+        form = " ".join(_bare(text).casefold().split())
+        places: list[tuple[int, int, int]] = []
+        for index, one in enumerate(self.texts):
+            if not one or (len(one) < 2 and not one.isdigit()):
+                continue
+            places += [
+                (match.start(), match.end(), index)
+                for match in re.finditer(re.escape(one), form)
+                if _ends(form, match.end()) and (match.start() == 0 or not _joins(form[match.start() - 1], one[0]))
+            ]
+        return sorted(
+            {
+                index
+                for start, end, index in places
+                if not any(s <= start and end <= e and e - s > end - start for s, e, _ in places)
+            }
+        )
+
+    def stated(self, text: str) -> list[Chosen]:
+        """Return the choices at the begin of a part that gives the answer."""
+        text = _bare(text).translate(_LOOKALIKES) if not text.isascii() else _bare(text)
+        if (equal := self.equal(text)) is not None:
+            return [(equal,)]
+        if letters := self._letters(text):
+            return letters
+        if (begin := self.begins(text)) is not None:
+            others = set(self.within(re.split(r"[.\n]", text)[0])) - {begin}
+            return [(begin,)] if not others else [(begin,), *((other,) for other in sorted(others))]
+        if run := self._run(text):
+            return [run]
+        sentence = re.split(r"(?<=[a-z)])[.!?](?:\s|$)|\n", text)[0]
+        wrapped = {index for one in _WRAPPED.findall(sentence) if (index := self.letter(one[0] or one[1])) is not None}
+        if len(wrapped) == 1:
+            return [(wrapped.pop(),)]
+        inside = self.within(sentence)
+        return [(inside[0],)] if len(inside) == 1 else []
+
+    def _run(self, text: str) -> Chosen:
+        """Return the choices of letters in a row, such as ABD; empty if a text does not begin with them."""
+        match = re.match(r"[\s(\[*\"'<]*([A-Z]{2,10})(?![A-Za-z])", text)
+        if match is None or list(match[1]) != sorted(set(match[1])) or len(match[1]) > self.count:
+            return ()
+        found = [self.letter(one) for one in match[1]]
+        return tuple(index for index in found if index is not None) if None not in found else ()
+
+    def _letters(self, text: str) -> list[Chosen]:
+        """Return the letters at the begin of a text: one, or several that a word or a comma joins."""
+        match = _LEADING.match(text)
+        if not match or (first := self.letter(match[1])) is None:
+            return []
+        found, end = [first], match.end(1)
+        while more := _MORE.match(text, end):
+            if (index := self.letter(more[1])) is None:
+                break
+            found.append(index)
+            end = more.end(1)
+        return [tuple(sorted(set(found)))]
+
+    def loose(self, text: str) -> list[Chosen]:
+        """Return the choice of a text that does not say which part is its answer."""
+        if (equal := self.equal(text)) is not None:
+            return [(equal,)]
+        bare = _bare(text)
+        for find in (self._suffix, self._leading, self._last_line, self._only):
+            if found := find(bare):
+                return found
+        return []
+
+    def _suffix(self, text: str) -> list[Chosen]:
+        found = [index for match in _SUFFIX.finditer(text) if (index := self.letter(match[1])) is not None]
+        return [(found[-1],)] if found else []
+
+    def _leading(self, text: str) -> list[Chosen]:
+        if found := self._letters(text):
+            return found
+        line = text.strip().partition("\n")[0]
+        begin = self.begins(line)
+        if begin is None or not re.match(
+            r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)", _after(line, self.texts[begin])
+        ):
+            return []
+        return [(begin,)]
+
+    def _last_line(self, text: str) -> list[Chosen]:
+        lines = text.rstrip().split("\n")
+        listed = sum(bool(_LISTED.match(line)) for line in lines[-12:])
+        return [] if listed > 2 else self.stated(lines[-1])
+
+    def _only(self, text: str) -> list[Chosen]:
+        """Return the choice that alone is named in a text, by letter or by text."""
+        if not abstains(text):
+            for pattern in (_WRAPPED, _LETTER):
+                letters = {"".join(match.groups("")).upper() for match in pattern.finditer(text)}
+                indexes = {index for one in letters - {"I"} if (index := self.letter(one)) is not None}
+                if pattern is _LETTER:
+                    indexes -= {0}
+                if len(indexes) == 1:
+                    return [(indexes.pop(),)]
+                if indexes:
+                    return []
+        inside = self.within(text)
+        return [(inside[0],)] if len(inside) == 1 else []
+
+
+def _after(text: str, start: str) -> str:
+    """Return what follows a choice at the begin of a text."""
+    words = len(start.split())
+    return re.sub(r"\A\W*(?:(?:an?|the)\s+)?", "", text, flags=re.IGNORECASE)[len(start) :] if words else text
+
+
+def _joins(one: str, other: str) -> bool:
+    """Return whether two letters side by side are within a word or a number."""
+    return (one.isalnum() and other.isalnum() and one < "\u2e80") or (one in ".,-" and other.isdigit())
+
+
+def _ends(text: str, end: int) -> bool:
+    if end >= len(text):
+        return True
+    if text[end - 1].isdigit() and re.match(r"[.,]\d", text[end:]):
+        return False
+    return not (text[end].isalnum() and text[end - 1].isalnum() and text[end] < "\u2e80")
+
+
+@functools.lru_cache(maxsize=256)
+def _parser(choices: tuple[str, ...]) -> Parser[Chosen]:
+    found = _Choices(choices)
+    return Parser(found.stated, found.loose, _CUES)
+
+
+def read_choice(text: str, choices: Sequence[str] = ()) -> Reading[Chosen]:
+    """Return the choices that a text gives as its answer.
+
+    Parameters
+    ----------
+    text : str
+    choices : sequence of str
+        Empty if they stand in the prompt; then any letter is one.
+    """
+    return read_answer(text, _parser(tuple(choices)))
+
+
+def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
+    """Return the choices that an expected answer names by text, letter or letters, or None."""
+    found = _Choices(tuple(choices))
+    answer = plain_characters(answer).strip()
+    if answer in choices:
+        return (list(choices).index(answer),)
+    stated = found.stated(answer)
+    return stated[0] if len(stated) == 1 else None

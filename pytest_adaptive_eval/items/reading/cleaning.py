@@ -1,0 +1,107 @@
+"""Texts of models without what is no answer: reasoning, tokens of chats, and the next question of a base model."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+
+__all__ = ["answer_part", "before_next_question", "is_program", "plain_characters", "without_reasoning"]
+
+_REASONING = "think|thinking|thought|thoughts|reasoning|reason|scratchpad|reflection|analysis|rationale|seed:think"
+#: A closed piece of reasoning.
+_CLOSED = re.compile(
+    rf"<({_REASONING})>(?:(?!<\1>).)*?</\1>"
+    r"|\[(THINK|REASONING)\].*?\[/\2\]|◁think▷.*?◁/think▷|<unused94>.*?<unused95>"
+    r"|<\|channel\|>(?:analysis|commentary)\b.*?(?=<\|channel\|>final|\Z)|<\|begin_of_thought\|>.*?<\|end_of_thought\|>",
+    re.DOTALL | re.IGNORECASE,
+)
+#: The end of reasoning whose begin was in the prompt.
+_END = re.compile(rf"</(?:{_REASONING})>|\[/THINK\]|◁/think▷|<unused95>|<\|end_of_thought\|>", re.IGNORECASE)
+#: The begin of reasoning that was cut.
+_BEGIN = re.compile(rf"<(?:{_REASONING})>|\[THINK\]|◁think▷|<unused94>|<\|begin_of_thought\|>", re.IGNORECASE)
+_FINAL = re.compile(r".*<\|channel\|>final\b(?:(?!<\|message\|>).)*<\|message\|>", re.DOTALL)
+#: Tokens at which a turn ends, and tokens that say nothing.
+_STOP = re.compile(
+    r"<\|(?:im_end|eot_id|end_of_text|endoftext|end|eom_id|return|end_of_turn|END_OF_TURN_TOKEN)\|>|<end_of_turn>|</s>"
+    r"|<｜end▁of▁sentence｜>|<eoa>|\[/?INST\]"
+)
+_SILENT = re.compile(r"<s>|<pad>|<bos>|<eoe>|<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?")
+_NEXT = re.compile(
+    r"(?:\n\s*|(?<=[.!?。]) {0,2}(?=(?:Question|Human|User|Problem)\b))[#*<\[(]{0,4}\s*"
+    r"(?:(?:next|new)\s+)?"
+    r"(?:(?:question|problem|exercise|task|human|user|instruction|q|example|input|问题|題目|题目|问|例题|pregunta|frage|"
+    r"pergunta|domanda|вопрос|質問|질문|문제|سؤال|प्रश्न|pertanyaan)\s*(?:[#№]?\s*\d+\s*[*\])]*\s*[:：.)]|[*\])]*\s*[:：])"
+    r"|###\s*(?:instruction|question|problem|user|human|input)\b)",
+    re.IGNORECASE,
+)
+
+#: Characters of Markdown that are written with a backslash.
+_ESCAPED = re.compile(r"\\([_*#])")
+_PROGRAM = re.compile(r"(?:print\s*\(.*\)|return\b(?!\s+(?:the|a|to)\b).*|\w+\s*=\s*[\w.]+[(\[].*)\s*\Z")
+
+_PLAIN = str.maketrans(
+    {
+        **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+        "\N{MINUS SIGN}": "-", "\N{HYPHEN}": "-", "\N{NON-BREAKING HYPHEN}": "-", "\N{FIGURE DASH}": "-",
+        "\N{SMALL HYPHEN-MINUS}": "-", "\N{IDEOGRAPHIC SPACE}": " ", "\N{NO-BREAK SPACE}": " ",
+        "\N{ZERO WIDTH SPACE}": None, "\N{WORD JOINER}": None, "\N{ZERO WIDTH NO-BREAK SPACE}": None,
+        "\N{RIGHT SINGLE QUOTATION MARK}": "'", "\N{LEFT SINGLE QUOTATION MARK}": "'",
+        "\N{LEFT DOUBLE QUOTATION MARK}": '"', "\N{RIGHT DOUBLE QUOTATION MARK}": '"',
+        "\N{ARABIC DECIMAL SEPARATOR}": ".", "\N{ARABIC THOUSANDS SEPARATOR}": ",", "\N{ARABIC PERCENT SIGN}": "%",
+        "\N{LEFT-TO-RIGHT MARK}": None, "\N{RIGHT-TO-LEFT MARK}": None, "\r": "\n",
+    }
+)  # fmt: skip
+
+
+def plain_characters(text: str) -> str:
+    """Return a text with full-width forms, Unicode digits, spaces, signs and quotes in their ASCII form."""
+    text = text.replace("\r\n", "\n").translate(_PLAIN)
+    if text.isascii():
+        return text
+    return "".join(_digit(letter) if letter > "\x7f" else letter for letter in text)
+
+
+@functools.lru_cache(maxsize=4096)
+def _digit(letter: str) -> str:
+    """Return the ASCII form of a decimal digit, and any other character as it is."""
+    value = unicodedata.decimal(letter, None)
+    if value is None and "\U0001d400" <= letter <= "\U0001d7ff":  # mathematical letters
+        return unicodedata.normalize("NFKC", letter)
+    return letter if value is None else str(value)
+
+
+def without_reasoning(text: str) -> str:
+    """Return a text without reasoning and tokens of chats.
+
+    Reasoning that does not end leaves nothing: what it considers is no answer.
+    """
+    if not ("<" in text or "[" in text or "◁" in text):
+        return text
+    text = _FINAL.sub("", _CLOSED.sub("\n", text), count=1)
+    if ends := list(_END.finditer(text)):
+        text = text[ends[-1].end() :]
+    if begin := _BEGIN.search(text):
+        text = text[: begin.start()]
+    text = _SILENT.sub(" ", text)
+    stop = next((match for match in _STOP.finditer(text) if text[: match.start()].strip()), None)
+    text = text[: stop.start()] if stop else text
+    return _STOP.sub(" ", text)
+
+
+def answer_part(text: str) -> str:
+    """Return a text in plain characters without reasoning and tokens of chats."""
+    return _ESCAPED.sub(r"\1", plain_characters(without_reasoning(text))).strip()
+
+
+def is_program(text: str) -> bool:
+    """Return whether a text ends as a program, whose result it does not tell."""
+    return _PROGRAM.match(text.rstrip(" \n`").rpartition("\n")[2].strip()) is not None
+
+
+def before_next_question(text: str) -> str:
+    """Return the part of a text before the first question that follows something; the whole if there is none."""
+    for match in _NEXT.finditer(text):
+        if text[: match.start()].strip():
+            return text[: match.start()].strip()
+    return text

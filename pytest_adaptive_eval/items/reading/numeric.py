@@ -1,0 +1,103 @@
+"""Read a number that a text gives as its answer."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from fractions import Fraction
+
+from pytest_adaptive_eval.items.abstention import abstains
+from pytest_adaptive_eval.items.reading.numbers import Number, find_numbers, plain_latex
+from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.items.reading.stated import JOINED
+
+__all__ = ["read_number"]
+
+Values = tuple[Fraction, ...]
+_JOIN = re.compile(rf"[\s$*()\[\]\\'\"]*(?:[,;/&|]|{JOINED})?[\s$*()\[\]\\'\"]*", re.IGNORECASE)
+_EQUAL = re.compile(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
+_END = re.compile(
+    r"(?<=[^\W\d])[.!?](?=\s|$)|(?<=\d)[.!?](?=\s+[A-Z]|$)|。|\n|;|\b(?:because|since|given that|as there)\b"
+)
+#: Characters of a line that are searched, from its end, and of the words before a number.
+_CHARACTERS, _BEFORE = 1000, 60
+#: What stands before the number that a sentence tells.
+_TOLD = re.compile(
+    r"(?:=|≈|\\approx|≅|→|\b(?:is|are|was|were|be|equals)\b)[\s:~]*(?:(?:\w+ly|about|around|equal\s+to|only|just)\s+)*"
+    r"[\s$*(\\\"'{]*\Z",
+    re.IGNORECASE,
+)
+_CORRECTED = re.compile(r"\b(?:or rather|no|wait|actually|correction)\b", re.IGNORECASE)
+#: Values of several names.
+_ASSIGNED = re.compile(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
+#: A number alone, or with a unit.
+_SHORT = re.compile(r"\W{0,4}[\d.,/\s]+\W{0,3}(?:[^\W\d]+\W?){0,2}\W{0,3}")
+#: Places in bold that are looked at.
+_BOLDEST = 50
+_BOLD = re.compile(r"\*\*(.+?)\*\*")
+
+
+def _first(text: str) -> list[Values]:
+    """Return the first number of a statement, with others that a word joins to it."""
+    text = plain_latex(text.replace("**", " ")).lstrip()
+    end = _END.search(text)
+    sentence = text[: end.start()] if end and find_numbers(text[: end.start()]) else text
+    if _ASSIGNED.search(sentence):
+        numbers = find_numbers(sentence)
+        return list(dict.fromkeys(number.values for number in numbers))
+    parts = _EQUAL.split(sentence)
+    sentence = next((part for part in reversed(parts) if find_numbers(part)), sentence)
+    return _joined(find_numbers(sentence), sentence)
+
+
+def _joined(numbers: list[Number], text: str) -> list[Values]:
+    found: list[Values] = [numbers[0].values] if numbers else []
+    for before, number in itertools.pairwise(numbers):
+        if not _JOIN.fullmatch(text[before.end : number.start]):
+            break
+        found.append(number.values)
+    return list(dict.fromkeys(found))
+
+
+def _loose(text: str, given: frozenset[Fraction]) -> list[Values]:
+    """Return the only number in bold, or the one that the last line with a number ends with."""
+    if abstains(text):
+        return []
+    bold = {values for part in _BOLD.findall(text)[-_BOLDEST:] if _SHORT.fullmatch(part) for values in _first(part)}
+    if len(bold) == 1:
+        return list(bold)
+    for line in reversed(text.split("\n")):
+        plain = plain_latex(line[-_CHARACTERS:])
+        numbers = find_numbers(plain)
+        told = [number for number in numbers if _TOLD.search(plain[max(0, number.start - _BEFORE) : number.start])]
+        if told and not _CORRECTED.search(plain[told[-1].end :]):
+            return [told[-1].values]
+        if numbers:
+            fresh = [number for number in numbers if number.values[0] not in given]
+            return _last(numbers, plain) if len(fresh) in (0, len(numbers)) else _last(fresh, plain)
+    return []
+
+
+def _last(numbers: list[Number], text: str) -> list[Values]:
+    found = [numbers[-1].values]
+    if len(numbers) > 1 and re.fullmatch(rf"\s*{JOINED}\s*", text[numbers[-2].end : numbers[-1].start], re.IGNORECASE):
+        found.insert(0, numbers[-2].values)
+    return list(dict.fromkeys(found))
+
+
+def read_number(text: str, question: str = "") -> Reading[Values]:
+    """Return the numbers that a text gives as its answer, each with all that it may stand for.
+
+    Parameters
+    ----------
+    text : str
+    question : str
+        Its numbers are no answer where a text gives others beside them.
+    """
+    return read_answer(text, Parser(_first, lambda part: _loose(part, _given(question))))
+
+
+@functools.lru_cache(maxsize=64)
+def _given(question: str) -> frozenset[Fraction]:
+    return frozenset(value for number in find_numbers(plain_latex(question)) for value in number.values)

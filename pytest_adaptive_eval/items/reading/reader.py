@@ -1,0 +1,96 @@
+"""Find the one answer that a text gives, for graders and task families alike.
+
+The most binding statement counts: tags and calls of tools, boxes, JSON fields, words such as "the answer is" from the
+last on, and then the text itself as the kind of answer reads it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program
+from pytest_adaptive_eval.items.reading.stated import boxes, cue_parts, json_fields, tag_parts, without_notes
+
+__all__ = ["Parser", "Reading", "read_answer", "stated_texts"]
+
+#: Parts of a text that are read, from the most binding, and characters of each.
+_PARTS, _CHARACTERS = 30, 1000
+Value = TypeVar("Value")
+_SENTENCE = re.compile(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
+
+
+@dataclass(frozen=True, slots=True)
+class Parser(Generic[Value]):
+    """How answers of one kind are read.
+
+    Parameters
+    ----------
+    stated : callable
+        Returns the different answers in a part that gives the answer; empty if there is none.
+    loose : callable
+        Returns the different answers of a text that does not say which is its answer.
+    cues : pattern, optional
+        More words that announce an answer of this kind.
+    """
+
+    stated: Callable[[str], Sequence[Value]]
+    loose: Callable[[str], Sequence[Value]]
+    cues: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[Value]):
+    """Answers that a text gives: one, or none, or several different ones, which are no answer."""
+
+    values: tuple[Value, ...]
+
+    @property
+    def value(self) -> Value | None:
+        """The only answer, or None."""
+        return self.values[0] if len(self.values) == 1 else None
+
+
+def _stated_parts(text: str, cues: re.Pattern[str] | None = None) -> Iterator[str]:
+    """Yield the parts of a cleaned text that give its answer, the most binding first."""
+    yield from boxes(text)
+    yield from json_fields(text)
+    yield from cue_parts(without_notes(text), cues)
+
+
+def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
+    """Return the answers that a text gives.
+
+    A base model that runs on is read before the next question, unless there is nothing to read.
+    """
+    text = answer_part(text)
+    head = before_next_question(text)
+    for body in dict.fromkeys((head, text)):
+        for part in tag_parts(body)[:_PARTS]:
+            if values := _read_part(part, parser):
+                return Reading(tuple(dict.fromkeys(values)))
+        if values := _read_part(body, parser):
+            return Reading(tuple(dict.fromkeys(values)))
+    return Reading(())
+
+
+def _read_part(text: str, parser: Parser[Value]) -> Sequence[Value]:
+    for part in itertools.islice(_stated_parts(text, parser.cues), _PARTS):
+        if values := parser.stated(part[:_CHARACTERS]):
+            return values
+    return () if is_program(text) else parser.loose(without_notes(text).strip())
+
+
+def stated_texts(text: str) -> list[str]:
+    """Return the answer that a text states in its most binding part: as it stands, and its first sentence."""
+    text = answer_part(text)
+    head = before_next_question(text)
+    for body in (*tag_parts(head)[:_PARTS], head):
+        part = next(_stated_parts(body), body if body != text else "")
+        if part.strip():
+            sentence = _SENTENCE.split(part.strip(), maxsplit=1)[0]
+            return list(dict.fromkeys((part.strip(), sentence, sentence.strip(" \"'*`<>$"))))
+    return []

@@ -1,0 +1,156 @@
+"""Places in a text where it says what its answer is: tags, calls of tools, boxes, JSON fields and words for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+__all__ = ["JOINED", "boxes", "cue_parts", "json_fields", "tag_parts", "without_notes"]
+
+#: Words that join two different answers.
+JOINED = r"(?:or|and|or maybe|or perhaps|vs\.?|oder|und|ou|et|o|y|e|или|и|或者?|和|と|または|또는|atau|या|أو|va|veya)"
+_TAGS = "answer|final_answer|final-answer|finalanswer|final|ans|result|output|response|choice|option|label|solution"
+_TAG = re.compile(rf"<({_TAGS})\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_CALL = re.compile(
+    r"\bfinish\s*\[(.{1,400}?)\]|\b(?:final_answer|submit_answer|submit|return_answer)\s*\(\s*(?:answer\s*=\s*)?"
+    r"(.{1,400}?)\s*\)\s*(?:$|\n|```)",
+    re.IGNORECASE | re.DOTALL,
+)
+_KEYS = (
+    r"(?:the[_ ]?)?(?:final[_ ]?|correct[_ ]?|right[_ ]?|predicted[_ ]?)?"
+    r"(?:answer|ans|choice|option|label|prediction|result|response|solution|output)"
+    r"(?:[_ ]?(?:choice|letter|index))?|答案"
+)
+_FIELD = re.compile(
+    rf"[{{,\n]\s*[\"'](?P<key>{_KEYS})[\"']\s*:\s*"
+    r"(?:\"(?P<double>(?:\\.|[^\"\\])*)\"|'(?P<single>(?:\\.|[^'\\])*)'|\[(?P<several>[^\[\]]*)\]|(?P<bare>[^\s,}\n\"']+)"
+    r"|\"(?P<open>(?:\\.|[^\"\\])*)\Z)",
+    re.IGNORECASE,
+)
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox|mathboxed)\s*(?:\{|(?=[\dA-Za-z\\-]))")
+
+_COPULA = r"\b(?:is|are|was|(?:would|will|should|must|could|has to) be|becomes|equals)\b"
+_ENGLISH = (
+    rf"(?:\b(?:answers?|ans)\b(?!\s+(?:choices|options)\b)"
+    r"|\b(?:correct|right|best|closest|nearest|appropriate|suitable|final|accurate|likely|logical)\s+"
+    r"(?:option|choice|response|result|statement|value|output|letter|one|conclusion|match)\b)"
+    rf"(?:[^\n.!?:=|]{{0,80}}?{_COPULA}|[^\n.!?:=|;,]{{0,40}}?[:=|])"
+    r"|^[^\w\n]*(?:option|choice|result|output|conclusion|solution)[*_\s]*[:=]"
+)
+#: Words for the answer in other languages, with what may stand between them and it.
+_OTHERS = (
+    r"(?:最终|最後の|最后的?|正确|正確な|参考|标准|故|因此)*(?:答案|答え|解答|正解|回答|结果)"
+    r"(?:应该|应|选项|选择|就|可能)*\s*(?:[是为為選选应が]+|は|[】\]*]*\s*[:=|]|】)\s*[:]?",
+    r"(?:故|应|因此|所以|综上)(?:本题)?(?:答案)?选(?:择|项|为)*\s*[:]?|正确(?:的)?(?:选项|答案|选择)?(?:是|为|:)+|選ぶのは",
+    r"(?:정답|답변|답|결과)\s*(?:은|는|이|:|=|\|)+",
+    r"\b(?:respuesta|resposta|risposta|solución|resultado|opción correcta|opção correta|alternativa correta)\b"
+    r"(?:[^\n.!?:=|]{0,50}?(?:\bes\b|\bsería\b|\bé\b|\bè\b|\bseria\b)|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
+    r"\b(?:réponse|solution correcte|résultat|option correcte)\b"
+    r"(?:[^\n.!?:=|]{0,50}?\best\b|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
+    r"\b(?:antwort|lösung|ergebnis|antwoord)\b"
+    r"(?:[^\n.!?:=|]{0,50}?\b(?:ist|lautet|wäre|is)\b|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
+    r"\b(?:ответ|решение|правильный вариант|odpowiedź|відповідь)\b"
+    r"(?:[^\n.!?:=|]{0,40}?(?:[—–]|\s-\s|\bэто\b|\bбудет\b|\bto\b)|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
+    r"(?:الإجابة|الاجابة|الجواب|إجابة|النتيجة|جواب|پاسخ)(?:[^\n.!?:=|؟]{0,40}?(?:\bهي\b|\bهو\b|ہے)|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
+    r"(?:उत्तर|जवाब|परिणाम|উত্তর|উত্তরটি)(?:[^\n.!?:=|।]{0,30}?(?:है|হল|হলো|হচ্ছে)|[^\n.!?:=|।]{0,30}?[:=|])\s*:?",
+    r"\b(?:jawaban|jawapan|jawabannya|cevap|yanıt|đáp án|câu trả lời|svar|svaret|răspuns|jibu)\b"
+    r"(?:[^\n.!?:=|]{0,40}?\b(?:adalah|ialah|là|är|er|este|ni)\b|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
+)
+_CUE = re.compile(
+    rf"(?:{_ENGLISH})\s*:?|####+(?=\s*\S)|{'|'.join(_OTHERS)}"
+    r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NEGATED = re.compile(r"\s*(?:not|never|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE)
+_QUESTION = re.compile(r"[^\n.!]*\?")
+_ASKING = re.compile(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNORECASE)
+#: A line or a bracket that says something about the answer, and is none.
+_NOTE = re.compile(
+    r"^[^\w\n]*(?:(?:my\s+)?(?:overall\s+)?(?:confidence|certainty|probability|likelihood|conf)(?:\s+(?:level|score))?"
+    r"|notes?|n\.b|source|sources|reference|references|p\.?s|disclaimer|units?|tip|remark|caveat|difficulty|time|tokens"
+    r"|置信度|备注|注|確信度|신뢰도|confianza|confiance|konfidenz|уверенность)\b\s*[*_]*\s*[:=(].*$"
+    r"|[(\[][^()\[\]\n]{0,40}\b(?:confiden\w+|certain|sure|round\w+|probability)\b[^()\[\]\n]{0,80}[)\]]"
+    r"|\b(?:i am|i'm|with)\s+(?:about\s+|roughly\s+|a\s+)?\d+(?:\.\d+)?\s?%\s+(?:sure|certain|confiden\w+|probab\w+)"
+    r"|^[^\w\n]*(?:let me know|i hope|hope this|feel free|please (?:let|note|feel)|if you (?:have|need|want)"
+    r"|is there anything|thank you|thanks|good luck|have a)\b.*$"
+    r"|(?<=[.!])\s+(?:let me know|i hope|hope this|feel free|please (?:let|note|feel)|if you (?:have|need))\b.*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def without_notes(text: str) -> str:
+    """Return a text without confidences, notes and politeness."""
+    return _NOTE.sub(" ", text)
+
+
+def tag_parts(text: str) -> list[str]:
+    """Return what stands in the tags and calls of tools that give an answer, the last first."""
+    found = [(match.start(), match[2]) for match in _TAG.finditer(text)]
+    found += [(match.start(), match[1] or match[2]) for match in _CALL.finditer(text)]
+    return [part.strip(" \n\"'") for _, part in sorted(found, reverse=True)]
+
+
+def boxes(text: str) -> list[str]:
+    r"""Return the contents of ``\boxed{}``, the last first; boxes that a word joins are one."""
+    found: list[tuple[int, int, str]] = []
+    for match in _BOX.finditer(text):
+        if not match[0].endswith("{"):
+            word = re.match(r"\s*([^\s$.,]+)", text[match.end() :])
+            found.append((match.start(), match.end(), word[1] if word else ""))
+            continue
+        end = _closing(text, match.end())
+        found.append((match.start(), end + 1, text[match.end() : end]))
+    parts: list[str] = []
+    for number, (start, _, content) in enumerate(found):
+        before = text[found[number - 1][1] : start] if number else None
+        if before is not None and re.fullmatch(rf"[\s$\\()\[\]]*(?:[,;/&]|{JOINED})[\s$\\()\[\]]*", before):
+            parts[-1] += f" or {content}"
+        else:
+            parts.append(content)
+    return parts[::-1]
+
+
+def _closing(text: str, start: int) -> int:
+    """Return the place of the brace that closes one before `start`, or the end of the text."""
+    depth = 1
+    for match in re.finditer(r"\\.|[{}]", text[start : start + 2000]):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if not depth:
+            return start + match.start()
+    return len(text)
+
+
+def json_fields(text: str) -> list[str]:
+    """Return the values of fields of JSON objects that give an answer, the last first, also in broken JSON."""
+    found = []
+    for match in _FIELD.finditer(text):
+        value = next(match[name] for name in ("double", "single", "several", "bare", "open") if match[name] is not None)
+        if match["several"] is not None:
+            value = " or ".join(part.strip(" \"'\n") for part in value.split(","))
+        found.append(re.sub(r"\\([\"'/])", r"\1", value.replace("\\n", "\n").replace("\\\\", "\\")))
+    return found[::-1]
+
+
+def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:
+    """Yield what follows words for the answer, the last first: the rest of the line, or the next that is not blank."""
+    matches = list(_CUE.finditer(text))
+    if more is not None:
+        matches += more.finditer(text)
+    for match in sorted(matches, key=lambda match: match.end(), reverse=True):
+        rest = text[match.end() :]
+        line = rest.partition("\n")[0]
+        if not line.strip(" *_`$\\[]()\":'=|"):
+            following = [line for line in rest.split("\n")[1:12] if line.strip(" *_`$\\[]()\"'#-=|")]
+            line = following[0] if following else ""
+        line = line.strip().lstrip("*_: ")
+        if line and not _NEGATED.match(line) and not _asks(text, match.start(), line):
+            yield line
+
+
+def _asks(text: str, start: int, rest: str) -> bool:
+    """Return whether a place stands in a question."""
+    before = text[max(0, start - 80) : start]
+    sentence = re.split(r"[.!?\n:]", before)[-1]
+    return bool(_QUESTION.match(rest)) and bool(
+        re.search(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", sentence, re.IGNORECASE)
+    )
