@@ -312,3 +312,11 @@ def test_the_crossing_is_rarely_missed() -> None:
         found = crossing(Ladder(tuple((rng.random(20) < p).astype(float) for p in accuracy), 10), 0.5, 0.95)
         misses += found.low > 5.3, found.high < 5.3
     assert (misses / n <= 0.05 + 3 * (0.05 * 0.95 / n) ** 0.5).all()
+
+
+def test_a_level_is_certified_by_exact_bounds() -> None:
+    # of 20 answers at an accuracy of one half, 5 or fewer are right in 2.1 % of cases, 6 or fewer in 5.8 %
+    assert last_above(ladder((5, 20), cap=1), 0.5).high == 0.0
+    assert last_above(ladder((6, 20), cap=1), 0.5).high == 1.0
+    assert last_above(ladder((14, 20), cap=1), 0.5).low == 0.0
+    assert last_above(ladder((15, 20), cap=1), 0.5).low == 1.0

@@ -33,8 +33,8 @@ def test_it_begins_with_every_level() -> None:
 def test_it_asks_where_the_accuracy_falls() -> None:
     scores = climb(Schedule(20, 0.6, 0.975), CURVE, 1)
     counts = np.array([len(level) for level in scores])
-    assert counts[5:10].mean() > 5 * counts[:3].mean()
-    assert counts[5:10].mean() > 5 * counts[-8:].mean()
+    assert counts[5:10].mean() > 3 * counts[:3].mean()
+    assert counts[5:10].mean() > 3 * counts[-8:].mean()
     assert counts.min() >= 2
 
 
@@ -48,7 +48,7 @@ def test_it_ends_when_the_interval_is_narrow_enough_and_not_before() -> None:
     assert Schedule(20, 0.4, 0.975).ask(scores, 5) != []
 
 
-def test_half_the_questions_of_a_ladder_do() -> None:
+def test_three_quarters_of_the_questions_of_a_ladder_do() -> None:
     covered, shares = [], []
     for seed in range(20):
         rng = np.random.default_rng(100 + seed)
@@ -58,7 +58,7 @@ def test_half_the_questions_of_a_ladder_do() -> None:
         found = schedule.interval(scores)
         covered.append(found.low <= CURVE.sum() <= found.high)
         shares.append(sum(map(len, scores)) / (50 * 20))
-    assert np.mean(shares) <= 0.5
+    assert np.mean(shares) <= 0.75
     assert np.mean(covered) >= 0.95 - 3 * (0.05 * 0.95 / 20) ** 0.5
 
 
@@ -100,3 +100,15 @@ def test_schedules_that_cannot_end() -> None:
             Schedule(levels, width)
     with pytest.raises(EstimationError, match="level 2 of the ladder has no score"):
         Schedule(2, 0.5).interval([[1.0], []])
+
+
+def test_stopping_at_a_width_does_not_raise_the_error_rate() -> None:
+    # without allowance for the stop, 8 to 9 % of the lower bounds were too high here
+    accuracy = 0.98 / (1.0 + np.exp(np.arange(1, 21) - 8.0))
+    low = high = 0
+    for seed in range(150):
+        schedule = Schedule(20, 1.2)
+        found = schedule.interval(climb(schedule, accuracy, seed))
+        low += found.low > accuracy.sum()
+        high += found.high < accuracy.sum()
+    assert max(low, high) <= 12  # with 5 % to each side, more in 4 % of such tests
