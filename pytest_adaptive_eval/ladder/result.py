@@ -234,8 +234,8 @@ def pooled(means: Array, counts: Array) -> list[tuple[slice, float]]:
 def smoothed(levels: Levels, predicted: Array | None = None) -> Array:
     """Return the accuracies that determine the variances, shape (L,): pooled, with pseudo-answers.
 
-    Each pool has `PRIOR` pseudo-answers, half of them right.  With `predicted` each level has as many besides, with that
-    mean.
+    Each pool has `PRIOR` pseudo-answers, half of them right.  With `predicted` each level has as many besides, with
+    that mean.
     """
     out = np.empty(len(levels.means))
     for where, mean in pooled(levels.means, levels.counts):
