@@ -22,6 +22,7 @@ __all__ = [
     "Count",
     "Index",
     "Number",
+    "Size",
     "Table",
     "describe",
     "described",
@@ -40,6 +41,8 @@ Number = int | float
 #: A whole number of at least 1, and one of at least 0.
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Index = Annotated[int, msgspec.Meta(ge=0)]
+#: A number of at least 0.
+Size = Annotated[float, msgspec.Meta(ge=0.0)]
 
 #: Values of the types without parameters, in words.
 _WORDS = {
@@ -176,6 +179,8 @@ def type_words(kind: inspect.Type) -> str:
             return " or ".join(type_words(option) for option in kind.types if not isinstance(option, dropped))
         case inspect.IntType(ge=int(least)):
             return f"a whole number of at least {least}"
+        case inspect.FloatType(ge=float(least)):
+            return f"a number of at least {least:g}"
         case inspect.LiteralType():
             return " or ".join(json.dumps(value) if isinstance(value, bool) else repr(value) for value in kind.values)
         case inspect.TupleType():

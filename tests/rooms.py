@@ -42,6 +42,7 @@ FLOORS = (
     ("records", "studies"),
     ("banks", "calibration", "reports"),
     ("config",),
+    ("sweeps",),
     ("plugin", "cli"),
 )
 

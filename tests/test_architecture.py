@@ -25,7 +25,7 @@ OUTSIDE = {
     "tasks": {"numpy"},
     "plugin": {"numpy", "pytest", "xdist"},
     "cli": {"numpy"},
-    **{room: set() for room in (*FLOORS[0], *FLOORS[1], *FLOORS[2], "config", "reports", "sandbox")},
+    **{room: set() for room in (*FLOORS[0], *FLOORS[1], *FLOORS[2], "config", "reports", "sandbox", "sweeps")},
     "typed_tables": {"msgspec"},
 }
 #: Packages that an engine room imports within functions, by module.

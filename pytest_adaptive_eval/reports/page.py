@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
-__all__ = ["html_page", "need_jinja2", "write_page"]
+__all__ = ["asset", "content_policy", "html_page", "need_jinja2", "write_page"]
 
 #: Longest name, sentence and any other text, in characters; the record has all of it.
 _NAME, _SENTENCE, _TEXT = 80, 600, 10_000
@@ -97,7 +97,7 @@ def html_page(
     template = _template()
     banks = {} if banks is None else banks
     groups, _ = words.gates_by_interview(record)
-    style, script = Markup(_asset("page.css")), Markup(_asset("page.js"))
+    style, script = Markup(asset("page.css")), Markup(asset("page.js"))
     interviews = [
         _interview(f"i{n}", record, interview, gates, banks.get(interview.name))
         for n, (interview, gates) in enumerate(zip(record.interviews, groups, strict=True), 1)
@@ -106,7 +106,7 @@ def html_page(
     page: str = template.render(
         style=style,
         script=script,
-        policy=_policy(style, script),
+        policy=content_policy(style, script),
         record=record,
         verdict=_verdict(record),
         gates=[_gate(gate) for group in words.gate_groups(record) for gate in group],
@@ -157,10 +157,11 @@ def _template() -> Any:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_cleaned
     )
-    return environment.from_string(_asset("page.html.jinja"))
+    return environment.from_string(asset("page.html.jinja"))
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a style, a script or a template of the pages."""
     return files("pytest_adaptive_eval.reports").joinpath(name).read_text("utf-8")
 
 
@@ -169,8 +170,8 @@ def _cleaned(value: Any) -> Any:
     return value if hasattr(value, "__html__") or not isinstance(value, str) else clean_html(value, _TEXT)
 
 
-def _policy(style: str, script: str) -> str:
-    """Return the content security policy: nothing is loaded, and only these two blocks style and run."""
+def content_policy(style: str, script: str) -> str:
+    """Return the content security policy of a page: nothing is loaded, and only these two blocks style and run."""
     hashes = [base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() for block in (style, script)]
     return (
         f"default-src 'none'; img-src data:; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
