@@ -199,23 +199,30 @@ def _completed(
     suggested: dict[str, str], sample: Sequence[Row], columns: Sequence[str], read: Callable[[Any], float]
 ) -> ResponseMapping:
     """Return a mapping with what follows from the suggestions by columns."""
-    if "score" not in suggested and "target" in suggested:
-        compared = [column for name in _EXTRACTED for column in _standing(name, columns, "")]
-        for column in (*compared, suggested.get("answer", "")):
-            text = f"{column} == {suggested['target']}"
-            if column not in ("", suggested["target"]) and any(_value(text, row) is not None for row in sample):
-                suggested["score"] = text
-                break
-    if "score" not in suggested and not columns:
-        for text in ("$value", "$value | mean"):
-            if _fits_score([_value(text, row) for row in sample], read):
-                suggested["score"] = text
-                break
+    if "score" not in suggested and (score := _compared(suggested, sample, columns) or _plain(sample, columns, read)):
+        suggested["score"] = score
     if "item" not in suggested and all("key" in row.names and row.names["key"] != row.names["line"] for row in sample):
         suggested["item"] = "$key"
     if "item" not in suggested and "question" in suggested:
         suggested["item"] = f"{suggested['question']} | hash"
     return ResponseMapping(**suggested)
+
+
+def _compared(suggested: Mapping[str, str], sample: Sequence[Row], columns: Sequence[str]) -> str:
+    """Return a comparison of an extracted answer, or else of the answer, with the target; empty without such values."""
+    if not (target := suggested.get("target")):
+        return ""
+    extracted = [column for name in _EXTRACTED for column in _standing(name, columns, "")]
+    comparisons = [
+        f"{column} == {target}" for column in (*extracted, suggested.get("answer", "")) if column not in ("", target)
+    ]
+    return next((text for text in comparisons if any(_value(text, row) is not None for row in sample)), "")
+
+
+def _plain(sample: Sequence[Row], columns: Sequence[str], read: Callable[[Any], float]) -> str:
+    """Return the expression of scores that stand without an object around them, empty if there are none."""
+    expressions = () if columns else ("$value", "$value | mean")
+    return next((text for text in expressions if _fits_score([_value(text, row) for row in sample], read)), "")
 
 
 def _suggest_wide(sample: Sequence[Row], columns: Sequence[str], read: Callable[[Any], float]) -> dict[str, str]:

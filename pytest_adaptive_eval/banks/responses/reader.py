@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from pytest_adaptive_eval.banks.reader import is_bank
@@ -141,14 +142,8 @@ def _recognise(path: Path) -> ResponseReader:
     else:
         _refuse_binary(path)
         files, readers = [path], list(FORMATS.values())
-    readers.sort(key=lambda reader: reader.generality)
-    for _, group in groupby(readers, key=lambda reader: reader.generality):
-        matching = [reader for reader in group if any(map(reader.recognises, files))]
-        if len(matching) > 1:
-            names = " and ".join(reader.name for reader in matching)
-            raise ResponsesError(f"{path} holds files of {names}; give format one of them, or a folder of one")
-        if matching:
-            return matching[0]
+    if matching := _least_general(path, files, readers):
+        return matching
     if summed := next((file for file in files if _is_summed(file)), None):
         raise ResponsesError(
             f"{summed} looks like summed results; calibration needs the answer to each item: run lm-evaluation-harness "
@@ -157,6 +152,19 @@ def _recognise(path: Path) -> ResponseReader:
     error = _unsupported_folder(path, files) if path.is_dir() else _unsupported_file(path)
     proposal = propose(path)
     raise ResponsesError(f"{error}. Its rows can be read by a mapping: {proposal}") if proposal else error
+
+
+def _least_general(path: Path, files: Sequence[Path], readers: Sequence[ResponseReader]) -> ResponseReader | None:
+    """Return the least general of the readers that recognise one of the files; refuse two that are as general."""
+    generality = attrgetter("generality")
+    for _, group in groupby(sorted(readers, key=generality), key=generality):
+        matching = [reader for reader in group if any(map(reader.recognises, files))]
+        if len(matching) > 1:
+            names = " and ".join(reader.name for reader in matching)
+            raise ResponsesError(f"{path} holds files of {names}; give format one of them, or a folder of one")
+        if matching:
+            return matching[0]
+    return None
 
 
 def _is_summed(path: Path) -> bool:

@@ -94,8 +94,8 @@ def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
         raise ResponsesError(f"{where}: stats is {stats!r:.80}, expected a list of statistics")
     values: dict[str, float] = {}
     for stat in stats:
-        given = stat.get("name") if isinstance(stat, dict) else None
-        name = given if isinstance(given, dict) else {}
+        logged_name = stat.get("name") if isinstance(stat, dict) else None
+        name = logged_name if isinstance(logged_name, dict) else {}
         label = name.get("name")
         if not isinstance(label, str) or _OTHER.match(label) or name.get("perturbation"):
             continue
@@ -120,22 +120,26 @@ def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion,
 def _reply(result: Any) -> Any:
     completions = result.get("completions") if isinstance(result, dict) else None
     first = completions[0] if isinstance(completions, list) and completions else None
-    return first.get("text") if isinstance(first, dict) else None
+    return _text(first)
 
 
 def _question(instance: Mapping[str, Any], letters: Any) -> LoggedQuestion | None:
     """Return the question of an instance; its choices are those that the prompt had, by their letters."""
-    given, listed = instance.get("input"), instance.get("references")
-    text = given.get("text") if isinstance(given, dict) else None
-    references = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    outputs = [each["output"].get("text") if isinstance(each.get("output"), dict) else None for each in references]
-    right = [output for output, each in zip(outputs, references, strict=True) if "correct" in texts(each.get("tags"))]
+    text = _text(instance.get("input"))
     if not isinstance(text, str) or not text.strip():
         return None
+    listed = instance.get("references")
+    references = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    right = [_text(each.get("output")) for each in references if "correct" in texts(each.get("tags"))]
     if isinstance(letters, dict) and letters:
         answers = tuple(str(letter) for letter, choice in letters.items() if choice in right)
         return LoggedQuestion(text, choices=texts(list(letters.values())), answers=answers[:1])
     return LoggedQuestion(text, answers=tuple(output for output in right if isinstance(output, str)))
+
+
+def _text(value: Any) -> Any:
+    """Return the text of an input or output, None if there is none."""
+    return value.get("text") if isinstance(value, dict) else None
 
 
 REGISTERED = (

@@ -47,24 +47,29 @@ def _line(where: str, data: dict[str, Any], asked: set[tuple[str, str]]) -> _Lin
             f"{where}: an object with the keys {', '.join(sorted(data)[:6])}, expected a logged sample of "
             "lm-evaluation-harness with doc_id; log them with --log_samples"
         )
-    names = data.get("metrics")
-    if not isinstance(names, list):
-        names = [name for name, value in data.items() if type(value) in (int, float, bool)]
-    metrics = {name: data.get(name) for name in names if isinstance(name, str) and name not in _NO_METRICS}
     document = named(data.get("doc_id", data.get("doc_hash")), "doc_id", where)
-    known = (str(data.get("doc_hash") or ""), document)
-    question = None if known in asked else logged_question(data)
-    asked.add(known)
+    identity = (str(data.get("doc_hash") or ""), document)
+    question = None if identity in asked else logged_question(data)
+    asked.add(identity)
     filtered = data.get("filtered_resps")
     return _Line(
         where,
         document,
-        known[0],
+        identity[0],
         str(data.get("filter") or "none"),
-        {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)},
+        _numeric_metrics(data),
         question,
         filtered[0] if isinstance(filtered, list) and filtered and isinstance(filtered[0], str) else None,
     )
+
+
+def _numeric_metrics(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of a logged sample that are numbers or missing, by name."""
+    names = data.get("metrics")
+    if not isinstance(names, list):
+        names = [name for name, value in data.items() if type(value) in (int, float, bool)]
+    metrics = {name: data.get(name) for name in names if isinstance(name, str) and name not in _NO_METRICS}
+    return {name: value for name, value in metrics.items() if not isinstance(value, list | dict | str)}
 
 
 def _read_lines(file: Path, asked: set[tuple[str, str]]) -> list[_Line]:
@@ -84,8 +89,8 @@ def _newest_files(path: Path, settings: ReadSettings) -> dict[str, dict[str, Pat
     for match, file in sorted(samples, key=lambda sample: (sample[0]["time"] or "", sample[1])):
         # Different folders can have the same name; their paths below `path` differ.
         folder = file.parent.relative_to(root).as_posix()
-        place = root.resolve().name if folder == "." else folder
-        newest[match["task"], models.get(file.parent, place)] = file
+        name = root.resolve().name if folder == "." else folder
+        newest[match["task"], models.get(file.parent, name)] = file
     if older := len(samples) - len(newest):
         settings.note(f"{path.name}: {older} older sample files of tasks that were run again are left out")
     if not newest:
@@ -150,13 +155,19 @@ def _collect_task(
                 f"of task {task!r} have; run the task again or remove the file"
             )
         for line in _distinct(lines):
-            value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
             item = f"{task}:{line.hash if hashed else line.document}"
-            collected.add(subject, item, value)
-            asking = questions.get((line.hash, line.document))
-            if asking is not None and asking.question is not None:
-                collected.ask(item, asking.question, asking.where)
-            collected.reply(item, line.reply, value)
+            _collect_line(collected, subject, item, line, metric, questions.get((line.hash, line.document)))
+
+
+def _collect_line(
+    collected: Collected, subject: str, item: str, line: _Line, metric: str, asking: _Line | None
+) -> None:
+    """Collect the score and the reply of one line, and the question from the line that holds it."""
+    value = score(line.values.get(metric, math.nan), f"{line.where}, metric {metric!r}")
+    collected.add(subject, item, value)
+    if asking is not None and asking.question is not None:
+        collected.ask(item, asking.question, asking.where)
+    collected.reply(item, line.reply, value)
 
 
 def _choose_metric(logged: Mapping[str, Sequence[_Line]], settings: ReadSettings, where: str) -> str:
