@@ -65,24 +65,7 @@ def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool 
         No question or no answer is found; the message lists the fields and the option.
     """
     sample = _Sample(records, keys_of([record.data for record in records]))
-    sample.used.update(_names(given))
-    found: dict[str, Any] = {}
-    if not (given.messages or given.question):
-        found |= _question(sample)
-    sample.used.update(key for key in (found.get("question", ""), found.get("messages", "")) if key)
-    if not given.images:
-        found["images"] = _images(sample)
-        sample.used.update(found["images"])
-    found |= _alternatives(sample, given, labelled)
-    answer = given.answer or found.get("answer", "")
-    if not (given.context or given.messages or found.get("messages") or found.get("context")):
-        columns = [*given.choices, *found.get("choices", ()), *given.distractors, *found.get("distractors", ())]
-        found["context"] = _context(sample, str(found.get("question", given.question)), answer, columns)
-    if not given.category:
-        found["category"] = _categories(sample, answer) or _sets(sample)
-    if not given.id:
-        found["id"] = _id(sample)
-    mapping = replaced(given, **{name: value for name, value in found.items() if value})
+    mapping = _guessed(sample, given, labelled)
     if not (mapping.question or mapping.messages):
         raise DatasetError(f"no question is found among the fields {_listed(sample.keys)}; give --question FIELD")
     marked = any(choices_of(mapping.choices)(record).right for record in records) if mapping.choices else False
@@ -94,16 +77,33 @@ def guess_mapping(records: Sequence[Record], given: ItemMapping, labelled: bool 
     return mapping
 
 
-def _names(given: ItemMapping) -> Iterable[str]:
-    """Return the fields that the given expressions name."""
+def _guessed(sample: _Sample, mapping: ItemMapping, labelled: bool) -> ItemMapping:
+    """Return a mapping with what it lacks guessed, field after field; what one takes is not guessed for the next."""
+    sample.used.update(_names(mapping))
+    if not (mapping.messages or mapping.question):
+        mapping = replaced(mapping, **_question(sample))
+        sample.used.update({mapping.question, mapping.messages} - {""})
+    if not mapping.images:
+        mapping = replaced(mapping, images=_images(sample))
+        sample.used.update(mapping.images)
+    mapping = replaced(mapping, **_alternatives(sample, mapping, labelled))
+    if not (mapping.context or mapping.messages):
+        mapping = replaced(mapping, context=_context(sample, mapping))
+    if not mapping.category:
+        mapping = replaced(mapping, category=_categories(sample, mapping.answer) or _sets(sample))
+    return mapping if mapping.id else replaced(mapping, id=_id(sample))
+
+
+def _names(mapping: ItemMapping) -> Iterable[str]:
+    """Return the fields that the expressions of a mapping name."""
     for value in (
-        given.question,
-        given.context,
-        given.answer,
-        given.messages,
-        *given.choices,
-        *given.images,
-        *given.distractors,
+        mapping.question,
+        mapping.context,
+        mapping.answer,
+        mapping.messages,
+        *mapping.choices,
+        *mapping.images,
+        *mapping.distractors,
     ):
         yield value
         yield from re.findall(r"\{([^{}|]*)", value)
@@ -114,7 +114,7 @@ def _listed(keys: Sequence[str]) -> str:
 
 
 def _question(sample: _Sample) -> dict[str, str]:
-    """Return the expression of the question, or of the chat."""
+    """Return the expression of the question, or of the chat, and of both where some records have no chat."""
     for key in sample.matching(fields.MESSAGES):
         values = [value for value in map(literal, sample.values(key)) if value]
         if values and all(_is_chat(value, key) for value in values):
@@ -122,19 +122,32 @@ def _question(sample: _Sample) -> dict[str, str]:
                 return {"messages": key}
             sample.used.add(key)
             return {"messages": key, **_question(sample)}
-    for first, second in _PAIRS:
-        pair = [key for name in (first, second) for key in sample.matching((name,)) if sample.filled(key)]
-        if len(pair) == 2 and not any(sample.filled(key) for key in sample.matching(("question",))):
-            return {"question": f"{{{pair[0]}}}\n\n{{{pair[1]}}}"}
+    text = _pair(sample) or _question_text(sample)
+    return {"question": text} if text else {}
+
+
+def _pair(sample: _Sample) -> str:
+    """Return the template of a pair of texts, such as a premise and a hypothesis, empty if there is none."""
+    if any(sample.filled(key) for key in sample.matching(("question",))):
+        return ""
+    for names in _PAIRS:
+        pair = [key for name in names for key in sample.matching((name,)) if sample.filled(key)]
+        if len(pair) == 2:
+            return f"{{{pair[0]}}}\n\n{{{pair[1]}}}"
+    return ""
+
+
+def _question_text(sample: _Sample) -> str:
+    """Return the expression of a text, or of lists of one text, that half of the records have; empty if none is."""
     for key in sample.matching(fields.QUESTIONS):
         values = [value for value in sample.values(key) if value not in (None, "")]
         if len(values) * 2 < len(sample.records):
             continue
         if all(isinstance(value, str) for value in values):
-            return {"question": key}
+            return key
         if all(isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) for value in values):
-            return {"question": f"{key}[0]"}
-    return {}
+            return f"{key}[0]"
+    return ""
 
 
 def _is_chat(value: Any, key: str) -> bool:
@@ -170,21 +183,30 @@ def _alternatives(sample: _Sample, given: ItemMapping, labelled: bool) -> dict[s
         return {"answer": answer}
     candidates: list[tuple[str, ...]] = []
     for key in sample.matching(fields.CHOICES):
-        found = [read_choices(value) for value in sample.values(key)]
-        if sum(len(choices.texts) > 1 for choices in found) * 2 >= len(found):
-            if all(choices.right for choices in found if choices.texts) and not given.answer:
-                sample.used.add(key)
-                return {"choices": (key,), "answer": next(iter(_answers(sample)), "")}
-            candidates.append((key,))
-        elif normal(key) != "answers" and sum(len(choices.texts) > 1 for choices in found) * 20 >= len(found):
+        alternatives = [read_choices(value) for value in sample.values(key)]
+        share = sum(len(choices.texts) > 1 for choices in alternatives) / len(alternatives)
+        if share >= 1 / 2 and not given.answer and all(choices.right for choices in alternatives if choices.texts):
+            sample.used.add(key)
+            return {"choices": (key,), "answer": next(iter(_answers(sample)), "")}
+        if share >= (1 / 2 if normal(key) == "answers" else 1 / 20):
             candidates.append((key,))
     candidates += series(sample.keys)
     if labelled:
         return {"choices": candidates[0]} if candidates else {}
+    return _chosen(sample, given, candidates) or _distractors(sample, given)
+
+
+def _chosen(sample: _Sample, given: ItemMapping, candidates: Sequence[tuple[str, ...]]) -> dict[str, Any]:
+    """Return the first columns of alternatives that an answer names, with that answer; empty if there are none."""
     for columns in candidates:
         answer = given.answer or _fitting(sample, columns)
         if answer and (not given.answer or _fits(sample, columns, answer)):
             return {"choices": columns, "answer": answer}
+    return {}
+
+
+def _distractors(sample: _Sample, given: ItemMapping) -> dict[str, Any]:
+    """Return the columns of wrong alternatives with the answer, or the answer alone."""
     wrong = tuple(key for key in sample.keys if fields.DISTRACTORS.fullmatch(normal(key)) and sample.filled(key))
     answer = given.answer or next(iter(_answers(sample)), "")
     if wrong and answer:
@@ -222,11 +244,12 @@ def _fits(sample: _Sample, columns: Sequence[str], answer: str) -> bool:
     return True
 
 
-def _context(sample: _Sample, question: str, answer: str, choices: Sequence[str]) -> str:
+def _context(sample: _Sample, mapping: ItemMapping) -> str:
     """Return the field of a text that stands before the question."""
+    question, answer, columns = mapping.question, mapping.answer, (*mapping.choices, *mapping.distractors)
     for key in sample.matching(fields.CONTEXTS):
         outer = key.partition(".")[0]
-        if key in (question, answer) or f"{{{key}}}" in question or outer in (answer, *choices):
+        if key in (question, answer) or f"{{{key}}}" in question or outer in (answer, *columns):
             continue
         values = [value for value in sample.values(key) if value not in (None, "", "nan")]
         if not values or question.startswith(f"{key}."):
@@ -240,21 +263,21 @@ def _context(sample: _Sample, question: str, answer: str, choices: Sequence[str]
 
 def _categories(sample: _Sample, answer: str) -> tuple[str, ...]:
     """Return at most two fields that sort the records."""
-    found: list[str] = []
+    chosen: list[str] = []
     for key in sample.matching(fields.CATEGORIES):
         values = [as_text(value) for value in sample.values(key) if isinstance(value, str | int)]
         kinds = set(values)
         if (
             key.partition(".")[0] == answer.partition(".")[0]
             or len(values) < 0.9 * len(sample.records)
-            or len(kinds) < (2 if found else 1)
+            or len(kinds) < (2 if chosen else 1)
         ):
             continue
         if max(map(len, kinds)) <= 60 and len(kinds) <= max(2, len(values) // 2):
-            found.append(key)
-        if len(found) == 2:
+            chosen.append(key)
+        if len(chosen) == 2:
             break
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _sets(sample: _Sample) -> tuple[str, ...]:

@@ -36,8 +36,8 @@ def split_of(path: Path) -> tuple[str, Path]:
     """Return the split that the name of a file or its folder tells, empty if none, and the folder with the splits."""
     folder = path.parent
     for name, holder in ((stem_of(path), folder), (folder.name, folder.parent)):
-        if found := _SPLIT.findall(name.replace("_", " ")):
-            return str(found[-1]).lower(), holder
+        if splits := _SPLIT.findall(name.replace("_", " ")):
+            return str(splits[-1]).lower(), holder
     return "", folder
 
 
@@ -64,20 +64,22 @@ def chosen_files(source: Path, pattern: str = "") -> tuple[list[Path], list[Path
     if not source.is_dir():
         return [source], []
     files = data_files(source)
-    if pattern:
-        kept = [path for path in files if path.relative_to(source).match(pattern)]
-    else:
-        splits = {path: split_of(path) for path in files}
-        best: dict[Path, str] = {}
-        for split, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
-            best.setdefault(holder, split)
-        kept = [path for path, (split, holder) in splits.items() if split in ("", best[holder])]
-    if not kept:
-        what = f"no data file matches {pattern!r}" if pattern else "there is no data file"
+    chosen = [path for path in files if path.relative_to(source).match(pattern)] if pattern else _first_splits(files)
+    if not chosen:
+        problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
         pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
         also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
-        raise DatasetError(f"{source}: {what}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
-    return kept, [path for path in files if path not in kept]
+        raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
+    return chosen, [path for path in files if path not in chosen]
+
+
+def _first_splits(files: Sequence[Path]) -> list[Path]:
+    """Return the files without a split, and those of the first split in the folder that holds theirs."""
+    splits = {path: split_of(path) for path in files}
+    first: dict[Path, str] = {}
+    for split, holder in sorted(splits.values(), key=lambda entry: _SPLITS.index(entry[0]) if entry[0] else 99):
+        first.setdefault(holder, split)
+    return [path for path, (split, holder) in splits.items() if split in ("", first[holder])]
 
 
 def read_labels(path: Path) -> Sequence[Any] | Mapping[str, Any]:

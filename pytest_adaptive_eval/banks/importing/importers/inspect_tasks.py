@@ -41,13 +41,7 @@ def _task(path: Path, name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-        makers = {
-            key: value
-            for key, value in vars(module).items()
-            if callable(value)
-            and getattr(value, "__registry_info__", None) is not None
-            and value.__registry_info__.type == "task"
-        }
+        makers = {key: value for key, value in vars(module).items() if _makes_task(value)}
         if not name and len(makers) == 1:
             name = next(iter(makers))
         if name not in makers:
@@ -62,6 +56,12 @@ def _task(path: Path, name: str) -> Any:
     if not isinstance(task, inspect_ai.Task):
         raise DatasetError(f"inspect:{path}@{name}: found {type(task).__name__}, expected a Task")
     return task
+
+
+def _makes_task(value: Any) -> bool:
+    """Return whether a value of a module is a function that is registered as a task of Inspect."""
+    registered = getattr(value, "__registry_info__", None)
+    return callable(value) and registered is not None and registered.type == "task"
 
 
 def _scorer(task: Any) -> str:
