@@ -119,6 +119,14 @@ def _wild(text: str) -> tuple[str, ...]:
     return ".".join(steps[:at]), ".".join(steps[at + 1 :])
 
 
+#: Change of the depth at each bracket.
+_BRACKETS = {**dict.fromkeys("({[", 1), **dict.fromkeys(")}]", -1)}
+
+
+def _mark_at(text: str, at: int, marks: tuple[str, ...]) -> str:
+    return next((mark for mark in marks if text.startswith(mark, at)), "")
+
+
 def _split(text: str, marks: tuple[str, ...]) -> list[str]:
     """Return the parts between marks and the marks themselves, outside of quotes, braces and parentheses."""
     parts, start, depth, quote, at = [], 0, 0, "", 0
@@ -128,11 +136,9 @@ def _split(text: str, marks: tuple[str, ...]) -> list[str]:
             quote = "" if character == quote else quote
         elif character in "'\"" and not depth and text[start:at].rstrip()[-1:] in ("", "."):
             quote = character
-        elif character in "({[":
-            depth += 1
-        elif character in ")}]":
-            depth -= 1
-        elif not depth and (mark := next((mark for mark in marks if text.startswith(mark, at)), "")):
+        elif character in _BRACKETS:
+            depth += _BRACKETS[character]
+        elif not depth and (mark := _mark_at(text, at, marks)):
             parts += [text[start:at], mark]
             start = at = at + len(mark)
             continue

@@ -183,21 +183,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
             raise BankError(
                 f"{path}: {name} is missing; a bank folder holds bank.json, params.npz and items.jsonl"
             ) from None
-    try:
-        about = json.loads(read_regular(path / "bank.json", follow=False))
-    except (ValueError, RecursionError) as error:
-        raise BankError(f"{path / 'bank.json'}: not JSON ({error}); write the bank again") from None
-    if not isinstance(about, dict) or about.get("schema_version") != SCHEMA_VERSION:
-        version = about.get("schema_version") if isinstance(about, dict) else None
-        raise BankError(
-            f"{path / 'bank.json'}: schema_version is {version!r}, this version reads {SCHEMA_VERSION}; write the bank "
-            "again or upgrade the package"
-        )
-    for key in ("categories", "subjects"):
-        if not isinstance(names := about.get(key, []), list) or not all(isinstance(name, str) for name in names):
-            raise BankError(f"{path / 'bank.json'}: {key} is {names!r:.80}, expected names; write the bank again")
-    if not isinstance(report := about.get("report", {}), dict):
-        raise BankError(f"{path / 'bank.json'}: report is {report!r:.80}, expected an object; write the bank again")
+    about = _read_about(path)
     columns = _read_columns(path / "params.npz")
     ids = _Ids(columns["ids"])
     texts = path / "items.jsonl"
@@ -220,7 +206,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         categories=list(map([*names, ""].__getitem__, np.where(in_range, codes, -1).tolist())),
         subjects=tuple(about.get("subjects", ())),
         accuracies=_accuracies(path / "bank.json", about.get("accuracies", [])),
-        report=MappingProxyType(report),
+        report=MappingProxyType(about.get("report", {})),
         conformal=_conformal(path / "bank.json", about.get("conformal", [])),
         in_formats=_in_formats(path, about["in_formats"], len(ids)) if "in_formats" in about else None,
     )
@@ -231,6 +217,26 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
             "not of one fit; write the bank again"
         )
     return bank
+
+
+def _read_about(path: Path) -> dict[str, Any]:
+    """Return the content of bank.json, with names and report of the right types."""
+    try:
+        about = json.loads(read_regular(path / "bank.json", follow=False))
+    except (ValueError, RecursionError) as error:
+        raise BankError(f"{path / 'bank.json'}: not JSON ({error}); write the bank again") from None
+    if not isinstance(about, dict) or about.get("schema_version") != SCHEMA_VERSION:
+        version = about.get("schema_version") if isinstance(about, dict) else None
+        raise BankError(
+            f"{path / 'bank.json'}: schema_version is {version!r}, this version reads {SCHEMA_VERSION}; write the bank "
+            "again or upgrade the package"
+        )
+    for key in ("categories", "subjects"):
+        if not isinstance(names := about.get(key, []), list) or not all(isinstance(name, str) for name in names):
+            raise BankError(f"{path / 'bank.json'}: {key} is {names!r:.80}, expected names; write the bank again")
+    if not isinstance(report := about.get("report", {}), dict):
+        raise BankError(f"{path / 'bank.json'}: report is {report!r:.80}, expected an object; write the bank again")
+    return about
 
 
 def _accuracies(path: Path, values: Any) -> tuple[float, ...]:

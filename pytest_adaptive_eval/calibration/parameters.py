@@ -142,13 +142,18 @@ def _cell(text: str) -> str | float:
         return text.strip()
 
 
-def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a JSON file: a list, columns, rows by item, or the arrays of py-irt."""
+def _read_json(path: Path) -> Any:
+    """Return the parsed content of a JSON file."""
     try:
         with open_text(path) as file:
-            data = json.loads(file.read(_SIZE_LIMIT), object_pairs_hook=unique_keys)
+            return json.loads(file.read(_SIZE_LIMIT), object_pairs_hook=unique_keys)
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise ResponsesError(f"{path}: not readable JSON of parameters: {error}") from None
+
+
+def _json_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of a JSON file: a list, columns, rows by item, or the arrays of py-irt."""
+    data = _read_json(path)
     if isinstance(data, dict) and isinstance(data.get("item_ids"), dict):
         data = _pyirt_rows(path, data)
     if isinstance(data, dict) and all(isinstance(value, list) for value in data.values()):
@@ -201,14 +206,8 @@ def _read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
 def _parse_row(row: Any, where: str) -> tuple[str | None, dict[str, float]]:
     """Return the item's id, None without one, and the parameters of one row."""
     cells = {str(key).strip().lower(): value for key, value in row.items()} if isinstance(row, dict) else {}
-    name = next((_as_id(cells[key]) for key in _IDS if key in cells and cells[key] is not None), None)
-    values = {
-        parameter: float(cells[key])
-        for parameter, keys in _PARAMETERS.items()
-        for key in reversed(keys)  # so that the first name counts where there are two
-        if isinstance(cells.get(key), int | float)
-    }
-    values |= {key: float(value) for key, value in cells.items() if _SLOPE.fullmatch(key) and _is_number(value)}
+    name = next((_as_id(cells[key]) for key in _IDS if cells.get(key) is not None), None)
+    values = _parameters(cells)
     if "difficulty" not in values and not ("intercept" in values and any(map(_SLOPE.fullmatch, values))):
         raise ResponsesError(
             f"{where}: expected an object with id (or {', '.join(filter(None, _IDS[1:]))}) and difficulty (or "
@@ -224,6 +223,18 @@ def _parse_row(row: Any, where: str) -> tuple[str | None, dict[str, float]]:
     if values.pop("upper", 1.0) < 1.0:
         raise ResponsesError(f"{where}: the item {name!r} has an upper asymptote below 1, which no model here has")
     return name, values
+
+
+def _parameters(cells: Mapping[str, Any]) -> dict[str, float]:
+    """Return the parameters among the cells of a row, given by their names in lower case."""
+    values = {
+        parameter: float(cells[key])
+        for parameter, keys in _PARAMETERS.items()
+        for key in reversed(keys)  # so that the first name counts where there are two
+        if isinstance(cells.get(key), int | float)
+    }
+    slopes = {key: float(value) for key, value in cells.items() if _SLOPE.fullmatch(key) and _is_number(value)}
+    return values | slopes
 
 
 def _is_number(value: Any) -> bool:

@@ -14,7 +14,7 @@ from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, St
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.study_result import Bounded, StudyResult
-from pytest_adaptive_eval.studies.network.ablation import contrasts, mean_over_seeds, quantities
+from pytest_adaptive_eval.studies.network.ablation import Contrast, contrasts, mean_over_seeds, quantities
 from pytest_adaptive_eval.studies.network.declare import read_network
 from pytest_adaptive_eval.studies.network.result import NetworkResult
 from pytest_adaptive_eval.studies.network.run import hold_network
@@ -128,12 +128,6 @@ class AblationPlan:
         every = [result for networks in results.values() for result in networks]
         worst = max(result.fault_share for result in every)
         error = f"{worst:.0%} of a network's answers could not be had, more than {FAULTS:.0%}" if worst > FAULTS else ""
-        changes = [
-            change
-            for name, by_quantity in values.items()
-            if name != AS_WRITTEN
-            for change in contrasts(name, values[AS_WRITTEN], by_quantity)
-        ]
         models = {name: identity for result in every for name, identity in result.models.items()}
         arms = [
             {"name": name, "interviewee": results[name][0].interviewee, "quantities": plain(by_quantity)}
@@ -144,7 +138,7 @@ class AblationPlan:
             broken=bool(error),
             quantities=_measured([arm["quantities"]["energy"] for arm in arms]),
             asked=len(every),
-            account={"arms": arms, "contrasts": plain(changes), "settings": plain(self.to_json()["ablation"])},
+            account={"arms": arms, "contrasts": plain(_changes(values)), "settings": plain(self.to_json()["ablation"])},
             costs={"total": sum((r.total for r in every), Usage()).to_json(), "loads": dict(pool.loads)},
             members=tuple({**identity, "name": name} for name, identity in models.items()),
         )
@@ -160,6 +154,16 @@ class AblationPlan:
                 done += 1
                 progress(done, len(self.networks), f"network {done} of {len(self.networks)}")
             yield name, results
+
+
+def _changes(values: Mapping[str, Mapping[str, Any]]) -> list[Contrast]:
+    """Return the changes of all variants from the network as written, given the quantities of each variant."""
+    return [
+        change
+        for name, by_quantity in values.items()
+        if name != AS_WRITTEN
+        for change in contrasts(name, values[AS_WRITTEN], by_quantity)
+    ]
 
 
 def _measured(energies: list[list[float]]) -> dict[str, Bounded]:

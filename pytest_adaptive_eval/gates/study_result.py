@@ -8,7 +8,7 @@ by seeded draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from statistics import NormalDist
 from typing import Any
@@ -217,15 +217,10 @@ class StudyResult(Result):
         verdict = self._error_verdict(condition, quantity, self.asked, self.size, self.unit)
         if self.error:
             return with_note(verdict, self.error)
-        measured = self.quantities[condition.metric]
-        others = () if paired else (condition.name,)
-        unknown = [name for name in (subject, *others) if name and not measured.known(self.subjects.index(name))]
-        reason = self.unsure or (self.absent.get(unknown[0], "") if unknown else "")
-        if reason:
-            return with_note(verdict, reason, Outcome.INCONCLUSIVE)
-        if unknown:
-            return with_note(verdict, f"nothing is known of the {condition.metric} of {unknown[0]}")
-        index = self.subjects.index(subject)
+        compared = (subject,) if paired else (subject, condition.name)
+        if without_value := self._without_value(condition.metric, compared, verdict):
+            return without_value
+        measured, index = self.quantities[condition.metric], self.subjects.index(subject)
         if paired:
             return self._judge_paired(condition, subject, verdict)
         if not condition.by_rank:
@@ -235,6 +230,17 @@ class StudyResult(Result):
         if isinstance(measured, Bounded):
             raise ConfigError(f"{self.name}: {condition.metric} ranks nobody: gate on it by at_least")
         return self._judge_rank(condition, measured, index, verdict)
+
+    def _without_value(self, metric: str, subjects: Sequence[str], verdict: Verdict) -> Verdict | None:
+        """Return the verdict where a metric of one of the subjects is not known, None where all are."""
+        measured = self.quantities[metric]
+        unknown = [name for name in subjects if name and not measured.known(self.subjects.index(name))]
+        reason = self.unsure or (self.absent.get(unknown[0], "") if unknown else "")
+        if reason:
+            return with_note(verdict, reason, Outcome.INCONCLUSIVE)
+        if unknown:
+            return with_note(verdict, f"nothing is known of the {metric} of {unknown[0]}")
+        return None
 
     def _judge_paired(self, condition: Condition, subject: str, verdict: Verdict) -> Verdict:
         """Return the verdict on a loss against a baseline."""

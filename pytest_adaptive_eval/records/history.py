@@ -7,7 +7,7 @@ import math
 import os
 import sqlite3
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -388,33 +388,38 @@ class History:
         first = self._beginning(since)
         points: dict[_Key, list[Point]] = {}
         newest: dict[_Key, str] = {}
-        for record, interview in self.interviews(**which):
-            late = bool(until) and record.started > until
-            if interview.error or not interview.stop or late or (first and _moment(record.started) < first):
+        for key, content, point in self._points(which):
+            if (until and point.started > until) or (first and _moment(point.started) < first):
                 continue
-            bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
-            subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
-            for metric, category, value, error in _estimates(interview):
-                asked = population(interview) if find_metric(metric).by_levels else content
-                key = (interview.name, bank, asked, scale, metric, category)
-                point = Point(record.run, record.started, subject, checkpoint, value, error)
-                points.setdefault(key, []).append(point)
-                newest[key] = content
-        for record, study in self.studies(**which):
-            late = bool(until) and record.started > until
-            if study.error or late or (first and _moment(record.started) < first):
-                continue
-            for key, point in _study_points(record, study):
-                points.setdefault(key, []).append(point)
-                newest[key] = key[2]
+            points.setdefault(key, []).append(point)
+            newest[key] = content
         return [Series(*key[:2], newest[key], *key[3:], tuple(series)) for key, series in points.items()]
+
+    def _points(self, which: Mapping[str, str]) -> Iterator[tuple[_Key, str, Point]]:
+        """Yield series, content hash of the bank and point of each estimate of interviews, then of studies."""
+        for record, interview in self.interviews(**which):
+            if interview.stop and not interview.error:
+                yield from _interview_points(record, interview)
+        for record, study in self.studies(**which):
+            if not study.error:
+                yield from _study_points(record, study)
 
 
 #: Evaluation, bank, population, scale, metric and category of a series.
 _Key = tuple[str, str, str, str, str, str]
 
 
-def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, Point]]:
+def _interview_points(record: RunRecord, interview: InterviewRecord) -> Iterator[tuple[_Key, str, Point]]:
+    """Yield a point for each estimate of an interview."""
+    bank, content, scale = (str(interview.bank.get(name, "")) for name in ("name", "content_hash", "scale"))
+    subject, checkpoint = (str(interview.subject.get(name, "")) for name in ("name", "checkpoint"))
+    for metric, category, value, error in _estimates(interview):
+        asked = population(interview) if find_metric(metric).by_levels else content
+        key = (interview.name, bank, asked, scale, metric, category)
+        yield key, content, Point(record.run, record.started, subject, checkpoint, value, error)
+
+
+def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key, str, Point]]:
     """Yield the points of the candidate of a study; a part, such as a node, stands in the place of the category."""
     checkpoints = {str(member.get("name")): str(member.get("checkpoint", "")) for member in study.members}
     population = str(study.extra.get("population", ""))
@@ -423,7 +428,7 @@ def _study_points(record: RunRecord, study: StudyRecord) -> Iterator[tuple[_Key,
         if subject != study.candidate or value is None or error is None or not 0 < error < math.inf:
             continue
         key = (study.name, study.kind, population, "", quantity.metric, quantity.part)
-        yield key, Point(record.run, record.started, subject, checkpoints.get(subject, ""), value, error)
+        yield key, population, Point(record.run, record.started, subject, checkpoints.get(subject, ""), value, error)
 
 
 def _moment(text: str) -> datetime:

@@ -519,16 +519,22 @@ class RunRecord(_Record):
             self.warnings.append(f"{warning}: {', '.join(map(str, deselected))}; {advice}")
         if absent := self.absent_required:
             self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
+        if opinion := self._opinion_warning():
+            self.warnings.append(opinion)
+
+    def _opinion_warning(self) -> str:
+        """Return the warning on a promotion that models' opinions alone support, empty for any other run."""
         if not self.promote:
-            return
+            return ""
         judged = [i for i in self.interviews if i.extra.get("judge")]
         opinions = {name for study in self.studies if study.judged_by_models for name in (study.name, study.nodeid)}
         opinions |= {name for interview in judged for name in (interview.name, interview.nodeid)}
         passed = [gate for gate in self.gates if gate.verdict.get("outcome") == Outcome.PASS]
-        if all(gate.interview in opinions for gate in passed):
-            names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
-            by_judge = any(gate.interview in (i.name, i.nodeid) for gate in passed for i in judged)
-            self.warnings.append(f"{_JUDGED if by_judge else _OPINION} ({names}); {_ADVICE}")
+        if any(gate.interview not in opinions for gate in passed):
+            return ""
+        names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
+        by_judge = any(gate.interview in (i.name, i.nodeid) for gate in passed for i in judged)
+        return f"{_JUDGED if by_judge else _OPINION} ({names}); {_ADVICE}"
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

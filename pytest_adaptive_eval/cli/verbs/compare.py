@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.cli.options import PASSED, USAGE
 from pytest_adaptive_eval.cli.runs import RUN, add_source_argument, open_run
 from pytest_adaptive_eval.cli.screen import save, say, width
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.records.comparison import Comparison
+    from pytest_adaptive_eval.records.run_record import RunRecord
 
 __all__ = ["REGISTERED"]
 
@@ -21,22 +26,29 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_argument(parser)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _compare_runs(before: RunRecord, after: RunRecord) -> list[Comparison]:
+    """Return the changes of all evaluations that both runs have."""
     from pytest_adaptive_eval.records.comparison import compare, compare_studies
-    from pytest_adaptive_eval.reports.history import comparison_lines
 
-    writes = {"--json": options.json}
-    before, after = (open_run(name, options.source, writes) for name in (options.before, options.after))
     old = {interview.name: interview for interview in before.interviews}
     old_studies = {study.name: study for study in before.studies}
     comparisons = [compare(old[new.name], new) for new in after.interviews if new.name in old]
     comparisons += [compare_studies(old_studies[new.name], new) for new in after.studies if new.name in old_studies]
     if not comparisons:
-        names = [
+        first, second = (
             ", ".join([*(i.name for i in run.interviews), *(s.name for s in run.studies)]) or "none"
             for run in (before, after)
-        ]
-        raise ConfigError(f"the two runs have no evaluation in common: the first has {names[0]}, the second {names[1]}")
+        )
+        raise ConfigError(f"the two runs have no evaluation in common: the first has {first}, the second {second}")
+    return comparisons
+
+
+def _run(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.reports.history import comparison_lines
+
+    writes = {"--json": options.json}
+    before, after = (open_run(name, options.source, writes) for name in (options.before, options.after))
+    comparisons = _compare_runs(before, after)
     if options.json:
         runs = {"before": before.run, "after": after.run}
         save(options.json, {**runs, "evaluations": [comparison.to_json() for comparison in comparisons]})

@@ -67,18 +67,12 @@ class _Pair:
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.gates.finished import FinishedRun
 
-    if options.baseline is None and options.at_least is None:
-        raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, or both")
-    if options.baseline is None and options.margin is not None:
-        raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
-    if options.json is not None:
-        check_writable("--json", options.json)
+    _check_options(options)
     candidate = _read_run(options, options.source)
     baseline = None if options.baseline is None else _read_run(options, options.baseline)
     conditions = _conditions(options, baseline)
-    pairs = _pairs(options, candidate, baseline)
     verdicts: list[tuple[str, Verdict]] = []
-    for pair in pairs:
+    for pair in _pairs(options, candidate, baseline):
         baselines = {} if baseline is None or pair.baseline is None else {baseline.subject: pair.baseline}
         finished = FinishedRun(candidate.subject, pair.items, pair.scores, baselines)
         judged = [finished.judge(condition, like_questions=options.like_questions) for condition in conditions]
@@ -86,10 +80,19 @@ def _run(options: argparse.Namespace) -> int:
         verdicts += [(pair.title, verdict) for verdict in judged]
     if options.json is not None:
         subjects = {"candidate": candidate.subject, "baseline": baseline and baseline.subject}
-        save(
-            options.json, {**subjects, "gates": [{"items": title, **verdict.to_json()} for title, verdict in verdicts]}
-        )
+        gates = [{"items": title, **verdict.to_json()} for title, verdict in verdicts]
+        save(options.json, {**subjects, "gates": gates})
     return PASSED if all(bool(verdict) for _, verdict in verdicts) else NOT_PASSED
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Refuse options that do not fit together, and a file that cannot be written."""
+    if options.baseline is None and options.at_least is None:
+        raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, or both")
+    if options.baseline is None and options.margin is not None:
+        raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
+    if options.json is not None:
+        check_writable("--json", options.json)
 
 
 def _read_run(options: argparse.Namespace, source: Path) -> _Run:
@@ -156,10 +159,14 @@ def _common(candidate: _Run, baseline: _Run | None) -> list[str]:
             f"no item of {candidate.subject} has a score of {baseline.subject}: the ids are such as {first!r:.80} and "
             f"{second!r:.80}; give --ids what joins them, or logs of the same tasks"
         )
-    if left := len(candidate.scores) - len(common):
-        screen.note(f"left out: {counted(left, 'item')} of {candidate.subject} without a score of {baseline.subject}")
-    if left := len(baseline.scores.keys() - candidate.scores.keys()):
-        screen.note(f"left out: {counted(left, 'item')} of {baseline.subject} that {candidate.subject} was not asked")
+    if without_score := len(candidate.scores) - len(common):
+        screen.note(
+            f"left out: {counted(without_score, 'item')} of {candidate.subject} without a score of {baseline.subject}"
+        )
+    if not_asked := len(baseline.scores.keys() - candidate.scores.keys()):
+        screen.note(
+            f"left out: {counted(not_asked, 'item')} of {baseline.subject} that {candidate.subject} was not asked"
+        )
     other = [
         item
         for item in common
@@ -197,10 +204,10 @@ def _lines(
         )
     lines += [verdict.sentence for verdict in verdicts]
     if not options.like_questions and scored.any():
-        what = "accuracy" if pair.baseline is None else "difference"
+        quantity = "accuracy" if pair.baseline is None else "difference"
         interval = interval_on_like_questions(pair.scores, pair.baseline, options.confidence)
         lines.append(
-            f"on questions like these: {what} {number(interval.estimate)} [{number(interval.low)}, "
+            f"on questions like these: {quantity} {number(interval.estimate)} [{number(interval.low)}, "
             f"{number(interval.high)}], {100 * options.confidence:.4g} % each side; --like-questions judges on them"
         )
     return lines
