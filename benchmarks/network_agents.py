@@ -40,7 +40,7 @@ class CodedAgent:
         self,
         messages: Sequence[Message],
         *,
-        max_tokens: int = 512,  # noqa: ARG002
+        max_tokens: int | None = None,  # noqa: ARG002
         schema: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> Reply:
         """Reply."""

@@ -116,6 +116,8 @@ class Evaluation:
         Spec and options of the model that leads the interview; None where no model does.
     judge : Judge or None
         Model that grades the answers; None where code does.
+    max_tokens : int or None
+        Cap on answers; None for the subject's own.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Evaluation:
     repeat: int | str | None = 0
     interviewer: tuple[str, Mapping[str, Any]] | None = None
     judge: Judge | None = None
+    max_tokens: int | None = None
 
     @property
     def allows_for_noise(self) -> bool:
@@ -272,7 +275,20 @@ class EvalSpec:
             notes.insert(0, "a fixed form, drawn once: all checkpoints get the same items and share the sampling error")
         stream = int.from_bytes(hashlib.sha256(f"{seed}:{self.name}".encode()).digest()[:8])
         return Evaluation(
-            self.name, bank, policy, seed, stream, budget, tuple(notes), path, lead, samples, repeat, interviewer, judge
+            self.name,
+            bank,
+            policy,
+            seed,
+            stream,
+            budget,
+            tuple(notes),
+            path,
+            lead,
+            samples,
+            repeat,
+            interviewer,
+            judge,
+            self.table.max_tokens,
         )
 
     def _bank(

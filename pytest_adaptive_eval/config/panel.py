@@ -214,9 +214,15 @@ class PanelTable(Table, frozen=True, kw_only=True):
     mean: Annotated[Number, described("least weighted mean of the votes on a task")] = _DEFAULTS.mean
     median: Annotated[Number, described("least weighted median of the votes on a task")] = _DEFAULTS.median
     judge: Annotated[str | None, described("the only judge, in mode paper")] = None
-    task_tokens: Annotated[int, described("longest task, in tokens")] = _DEFAULTS.task_tokens
-    answer_tokens: Annotated[int, described("longest answer, in tokens")] = _DEFAULTS.answer_tokens
-    rank_tokens: Annotated[int, described("longest judgment, in tokens")] = _DEFAULTS.rank_tokens
+    task_tokens: Annotated[int | None, described("longest task, in tokens; the model's cap by default")] = (
+        _DEFAULTS.task_tokens
+    )
+    answer_tokens: Annotated[int | None, described("longest answer, in tokens; the model's cap by default")] = (
+        _DEFAULTS.answer_tokens
+    )
+    rank_tokens: Annotated[int | None, described("longest judgment, in tokens; the model's cap by default")] = (
+        _DEFAULTS.rank_tokens
+    )
 
 
 class PeersTable(StudyTable, frozen=True, kw_only=True):
@@ -281,7 +287,7 @@ class _Named:
         return False
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Reply:
         return self._agent.ask(messages, max_tokens=max_tokens, schema=schema)
 

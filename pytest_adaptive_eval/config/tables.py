@@ -62,7 +62,7 @@ class JudgeTable(Table, frozen=True, kw_only=True):
     model: Annotated[str, described("the judge: a checkpoint folder or URL#MODEL")] = ""
     options: Annotated[dict[str, Any], described("options for loading or reaching the judge")] = {}
     rubric: Annotated[str, described("meaning of the ranks 5 to 1, of items without meta.rubric")] = ""
-    max_tokens: Annotated[Count, described("longest judgment, in tokens")] = 512
+    max_tokens: Annotated[Count | None, described("longest judgment, in tokens; the judge's cap by default")] = None
 
 
 class MarkerTable(Table, frozen=True, kw_only=True):
@@ -114,6 +114,7 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     batch: Annotated[int | None, described("items drawn and answered together")] = None
     estimator: Annotated[str | None, described("estimator of the ability", ESTIMATORS)] = None
     seed: Annotated[Index, described("seed of every draw")] = 0
+    max_tokens: Annotated[Count | None, described("longest answer, in tokens; the model's own cap by default")] = None
     stop: Annotated[str | None, described("end at a decision on all gates, or at the budget", STOPS)] = None
     samples: Annotated[Count, described("times that each item is asked; its score is the mean")] = 1
     repeat: Annotated[

@@ -52,8 +52,8 @@ class AgentInterviewer:
     sort_candidates : bool
         Whether the agent also sorts candidates, so that prompts can state how often their categories were tested, which
         models fail to look up.  It costs a call per new candidate.
-    max_tokens : int
-        Limit on a reply, including reasoning.
+    max_tokens : int, optional
+        Limit on a reply, including reasoning; the cap of the agent by default.
     decisions : mutable mapping of str to str, optional
         Stored decisions by a hash of agent and prompt.
 
@@ -72,7 +72,7 @@ class AgentInterviewer:
         difficulty: Literal["irt", "annotated", "none"] = "irt",
         images: bool = True,
         sort_candidates: bool = False,
-        max_tokens: int = 512,
+        max_tokens: int | None = None,
         decisions: MutableMapping[str, str] | None = None,
     ) -> None:
         if mode not in ("rate", "reply"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import item_score
-from pytest_adaptive_eval.items.item import Response, Status
+from pytest_adaptive_eval.items.item import Item, Response, Status
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gate_plan import GatePlan
@@ -25,6 +26,7 @@ from pytest_adaptive_eval.plugin.recording import AnswerRecorder
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.caps import Cap
 
 __all__ = ["AskingLoop", "Fault", "Respondent"]
 
@@ -71,6 +73,8 @@ class Respondent:
         Usage before the interview.
     noise_check : DecodingCheck or None
         None where another run gives the same answers.
+    own_cap : Cap or None
+        Cap of the subject outside of this interview, while the evaluation has one of its own.
     """
 
     fixture: str = "model"
@@ -79,6 +83,37 @@ class Respondent:
     decoding: str = ""
     usage: Usage = field(default_factory=Usage)
     noise_check: DecodingCheck | None = None
+    own_cap: Cap | None = None
+
+    def cap(self, max_tokens: int | None, name: str) -> None:
+        """Set the evaluation's cap on the answers of the subject, until `uncap`.
+
+        Raises
+        ------
+        ConfigError
+            Nothing caps the answers of this subject.
+        """
+        if max_tokens is None:
+            return
+        if not isinstance(self.subject, Subject) or self.subject.cap is None:
+            raise ConfigError(
+                f"{name}: max_tokens is {max_tokens}, and nothing caps the answers of {self.fixture!r} "
+                f"({type(self.subject).__name__}): remove it, or name a checkpoint or a server"
+            )
+        self.own_cap, self.subject.cap = self.subject.cap, Cap(max_tokens, chosen=True)
+
+    def uncap(self) -> None:
+        """Give the subject its own cap back."""
+        if self.own_cap is not None:
+            self.subject.cap, self.own_cap = self.own_cap, None
+
+    def as_capped(self, identity: SubjectIdentity, items: Sequence[Item]) -> SubjectIdentity:
+        """Return the identity with the caps that answers to the items have in fact, a list if they differ."""
+        cap = self.subject.cap if isinstance(self.subject, Subject) else None
+        if cap is None:
+            return identity
+        caps = sorted({cap.of(item) for item in items if item.likelihood is None}) or [cap.tokens]
+        return replace(identity, decoding={**identity.decoding, "max_tokens": caps if len(caps) > 1 else caps[0]})
 
 
 class AskingLoop:
@@ -125,6 +160,7 @@ class AskingLoop:
         except AdaptiveEvalError as error:
             self._end_by(error)
         finally:
+            self.respondent.uncap()
             self.recorder.close()
             if self.evaluation.judge is not None:
                 self.evaluation.judge.close()
@@ -287,6 +323,8 @@ class AskingLoop:
         respondent = self.respondent
         respondent.fixture, respondent.subject, identity = find_model_fixture(funcargs)
         self._check_likelihood(respondent)
+        respondent.cap(self.evaluation.max_tokens, self.evaluation.name)
+        identity = respondent.as_capped(identity, self.evaluation.bank.items)
         if isinstance(respondent.subject, Subject):
             respondent.usage = respondent.subject.usage
             self._prepare(respondent.subject)

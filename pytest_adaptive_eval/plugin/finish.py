@@ -41,6 +41,11 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
     if evaluation.decodings:
         noise = noise_of(recorder.administrations, evaluation.samples, len(evaluation.bank))
     notes = [*_notes_of_plan(loop), *_notes_of_noise(loop, noise)]
+    cap = loop.respondent.identity.decoding.get("max_tokens")
+    if cut := recorder.cut(cap):
+        notes.append(cut)
+    if sentence := recorder.too_many_cut(cap, _levels(loop)):
+        loop.give_up(sentence)
     if sentence := recorder.too_many_unreadable():
         loop.give_up(sentence)
         if recorder.journal is not None:  # a later run should not continue from such answers
@@ -69,6 +74,13 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
     )
     result = with_misfit_note(result)
     return result, _record(loop, result, noise, seconds)
+
+
+def _levels(loop: AskingLoop) -> dict[str, int]:
+    """Return the level of each item of a climb, by id; nothing for other interviews."""
+    if loop.evaluation.policy.levelled is None:
+        return {}
+    return {item.id: item.meta["level"] for item in loop.evaluation.bank.items if "level" in item.meta}
 
 
 def _notes_of_plan(loop: AskingLoop) -> Iterator[str]:

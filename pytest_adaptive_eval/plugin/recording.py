@@ -149,6 +149,31 @@ class AnswerRecorder:
             "check the prompt and the chat template, since the score would say nothing about the checkpoint"
         )
 
+    def cut(self, cap: object) -> str:
+        """Return a sentence on answers that were truncated, empty if none was; `cap` is the one that held, if known."""
+        count = self.statuses[Status.TRUNCATED.value]
+        return _cut_sentence(count, len(self.administrations), "", cap) if count else ""
+
+    def too_many_cut(self, cap: object, levels: Mapping[str, int]) -> str:
+        """Return a sentence if most answers, or all of a level, were truncated; else empty.
+
+        Parameters
+        ----------
+        cap : object
+            The cap that held, if known.
+        levels : mapping of str to int
+            Level of each item; empty if the interview is no climb.
+        """
+        if self.statuses[Status.TRUNCATED.value] > UNREADABLE_SHARE * len(self.administrations):
+            return self.cut(cap)
+        answers, cut = Counter[int](), Counter[int]()
+        for entry in self.administrations:
+            if (level := levels.get(entry.item)) is not None:
+                answers[level] += 1
+                cut[level] += entry.status == Status.TRUNCATED.value
+        whole = next((level for level in sorted(answers) if cut[level] == answers[level]), None)
+        return "" if whole is None else _cut_sentence(cut[whole], answers[whole], f" of level {whole}", cap)
+
     @property
     def guessing(self) -> float | None:
         """Expected score of random choices; None where an item has no choices."""
@@ -169,6 +194,11 @@ class AnswerRecorder:
                 **self._subject_hashes,
             )
         return test.key
+
+
+def _cut_sentence(count: int, asked: int, where: str, cap: object) -> str:
+    at = f" at {cap} tokens" if isinstance(cap, int) else ""
+    return f"{count} of {asked} answers{where} were truncated{at}: raise max_tokens"
 
 
 def _note_likelihood(test: Question, facts: Mapping[str, Any] | None) -> None:

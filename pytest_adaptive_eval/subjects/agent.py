@@ -88,9 +88,12 @@ class Agent(Protocol):
         """Whether `prefer` works: likelihoods are available and plausible."""
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Reply:
-        """Return the reply to a chat; a back end may ignore the JSON schema `schema`.  A fault is a status."""
+        """Return the reply to a chat, with the model's own cap by default.  A fault is a status.
+
+        A back end may ignore the JSON schema `schema`.
+        """
 
     def prefer(self, messages: Sequence[Message], candidates: Sequence[str], label: str) -> Preference:
         """Return the log-likelihood of `label` as the reply to the chat, with each candidate added on its own."""

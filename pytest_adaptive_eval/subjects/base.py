@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status, cut_text
+from pytest_adaptive_eval.subjects.caps import Cap
 
-__all__ = ["Completion", "Subject", "SubjectIdentity", "Usage", "cap_and_sample"]
+__all__ = ["Completion", "Subject", "SubjectIdentity", "Usage", "sample_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,11 @@ class Subject(abc.ABC):
         Whether a repeated administration may bring another answer.
     rates_texts : bool
         Whether `answer` scores items by the likelihoods of texts, see `items.item.Item.continuations`.
+    cap : Cap or None
+        Cap on answers, which an evaluation may replace while it runs; None where nothing caps them.
     """
 
+    cap: Cap | None = None
     sample = 0
     varies = True
     rates_texts = False
@@ -306,19 +309,15 @@ def _key(item: Item) -> tuple[Any, ...]:
     return item.prompt, messages, item.image_paths, item.meta.get("sample", 0)
 
 
-def cap_and_sample(item: Item, max_tokens: int) -> tuple[int, int]:
-    """Return the cap on an answer in tokens, and the index of the draw, from the item's ``meta``.
+def sample_of(item: Item) -> int:
+    """Return the index of the draw, from the item's ``meta``.
 
     Raises
     ------
     BankError
-        One of them is not a whole number.
+        It is no whole number.
     """
-    cap, sample = item.meta.get("max_tokens", max_tokens), item.meta.get("sample", 0)
+    sample = item.meta.get("sample", 0)
     if isinstance(sample, bool) or not isinstance(sample, int):
         raise BankError(f"item {item.id!r}: meta.sample is {sample!r}, expected a whole number")
-    try:
-        check_count("meta.max_tokens", cap)
-    except ConfigError as error:
-        raise BankError(f"item {item.id!r}: {error}") from None
-    return cap, sample
+    return sample

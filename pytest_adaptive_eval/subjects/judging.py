@@ -106,14 +106,14 @@ class Judge:
         Returns the agent; called at the first judgment.
     rubric : str
         Rubric of items without ``meta.rubric``.
-    max_tokens : int
-        Limit on a reply.
+    max_tokens : int, optional
+        Limit on a reply; the cap of the judge by default.
     """
 
     name: str
     load: Callable[[], Agent]
     rubric: str = RUBRIC
-    max_tokens: int = 512
+    max_tokens: int | None = None
     counts: Judged = field(default_factory=Judged)
     _agent: Agent | None = None
 

@@ -163,7 +163,7 @@ class _PooledAgent:
             return self._as_agent(model).rates
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Reply:
         with self._pool.using(self._name) as model:
             return self._as_agent(model).ask(messages, max_tokens=max_tokens, schema=schema)

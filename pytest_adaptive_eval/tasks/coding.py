@@ -144,8 +144,6 @@ def _repair(rng: random.Random, level: int) -> Question:
 
 
 FAMILIES = (
-    TaskFamily(
-        "code_generation", "cyclomatic complexity less one", 20, 0.01, _generation, max_tokens=2048, growing=True
-    ),
-    TaskFamily("code_repair", "share of tokens missing, 10 % * level", 9, 0.01, _repair, max_tokens=2048),
+    TaskFamily("code_generation", "cyclomatic complexity less one", 20, 0.01, _generation, growing=True),
+    TaskFamily("code_repair", "share of tokens missing, 10 % * level", 9, 0.01, _repair),
 )

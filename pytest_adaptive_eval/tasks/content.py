@@ -100,6 +100,6 @@ def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
         answer=question.answer,
         grader=family.grader,
         category=(family.name,),
-        meta=MappingProxyType({"level": level, "max_tokens": family.max_tokens}),
+        meta=MappingProxyType({"level": level}),
         custom=None if judge is None else lambda _, answer: judge(answer[:GRADED_CHARACTERS], None).score,
     )

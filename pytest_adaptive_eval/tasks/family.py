@@ -132,8 +132,6 @@ class TaskFamily:
         `pytest_adaptive_eval.items.item.Item`: a bank of such items can be graded without the family.
     pictorial : bool
         Whether each question has a picture.
-    max_tokens : int
-        Limit on the length of an answer, stored in the item's ``meta``.
     growing : bool
         Whether the levels of one seed share their random numbers, so that a question can extend that of the level
         below.
@@ -160,7 +158,6 @@ class TaskFamily:
     draw: Callable[[random.Random, int], Question]
     grader: str = "task"
     pictorial: bool = False
-    max_tokens: int = 16
     growing: bool = False
     runner: Runner | None = None
     content: Content | None = None
@@ -172,10 +169,10 @@ class TaskFamily:
             raise ConfigError(
                 f"a task family is called {self.name!r:.80}: small letters, digits and underscores are expected"
             )
-        if self.levels < 1 or not 0.0 <= self.guess_floor < 1.0 or self.max_tokens < 1:
+        if self.levels < 1 or not 0.0 <= self.guess_floor < 1.0:
             raise ConfigError(
-                f"task family {self.name!r}: {self.levels} levels, a guess floor of {self.guess_floor} and "
-                f"{self.max_tokens} tokens, expected at least 1, a number from 0 to 1 and at least 1"
+                f"task family {self.name!r}: {self.levels} levels, a guess floor of {self.guess_floor}, "
+                "expected at least 1 and a number from 0 to 1"
             )
 
     def at_pixels(self, pixels: int) -> TaskFamily:
@@ -233,7 +230,7 @@ class TaskFamily:
             choices=question.choices,
             category=(self.name,),
             formats=PICTURE_FORMATS if self.pictorial else ("text",),
-            meta=MappingProxyType({"level": level, "seed": seed, "max_tokens": self.max_tokens, **size}),
+            meta=MappingProxyType({"level": level, "seed": seed, **size}),
             custom=self.grade,
         )
 

@@ -103,7 +103,6 @@ def _family(name: str, knob: str, levels: int, guess_floor: float, size: Size) -
         guess_floor,
         lambda rng, level: _draw_question(rng, *size(level)),
         "numeric",
-        max_tokens=2048,
         content=Content(form, demand, read),
     )
 

@@ -221,10 +221,10 @@ def own_texts(texts: Mapping[str, str], name: str = "own_texts") -> TaskFamily:
         )
         return Question(prompt, judge=by_rules(rules, partial=False))
 
-    return TaskFamily(name, "number of instructions besides those of the task", 9, 0.0, draw, max_tokens=1024)
+    return TaskFamily(name, "number of instructions besides those of the task", 9, 0.0, draw)
 
 
 FAMILIES = (
-    TaskFamily("instructions", "number of instructions", 13, 0.07, _instructions, max_tokens=1024),
-    TaskFamily("writing", "number of counted requirements", 10, 0.12, _writing, max_tokens=1024),
+    TaskFamily("instructions", "number of instructions", 13, 0.07, _instructions),
+    TaskFamily("writing", "number of counted requirements", 10, 0.12, _writing),
 )

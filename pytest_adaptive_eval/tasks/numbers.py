@@ -138,6 +138,6 @@ def _equations(rng: random.Random, level: int) -> Question:
 
 _DECIMALS_KNOB = "digits of each of the two factors"
 FAMILIES = (
-    TaskFamily("decimals", _DECIMALS_KNOB, 12, 0.07, _decimals, "numeric", max_tokens=1024, content=_PRODUCTS),
-    TaskFamily("equations", "unknowns, and as many equations", 8, 0.02, _equations, max_tokens=2048),
+    TaskFamily("decimals", _DECIMALS_KNOB, 12, 0.07, _decimals, "numeric", content=_PRODUCTS),
+    TaskFamily("equations", "unknowns, and as many equations", 8, 0.02, _equations),
 )

@@ -161,7 +161,5 @@ SMALL = (
     ),
     TaskFamily("after", "most steps from the shape shown to the one wanted", 7, 0.13, _after, "exact", pictorial=True),
     TaskFamily("noise", "noise of standard deviation 50 * (level - 1)", 20, 0.13, _noise, "exact", pictorial=True),
-    TaskFamily(
-        "icons", "rows and columns of the grid, level + 1", 11, 0.21, _icons, "numeric", pictorial=True, max_tokens=512
-    ),
+    TaskFamily("icons", "rows and columns of the grid, level + 1", 11, 0.21, _icons, "numeric", pictorial=True),
 )

@@ -36,6 +36,5 @@ def _comprehension(rng: random.Random, level: int) -> Question:
 FAMILIES = (
     TaskFamily(
         "comprehension", "share of sentences that do not matter, 1 - 1 / level", 13, 0.03, _comprehension,
-        max_tokens=1024,
     ),
 )  # fmt: skip

@@ -17,8 +17,6 @@ __all__ = ["FAMILIES", "LARGEST_PIXELS", "PIXELS", "choice_question", "sized_fam
 
 #: Side of the pictures where nothing else is set, and the largest one.
 PIXELS, LARGEST_PIXELS = 448, 2048
-#: Tokens of an answer, with room for a description of the picture.
-_TOKENS = 1024
 _SMALL = {family.name: family for family in SMALL}
 
 #: Draws a question of a level, with a picture of that side.
@@ -51,7 +49,6 @@ def sized_family(
         lambda rng, level: draw(rng, level, pixels),
         grader,
         pictorial=True,
-        max_tokens=_TOKENS,
         pixels=pixels,
         sized=sized,
     )

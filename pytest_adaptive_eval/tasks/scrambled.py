@@ -193,7 +193,7 @@ def _family(name: str, knob: str, levels: int, damage: Damage) -> TaskFamily:
         return damage(words, ends, rng, level)
 
     content = Content("a text", _demand, read, whole=True)
-    return TaskFamily(name, knob, levels, 0.08, draw, max_tokens=512, content=content)
+    return TaskFamily(name, knob, levels, 0.08, draw, content=content)
 
 
 FAMILIES = (

@@ -62,6 +62,4 @@ def _parsing(rng: random.Random, level: int) -> Question:
     return Question(prompt, answer, judge=by_pattern(answer, FIELD, mentioned))
 
 
-FAMILIES = (
-    TaskFamily("parsing", "length of the record, 16 * level + 7 characters", 25, 0.01, _parsing, max_tokens=1024),
-)
+FAMILIES = (TaskFamily("parsing", "length of the record, 16 * level + 7 characters", 25, 0.01, _parsing),)

@@ -45,7 +45,7 @@ class FakeAgent:
     rated: list[tuple[list[Message], list[str], str]] = field(default_factory=list)
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Reply:
         self.asked.append(list(messages))
         said = self.say(messages[-1].text)

@@ -56,7 +56,7 @@ def test_declared_options_are_those_of_the_loader(kind: object, role: str) -> No
     if "checkpoint" in module:  # the kind itself takes this one, and starts a server for the folder
         by_name.insert(0, "serve")
     if "serving" in module:
-        by_name.append("max_tokens" if role == "subject" else "answers")
+        by_name += ["answers"] * (role == "agent")
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         by_name += inspect.signature(EndpointSettings).parameters
     assert list(getattr(kind, f"{role}_options")) == by_name

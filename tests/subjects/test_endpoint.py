@@ -163,7 +163,7 @@ def test_identity_is_what_is_known_of_the_model(server: FaultyServer, subject: E
     assert checkpoint() == checkpoint(max_tokens=3, temperature=0.5, timeout=9.0) == subject.identity.checkpoint
     assert checkpoint(revision="step 100") != subject.identity.checkpoint
     assert subject.identity.decoding == {
-        "max_tokens": 64,
+        "max_tokens": 1024,
         "temperature": 0.0,
         "seed": None,
         "template": "chat",

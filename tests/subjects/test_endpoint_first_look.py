@@ -157,7 +157,7 @@ def test_a_greedy_models_decoding_stays_the_same_and_a_sampling_models_tells_the
     with serving() as server:
         greedy = load_subject(f"{server.url}#{MODEL}", **OURS).identity
         sampling = load_subject(f"{server.url}#{MODEL}", temperature=1.0, **OURS).identity
-    known = {"max_tokens": 64, "temperature": 0.0, "seed": None, "template": "chat", "images": "png"}
+    known = {"max_tokens": 1024, "temperature": 0.0, "seed": None, "template": "chat", "images": "png"}
     assert greedy.decoding == known
     assert sampling.decoding["sent"] == NEUTRAL
 

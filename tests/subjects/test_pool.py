@@ -28,7 +28,7 @@ class Loaded:
         memory.append(name)
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Reply:
         assert self.identity.name in self.memory
         if self.busy:

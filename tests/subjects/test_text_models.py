@@ -99,13 +99,17 @@ def test_a_hub_cache_with_its_links(checkpoints: Any, tmp_path: Path) -> None:
 
 
 def test_the_cap_of_an_item(checkpoints: Any) -> None:
-    subject = load(checkpoints.text("llama"))
+    subject = load(checkpoints.text("llama"), max_tokens=None)
+    assert subject.identity.decoding["max_tokens"] == 1024
+    assert load(checkpoints.text("llama"), max_tokens=None, reasoning=True).identity.decoding["max_tokens"] == 16384
     short = Item("s", PROMPTS[0], meta={"max_tokens": 2})
     given = subject.answer([*ITEMS, short])
     assert given[4].status is given[0].status is Status.TRUNCATED
     assert given[4].detail == "not finished after 2 tokens"
     assert len(given[4].text) < len(given[0].text)
     assert given[0].text.startswith(given[4].text)
+    (chosen,) = load(checkpoints.text("llama"), max_tokens=12).answer([short])
+    assert chosen.detail == "not finished after 12 tokens"
     for wrong in (0, True, "4", None):
         assert subject.answer([Item("w", "a", meta={"max_tokens": wrong})])[0].status is Status.ERROR
 

@@ -63,7 +63,8 @@ def by_hand(folder: Path, candidate: str, label: str) -> float:
 def test_an_agent_is_one(agent: TransformersAgent) -> None:
     assert isinstance(agent, Agent)
     assert agent.rates
-    assert agent.identity.decoding == {"temperature": 0.0, "template": "chat", "template_date": "2025-01-01"}
+    known = {"max_tokens": 1024, "temperature": 0.0, "template": "chat", "template_date": "2025-01-01"}
+    assert agent.identity.decoding == known
     assert len(agent.identity.checkpoint) == 64
 
 

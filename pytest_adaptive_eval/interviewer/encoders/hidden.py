@@ -57,7 +57,7 @@ class HiddenStatesEmbedder:
             A setting is out of range.
         """
         check_count("batch_size", batch_size)
-        generator = Generator.load(folder, device=device, dtype=dtype, max_tokens=1, cache=cache)
+        generator = Generator.load(folder, device=device, dtype=dtype, cache=cache)
         return cls(generator, batch_size=batch_size)
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:

@@ -40,21 +40,19 @@ class AgentCall:
     position : tuple
         Position in the network, which makes equal calls distinct.
     messages : tuple of Message
-    max_tokens : int
     """
 
     model: str
     role: Role
     position: tuple[str | int, ...]
     messages: tuple[Message, ...]
-    max_tokens: int
 
     #: Number of completions.
     count = 1
 
     def prompt_key(self) -> list[Any]:
         """Return the parts of the call on which the reply depends, besides model, role and position."""
-        return [[[message.role, message.text] for message in self.messages], self.max_tokens]
+        return [[message.role, message.text] for message in self.messages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +192,7 @@ class Engine:
     def _make(self, pending: _PendingCall) -> tuple[Result, Usage]:
         call = pending.call
         if isinstance(call, AgentCall):
-            reply = self.pool.agent(call.model).ask(call.messages, max_tokens=call.max_tokens)
+            reply = self.pool.agent(call.model).ask(call.messages)
             return [Completion(reply.text, reply.status, detail=reply.detail)], reply.usage
         subject = self.pool.subject(call.model)
         with self._subject_locks[call.model]:  # the difference of usage must belong to these items

@@ -28,8 +28,6 @@ __all__ = ["ContentFilter", "Interview", "allow_all", "blank", "review"]
 
 #: Returns the reason why a text must not be shown or passed on; empty if there is none.
 ContentFilter = Callable[[str], str]
-#: Limits on the replies of interviewers and of supervisors.
-QUESTION_TOKENS, REVIEW_TOKENS = 512, 256
 #: Exchanges in a node's record, in all and of each level and round.
 RECORDED, RECORDED_A_LEVEL = 40, 3
 
@@ -211,7 +209,7 @@ class Interview:
             )
         draft.attempts += 1
         self.counts["attempts"] += 1
-        ((reply,),) = yield [AgentCall(self.node.interviewer, "interviewer", position, messages, QUESTION_TOKENS)]
+        ((reply,),) = yield [AgentCall(self.node.interviewer, "interviewer", position, messages)]
         try:
             item = self._read_question(family, coded, f"w{position[1]}x{position[3]}x{position[4]}", reply)
         except Malformed as error:
@@ -259,7 +257,6 @@ class Interview:
                 "supervisor",
                 (self.node.name, *position, item.id),
                 prompts.review_question(supervision.scheme, family.name, demand, item.prompt),
-                REVIEW_TOKENS,
             )
             for item in items
         ]
@@ -362,7 +359,6 @@ def review(
             "supervisor",
             (node.name, "exchange", n),
             prompts.review_exchange(supervision.scheme, node.task, item.prompt, answer),
-            REVIEW_TOKENS,
         )
         for n, (item, answer) in enumerate(exchanges)
     ]

@@ -51,7 +51,8 @@ class Call:
     position : tuple of int
         Round, attempt, and the judged contestant (0 in other roles).
     messages : tuple of Message
-    max_tokens : int
+    max_tokens : int or None
+        Limit on the reply; None for the model's own.
     """
 
     agent: Agent
@@ -59,7 +60,7 @@ class Call:
     role: Role
     position: tuple[int, int, int]
     messages: tuple[Message, ...]
-    max_tokens: int
+    max_tokens: int | None
 
     @property
     def key(self) -> str:

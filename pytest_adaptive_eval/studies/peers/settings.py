@@ -68,8 +68,8 @@ class PeerSettings:
         Name of the only model that votes and judges, in mode ``paper``: the single-judge ablation.
     seed : int
         Seed of the models that set tasks, topics and difficulties.
-    task_tokens, answer_tokens, rank_tokens : int
-        Limits on replies, including reasoning.
+    task_tokens, answer_tokens, rank_tokens : int, optional
+        Limits on replies, including reasoning; the cap of each model by default.
 
     Raises
     ------
@@ -87,9 +87,9 @@ class PeerSettings:
     median: float = MEDIAN
     judge: str | None = None
     seed: int = 0
-    task_tokens: int = 512
-    answer_tokens: int = 1024
-    rank_tokens: int = 512
+    task_tokens: int | None = None
+    answer_tokens: int | None = None
+    rank_tokens: int | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in ("reliability", "paper"):
@@ -98,7 +98,8 @@ class PeerSettings:
             raise ConfigError(f"judge is {self.judge!r} and mode {self.mode!r}: a single judge is of mode 'paper'")
         self._check_lists()
         for name in ("rounds", "retries", "task_tokens", "answer_tokens", "rank_tokens"):
-            check_count(name, getattr(self, name))
+            if (count := getattr(self, name)) is not None or not name.endswith("_tokens"):
+                check_count(name, count)
         for name in ("mean", "median"):
             if not 1.0 <= getattr(self, name) <= 5.0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected a number from 1 to 5, as votes are")

@@ -16,6 +16,7 @@ from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.subjects.agent import Message, Preference, Reply, added
 from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.caps import Cap, cap_of
 from pytest_adaptive_eval.subjects.checkpoint.generation import (
     NON_FINITE,
     THINKING,
@@ -46,8 +47,8 @@ class TransformersAgent:
     each other.  A prefix that two calls share is read once.
     """
 
-    def __init__(self, generator: Generator, identity: SubjectIdentity) -> None:
-        self._identity = identity
+    def __init__(self, generator: Generator, identity: SubjectIdentity, cap: Cap) -> None:
+        self._identity, self._cap = identity, cap
         self._generator: Generator | None = generator
         self._parameters = int(generator.loaded.model.num_parameters())
         self._prefix = PrefixCache()
@@ -59,6 +60,8 @@ class TransformersAgent:
         *,
         device: str = "auto",
         dtype: str = "auto",
+        max_tokens: int | None = None,
+        reasoning: bool | None = None,
         temperature: float = 0.0,
         top_p: float = 1.0,
         seed: int = 0,
@@ -68,7 +71,7 @@ class TransformersAgent:
 
         Parameters
         ----------
-        folder, device, dtype, temperature, seed, cache
+        folder, device, dtype, max_tokens, reasoning, temperature, seed, cache
             As for `pytest_adaptive_eval.subjects.checkpoint.subject.TransformersSubject.load`.
         top_p : float
             Share of the probability that sampling is limited to; without effect at temperature 0.
@@ -81,22 +84,24 @@ class TransformersAgent:
             The device or the type is not known here, or a setting is out of its range.
         """
         check_decoding(temperature, seed, top_p)
+        cap_of(max_tokens, reasons=False)
         generator = Generator.load(
             folder,
             device=device,
             dtype=dtype,
-            max_tokens=512,
             temperature=float(temperature),
             seed=seed,
             top_p=float(top_p),
             cache=cache,
         )
+        cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
         sampling = {"temperature": float(temperature), "seed": seed, "top_p": float(top_p)}
         if not generator.prompter.template:
             raise CheckpointError(
                 f"{generator.info.folder} has no chat template, which an agent needs; save a chat model's tokenizer"
             )
-        return cls(generator, generator.identity(sampling if temperature else {"temperature": 0.0}, {}))
+        decoding = {"max_tokens": cap.tokens, **(sampling if temperature else {"temperature": 0.0})}
+        return cls(generator, generator.identity(decoding, {}), cap)
 
     @property
     def identity(self) -> SubjectIdentity:
@@ -112,7 +117,7 @@ class TransformersAgent:
         self,
         messages: Sequence[Message],
         *,
-        max_tokens: int = 512,
+        max_tokens: int | None = None,
         schema: Mapping[str, Any] | None = None,  # noqa: ARG002
     ) -> Reply:
         """Return the reply to a chat.
@@ -120,14 +125,14 @@ class TransformersAgent:
         Parameters
         ----------
         messages : sequence of Message
-        max_tokens : int
-            Cap on the reply, reasoning included.
+        max_tokens : int, optional
+            Cap on the reply, reasoning included; the model's by default.
         schema : mapping, optional
             Ignored: nothing constrains the tokens.
         """
         generator, begun = self._open(), time.perf_counter()
         try:
-            prompt = self._prompt(generator, messages, max_tokens)
+            prompt = self._prompt(generator, messages, self._cap.tokens if max_tokens is None else max_tokens)
             (generated,) = generator.generate([prompt])
         except BaseException as error:
             failed = fault(error)

@@ -30,6 +30,8 @@ __all__ = ["NON_FINITE", "THINKING", "Generated", "Generator", "Prompt", "answer
 
 #: End of some chat templates, which opens a reasoning span.
 THINKING = "<think>"
+#: End of a reasoning span, which templates take out of earlier answers.
+_THOUGHT = "</think>"
 
 NON_FINITE = "non-finite logits"
 
@@ -96,8 +98,6 @@ class Generator:
     ----------
     info : CheckpointInfo
     loaded : Loaded
-    max_tokens : int
-        Cap in the model's settings, which every call overrides.
     temperature : float
         0 is greedy.
     seed : int
@@ -110,7 +110,6 @@ class Generator:
         info: CheckpointInfo,
         loaded: Loaded,
         *,
-        max_tokens: int,
         temperature: float = 0.0,
         seed: int = 0,
         top_p: float = 1.0,
@@ -126,7 +125,15 @@ class Generator:
         self._reads = frozenset(inspect.signature(loaded.model.forward).parameters)
         self._window = _window(loaded.model)
         # `generate` reads settings that a call does not give from the model
-        loaded.model.generation_config = own_generation_config(self._ends, self._pad, max_tokens)
+        loaded.model.generation_config = own_generation_config(
+            self._ends, self._pad, 1
+        )  # each call has a cap of its own
+
+    @property
+    def reasons(self) -> bool:
+        """Whether the chat template has think tags, as those of models that reason before they answer."""
+        template = self.prompter.template or ""
+        return THINKING in template or _THOUGHT in template
 
     @property
     def can_keep_logits(self) -> bool:
@@ -155,7 +162,6 @@ class Generator:
         *,
         device: str,
         dtype: str,
-        max_tokens: int,
         temperature: float = 0.0,
         seed: int = 0,
         top_p: float = 1.0,
@@ -172,7 +178,7 @@ class Generator:
         """
         info = preflight(folder, cache=cache)
         loaded = load_checkpoint(info, device=device, dtype=dtype)
-        return cls(info, loaded, max_tokens=max_tokens, temperature=temperature, seed=seed, top_p=top_p)
+        return cls(info, loaded, temperature=temperature, seed=seed, top_p=top_p)
 
     def identity(self, decoding: dict[str, Any], environment: dict[str, Any]) -> SubjectIdentity:
         """Return the identity, with the given settings and those of prompts."""

@@ -13,7 +13,8 @@ import torch
 from pytest_adaptive_eval.checks import check_count, check_decoding
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage, cap_and_sample
+from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage, sample_of
+from pytest_adaptive_eval.subjects.caps import Cap, cap_of
 from pytest_adaptive_eval.subjects.checkpoint.generation import Generated, Generator, Prompt, answered, fault
 from pytest_adaptive_eval.subjects.checkpoint.likelihood import LikelihoodScorer
 
@@ -27,17 +28,19 @@ class TransformersSubject(Subject):
     the left.  An answer does not depend on the rest of its batch, except for
     floating-point rounding.
 
-    An item's ``meta["max_tokens"]`` overrides the cap on its answer, and
-    ``meta["sample"]`` is the index of a repeated draw at a temperature above 0.
+    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is
+    the index of a repeated draw at a temperature above 0.
     """
 
     rates_texts = True
 
-    def __init__(self, generator: Generator, identity: SubjectIdentity, *, max_tokens: int, batch_size: int) -> None:
+    cap: Cap
+
+    def __init__(self, generator: Generator, identity: SubjectIdentity, *, cap: Cap, batch_size: int) -> None:
         super().__init__(identity)
         self._generator: Generator | None = generator
         self._prompter = generator.prompter
-        self._max_tokens = max_tokens
+        self.cap = cap
         self._batch_size = batch_size
         self._parameters = int(generator.loaded.model.num_parameters())
         self._usage = Usage()
@@ -50,7 +53,8 @@ class TransformersSubject(Subject):
         *,
         device: str = "auto",
         dtype: str = "auto",
-        max_tokens: int = 64,
+        max_tokens: int | None = None,
+        reasoning: bool | None = None,
         batch_size: int = 16,
         temperature: float = 0.0,
         seed: int = 0,
@@ -67,8 +71,10 @@ class TransformersSubject(Subject):
         dtype : str
             ``auto``, ``float32``, ``float16`` or ``bfloat16``; ``auto`` is
             float32 on a CPU and the checkpoint's own type elsewhere.
-        max_tokens : int
-            Cap on the tokens of an answer.
+        max_tokens : int, optional
+            Cap on the tokens of an answer, reasoning included.  1024 by default, and 16384 for a model that reasons.
+        reasoning : bool, optional
+            Whether the model reasons before it answers; by default whether its chat template has think tags.
         batch_size : int
             Number of items in a batch.
         temperature : float
@@ -85,25 +91,25 @@ class TransformersSubject(Subject):
         ConfigError
             A setting is out of its range.
         """
-        for name, number in (("max_tokens", max_tokens), ("batch_size", batch_size)):
-            check_count(name, number)
+        cap_of(max_tokens, reasons=False)
+        check_count("batch_size", batch_size)
         check_decoding(temperature, seed)
         generator = Generator.load(
             folder,
             device=device,
             dtype=dtype,
-            max_tokens=max_tokens,
             temperature=float(temperature),
             seed=seed,
             cache=cache,
         )
+        cap = cap_of(max_tokens, reasons=generator.reasons if reasoning is None else reasoning)
         decoding = {
-            "max_tokens": max_tokens,
+            "max_tokens": cap.tokens,
             "temperature": float(temperature),
             "seed": seed if temperature else None,
         }
         identity = generator.identity(decoding, {"batch_size": batch_size})
-        return cls(generator, identity, max_tokens=max_tokens, batch_size=batch_size)
+        return cls(generator, identity, cap=cap, batch_size=batch_size)
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
@@ -147,11 +153,10 @@ class TransformersSubject(Subject):
             torch.cuda.empty_cache()
 
     def _prompt(self, item: Item) -> Prompt:
-        cap, sample = cap_and_sample(item, self._max_tokens)
         text = self._prompter.text(item)
         special = self._prompter.adds_special_tokens(text)
         images = tuple((image, item.root) for image in item.images)
-        return Prompt(f"item {item.id!r}", text, special, cap, images, sample)
+        return Prompt(f"item {item.id!r}", text, special, self.cap.of(item), images, sample_of(item))
 
     def _batches(self, questions: Sequence[tuple[int, Prompt]]) -> list[list[tuple[int, Prompt]]]:
         batches: list[list[tuple[int, Prompt]]] = []

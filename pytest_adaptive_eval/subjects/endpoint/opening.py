@@ -16,6 +16,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalWarning, ConfigError
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.subjects.agent import Reply
 from pytest_adaptive_eval.subjects.base import SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.caps import Cap, cap_of
 from pytest_adaptive_eval.subjects.endpoint.additions import Additions, read_additions
 from pytest_adaptive_eval.subjects.endpoint.api import APIS, Api, Question
 from pytest_adaptive_eval.subjects.endpoint.body import excerpt
@@ -57,6 +58,8 @@ class Endpoint:
     seed : int
     usage : Usage
         Cost of connecting.
+    cap : Cap
+        Cap on answers.
     """
 
     wire: Wire
@@ -69,6 +72,7 @@ class Endpoint:
     temperature: float
     seed: int
     usage: Usage
+    cap: Cap
 
     def body(self, question: Question, max_tokens: int, sample: int = 0, **fields: Any) -> bytes:
         """Return the body of a request; each draw of the same prompt has a seed of its own."""
@@ -96,7 +100,7 @@ class Endpoint:
         return self.bounds.check(self.api.read(delivery), max_tokens)
 
 
-def connect(url: str, model: str, settings: EndpointSettings, max_tokens: int | None = None) -> Endpoint:
+def connect(url: str, model: str, settings: EndpointSettings) -> Endpoint:
     """Connect to the server, and get one token from the model.
 
     Parameters
@@ -104,8 +108,6 @@ def connect(url: str, model: str, settings: EndpointSettings, max_tokens: int | 
     url, model
         See `pytest_adaptive_eval.subjects.endpoint.subject.EndpointSubject.load`.
     settings : EndpointSettings
-    max_tokens : int, optional
-        Cap on all answers, recorded with the decoding.
 
     Raises
     ------
@@ -159,16 +161,24 @@ def connect(url: str, model: str, settings: EndpointSettings, max_tokens: int | 
     bounds.warn_if_blind(reply)
     environment |= _environment(base, settings, additions, bounds.context, accepted, neutral)
     stated = [base, model, entry, settings.revision, *([additions.written] if additions.written else [])]
-    decoding = {} if max_tokens is None else {"max_tokens": max_tokens}
+    reasons = _reasons(entry, reply) if settings.reasoning is None else settings.reasoning
+    cap = cap_of(settings.max_tokens, reasons=reasons, context=bounds.context)
     identity = SubjectIdentity(
         model,
         hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest(),
-        {**decoding, **_recorded_decoding(settings, api, accepted)},
+        {"max_tokens": cap.tokens, **_recorded_decoding(settings, api, accepted)},
         environment,
     )
     fields = {**accepted, **extra}
     temperature = float(settings.temperature)
-    return Endpoint(wire, identity, model, api, answerer, bounds, fields, temperature, settings.seed, usage)
+    return Endpoint(wire, identity, model, api, answerer, bounds, fields, temperature, settings.seed, usage, cap)
+
+
+def _reasons(entry: Mapping[str, Any] | None, reply: Reply) -> bool:
+    """Return whether the server's entry for a model, or its first reply, says that it reasons before it answers."""
+    parameters = (entry or {}).get("supported_parameters")
+    listed = isinstance(parameters, list) and bool({"reasoning", "include_reasoning"} & set(map(str, parameters)))
+    return listed or bool(reply.reasoning or reply.usage.reasoning_tokens)
 
 
 def _recorded_decoding(settings: EndpointSettings, api: Api, accepted: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,11 @@ class EndpointSettings:
     ----------
     key_env : str
         Environment variable that holds the API key.  No key is sent if empty.
+    max_tokens : int, optional
+        Cap on the tokens of an answer, reasoning included.  1024 by default, 16384 for a model that reasons, and at
+        most half of the server's context.
+    reasoning : bool, optional
+        Whether the model reasons before it answers; by default what the server says.
     revision : str
         Your own name for the weights behind the model's name, which a server
         does not state.  Change it when the weights change, so that no earlier
@@ -79,6 +84,8 @@ class EndpointSettings:
     """
 
     key_env: str = ""
+    max_tokens: int | None = None
+    reasoning: bool | None = None
     revision: str = ""
     temperature: float = 0.0
     top_p: float | None = None
@@ -98,6 +105,9 @@ class EndpointSettings:
     begin_text: str = ""
 
     def __post_init__(self) -> None:
+        check_count("max_tokens", 1 if self.max_tokens is None else self.max_tokens)
+        if not isinstance(self.reasoning, bool | None):
+            raise ConfigError(f"reasoning is {self.reasoning!r:.80}, expected true or false")
         check_count("concurrency", self.concurrency)
         check_count("retries", self.retries, least=0)
         if not (isinstance(self.start_timeout, int | float) and 0.0 <= self.start_timeout < math.inf):

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 
-from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.subjects.agent import Message, Preference, Reply, added
-from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage, cap_and_sample
+from pytest_adaptive_eval.subjects.base import Completion, Subject, Usage, sample_of
+from pytest_adaptive_eval.subjects.caps import Cap
 from pytest_adaptive_eval.subjects.endpoint.api import APIS, CHAT
 from pytest_adaptive_eval.subjects.endpoint.chat import chat_of_messages, first_token, read_reply
 from pytest_adaptive_eval.subjects.endpoint.likelihood import LikelihoodReader
@@ -60,17 +60,19 @@ class EndpointSubject(Subject):
     as `concurrency` and `rate` allow.  A fault of the server or of the
     connection is the item's status.
 
-    An item's ``meta["max_tokens"]`` overrides the cap on its answer, and
-    ``meta["sample"]`` is the index of a repeated draw at a temperature above 0.
+    `cap` says how long an answer may be, and an item's ``meta["sample"]`` is
+    the index of a repeated draw at a temperature above 0.
     """
 
     rates_texts = True
 
-    def __init__(self, endpoint: Endpoint, max_tokens: int, reader: LikelihoodReader) -> None:
+    cap: Cap
+
+    def __init__(self, endpoint: Endpoint, reader: LikelihoodReader) -> None:
         super().__init__(endpoint.identity)
         self._reader = reader
         self._endpoint = endpoint
-        self._max_tokens = max_tokens
+        self.cap = endpoint.cap
         self._usage = endpoint.usage
         self._pictures_checked = False
 
@@ -79,8 +81,6 @@ class EndpointSubject(Subject):
         cls,
         url: str,
         model: str,
-        *,
-        max_tokens: int = 64,
         **options: Any,
     ) -> Self:
         """Connect to a server and check that its model answers.
@@ -94,8 +94,6 @@ class EndpointSubject(Subject):
             Address that ``/chat/completions`` or ``/completions`` is added to, such as ``http://localhost:8000/v1``.
         model : str
             Name of the model on the server.
-        max_tokens : int
-            Cap on the tokens of an answer, reasoning included.
         **options
             Those of `pytest_adaptive_eval.subjects.endpoint.settings.EndpointSettings`.
 
@@ -105,10 +103,9 @@ class EndpointSubject(Subject):
             A setting is out of its range, or the server cannot be reached,
             requires another key, or does not follow the protocol.
         """
-        check_count("max_tokens", max_tokens)
         settings = EndpointSettings(**options)
-        endpoint = connect(url, model, settings, max_tokens)
-        return cls(endpoint, max_tokens, LikelihoodReader(endpoint, settings.likelihoods, settings.begin_text))
+        endpoint = connect(url, model, settings)
+        return cls(endpoint, LikelihoodReader(endpoint, settings.likelihoods, settings.begin_text))
 
     @property
     def usage(self) -> Usage:
@@ -161,7 +158,7 @@ class EndpointSubject(Subject):
     def _read(self, delivery: Delivery, item: Item) -> Reply:
         if delivery.status is not Status.OK:
             return self._endpoint.api.read(delivery)
-        return self._endpoint.read(delivery, cap_and_sample(item, self._max_tokens)[0])
+        return self._endpoint.read(delivery, self.cap.of(item))
 
     def _body(self, item: Item) -> bytes | Callable[[], bytes]:
         """Return the request for an item, or a function that writes it later: pictures, a few at a time, and faults."""
@@ -174,8 +171,7 @@ class EndpointSubject(Subject):
             return write
 
     def _write(self, item: Item) -> bytes:
-        cap, sample = cap_and_sample(item, self._max_tokens)
-        return self._endpoint.body(self._endpoint.api.question(item), cap, sample)
+        return self._endpoint.body(self._endpoint.api.question(item), self.cap.of(item), sample_of(item))
 
 
 class EndpointAgent:
@@ -241,23 +237,24 @@ class EndpointAgent:
         return self._usage
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Reply:
         """Return the reply to a chat; a stored reply costs nothing.  A fault is a status.
 
         Many servers ignore a schema, and some refuse it.  After a refusal this
         request and all later ones are sent without a schema.
         """
+        cap = self._endpoint.cap.tokens if max_tokens is None else max_tokens
         try:
             chat = chat_of_messages(messages)
         except BankError as error:
             return Reply("", Status.ERROR, f"{type(error).__name__}: {error}")
         form: dict[str, Any] = {} if schema is None else {"response_format": _response_format(schema)}
-        key = self._key(self._endpoint.body(chat, max_tokens, **form))
+        key = self._key(self._endpoint.body(chat, cap, **form))
         stored = _stored(self._answers.get(key), _StoredReply)
         if stored is not None and not stored.status.infrastructure:
             return Reply(stored.text, stored.status, stored.detail, stored.reasoning)
-        reply = self._ask(chat, max_tokens, form)
+        reply = self._ask(chat, cap, form)
         if not reply.status.infrastructure:
             stored = _StoredReply(reply.text, reply.status, reply.detail, reply.reasoning)
             self._answers[key] = msgspec.to_builtins(stored)
@@ -317,13 +314,13 @@ class EndpointAgent:
         """Close the connections."""
         self._endpoint.wire.close()
 
-    def _ask(self, chat: list[dict[str, Any]], max_tokens: int, form: Mapping[str, Any]) -> Reply:
+    def _ask(self, chat: list[dict[str, Any]], cap: int, form: Mapping[str, Any]) -> Reply:
         form = form if self._takes_schema else {}
-        (delivery,) = self._endpoint.post([self._endpoint.body(chat, max_tokens, **form)])
-        reply = self._endpoint.read(delivery, max_tokens)
+        (delivery,) = self._endpoint.post([self._endpoint.body(chat, cap, **form)])
+        reply = self._endpoint.read(delivery, cap)
         if form and delivery.code in _REFUSED_FIELD and reply.status is Status.ERROR:
-            (delivery,) = self._endpoint.post([self._endpoint.body(chat, max_tokens)])
-            bare = self._endpoint.read(delivery, max_tokens)
+            (delivery,) = self._endpoint.post([self._endpoint.body(chat, cap)])
+            bare = self._endpoint.read(delivery, cap)
             self._takes_schema = bare.status.infrastructure
             reply = replace(bare, usage=reply.usage + bare.usage)
         self._usage += reply.usage

@@ -32,8 +32,10 @@ class Checkpoint(SubjectKind):
     help = "a checkpoint folder"
     subject = "pytest_adaptive_eval.subjects.checkpoint.subject:TransformersSubject"
     agent = "pytest_adaptive_eval.subjects.checkpoint.agent:TransformersAgent"
-    subject_options = ("serve", "device", "dtype", "max_tokens", "batch_size", "temperature", "seed", "cache")
-    agent_options = ("serve", "device", "dtype", "temperature", "top_p", "seed", "cache")
+    subject_options = (
+        *("serve", "device", "dtype", "max_tokens", "reasoning", "batch_size", "temperature", "seed", "cache"),
+    )
+    agent_options = (*("serve", "device", "dtype", "max_tokens", "reasoning", "temperature", "top_p", "seed", "cache"),)
     extra = "hf"
     hashes_files = True
 
@@ -71,6 +73,8 @@ class Checkpoint(SubjectKind):
         self.check_names(spec, options, agent=agent)
         for name in ("max_tokens", "batch_size"):
             check_count(name, options.get(name, 1))
+        if not isinstance(options.get("reasoning"), bool | None):
+            raise ConfigError(f"reasoning is {options['reasoning']!r:.80}, expected true or false")
         check_decoding(options.get("temperature", 0.0), options.get("seed", 0), options.get("top_p", 1.0))
         if options.get("dtype", "auto") not in ("auto", *DTYPES):
             raise ConfigError(f"dtype {options['dtype']!r} is not known; use auto, {', '.join(DTYPES)}")

@@ -22,7 +22,7 @@ class EndpointModel(SubjectKind):
     prefixes = ("http://", "https://")
     subject = "pytest_adaptive_eval.subjects.endpoint.subject:EndpointSubject"
     agent = "pytest_adaptive_eval.subjects.endpoint.subject:EndpointAgent"
-    subject_options = ("max_tokens", *_SETTINGS)
+    subject_options = _SETTINGS
     agent_options = ("answers", *_SETTINGS)
     extra = "endpoint"
     remote = True

@@ -46,7 +46,7 @@ class Peer:
         return SubjectIdentity(self.name, self.name * 4)
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Reply:
         text = messages[-1].text
         kind = role(text)
@@ -207,7 +207,7 @@ class Mirror(Peer):
     """Judges by 6 - s, and votes as others do."""
 
     def ask(
-        self, messages: Sequence[Message], *, max_tokens: int = 512, schema: Mapping[str, Any] | None = None
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Reply:
         text = messages[-1].text
         return Reply(mirrored(text), usage=COST) if role(text) == "judgment" else super().ask(messages)

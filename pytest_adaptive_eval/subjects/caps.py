@@ -1,0 +1,70 @@
+"""Caps on the tokens of answers: which of several holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_adaptive_eval.checks import check_count
+from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.items.item import Item
+
+__all__ = ["DEFAULT_TOKENS", "REASONING_TOKENS", "Cap", "cap_of"]
+
+#: Tokens of an answer where nobody sets a cap: of most models, and of those that reason before they answer.
+DEFAULT_TOKENS, REASONING_TOKENS = 1024, 16384
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """Cap on the tokens of an answer, reasoning included.
+
+    Parameters
+    ----------
+    tokens : int
+    chosen : bool
+        Whether a user set it.  Then it holds for every item; else an item's ``meta["max_tokens"]`` comes first.
+    """
+
+    tokens: int
+    chosen: bool
+
+    def of(self, item: Item) -> int:
+        """Return the cap on the answer to an item.
+
+        Raises
+        ------
+        BankError
+            The item's own cap is no whole number of at least 1.
+        """
+        if "max_tokens" not in item.meta:
+            return self.tokens
+        tokens = item.meta["max_tokens"]
+        try:
+            check_count("meta.max_tokens", tokens)
+        except ConfigError as error:
+            raise BankError(f"item {item.id!r}: {error}") from None
+        return self.tokens if self.chosen else int(tokens)
+
+
+def cap_of(max_tokens: int | None, *, reasons: bool, context: int = 0) -> Cap:
+    """Return the cap that a user sets, or the default of a model.
+
+    Parameters
+    ----------
+    max_tokens : int or None
+        None for the default, at most half of the context.
+    reasons : bool
+        Whether the model reasons before it answers.
+    context : int
+        Limit of prompt and answer tokens together; 0 if unknown.
+
+    Raises
+    ------
+    ConfigError
+        `max_tokens` is no whole number of at least 1.
+    """
+    if max_tokens is not None:
+        check_count("max_tokens", max_tokens)
+        return Cap(max_tokens, chosen=True)
+    tokens = REASONING_TOKENS if reasons else DEFAULT_TOKENS
+    return Cap(min(tokens, max(context // 2, 1)) if context else tokens, chosen=False)
