@@ -118,7 +118,7 @@ def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
     refused(
         lab,
         text,
-        "has no option batch_size; expected serve, device, dtype, max_tokens, reasoning, temperature, top_p, seed, cache",
+        "has no option batch_size; expected serve, device, dtype, max_tokens, reasoning, temperature, top_p",
         "-n0",
     )
     assert lab.asked == []
