@@ -69,7 +69,9 @@ def test_a_task_is_asked_with_the_users_cap_and_the_record_says_it(lab: Any, set
 @pytest.mark.parametrize(("options", "caps"), [("", [5, 1024]), ("model_options = { max_tokens = 9 }\n", [9])])
 def test_an_items_own_cap_holds_where_the_user_sets_none(lab: Any, options: str, caps: list[int]) -> None:
     run = Run(lab)
-    items = [{"id": str(n), "prompt": prompt, "answer": answer} for n, (prompt, answer) in enumerate(run.right.items())]
+    items: list[dict[str, Any]] = [
+        {"id": str(n), "prompt": prompt, "answer": answer} for n, (prompt, answer) in enumerate(run.right.items())
+    ]
     items = [{**item, "meta": {"max_tokens": 5}} if n % 2 else item for n, item in enumerate(items)]
     (lab.path / "own.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
     interview = run(f'[[eval]]\nbank = "own.jsonl"\nstop = "budget"\nbudget = 30\nmodel = "URL"\n{options}')
