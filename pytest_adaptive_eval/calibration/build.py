@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.calibration.choice import ModelChoice
 from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.families import copies, grouped
 from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted, prior_sd
@@ -33,6 +34,10 @@ Array = NDArray[np.float64]
 
 #: Families of subjects for two-sided conformal intervals at 80 % and at 90 %; gates at 95 % use the latter.
 FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
+
+
+#: If families count for a smaller share of the subjects, that is said.
+WEIGHED = 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,6 +149,7 @@ def calibrate(
     responses: Responses,
     recipe: Recipe,
     *,
+    choice: ModelChoice | None = None,
     items: Sequence[Item] | None = None,
     given_parameters: Calibration | None = None,
     policies: Sequence[Policy] = (),
@@ -160,6 +166,8 @@ def calibrate(
     responses : Responses
         See `matched`.
     recipe : Recipe
+    choice : ModelChoice, optional
+        How its model was chosen, for the report.
     items : sequence of Item, optional
         Texts, in any order; without them the bank can be backtested, not administered.
     given_parameters : Calibration, optional
@@ -190,7 +198,7 @@ def calibrate(
     if merged := len(set(responses.families)) - len(set(together.families)):
         note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
 
-    if together.weights is not None:
+    if together.weights is not None and together.weights.sum() < WEIGHED * len(together.weights):
         note(_weighing(together, recipe))
 
     def report_iteration(iteration: int, change: float) -> None:
@@ -199,6 +207,8 @@ def calibrate(
     fit = given_parameters or recipe(together.scores, report_iteration, together.weights)
     checked = None if given_parameters else recipe
     quality = assess(together.scores, fit, checked, together.items, progress, firsts, together.weights)
+    if choice is not None:
+        quality = replace(quality, details={**quality.details, "choice": choice.to_json()})
     texts = _texts(together, items)
     scale = None
     if formats is not None and not fit.interrupted:

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.calibration.choice import ModelChoice
     from pytest_adaptive_eval.calibration.recipe import Recipe
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
@@ -36,7 +37,7 @@ __all__ = [
     "recipe_of",
     "refuse",
     "spare",
-    "with_dimensions",
+    "with_chosen_model",
 ]
 
 #: Exit codes, as of pytest.
@@ -83,7 +84,7 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
     from pytest_adaptive_eval.calibration.recipe import ENGINES, MODELS, Recipe
 
     add = parser.add_argument_group("calibration").add_argument
-    add("--model", choices=MODELS, help=f"item response model ({Recipe().model})")
+    add("--model", choices=MODELS, help="item response model (chosen by held-out loss over families)")
     text = f"of mirt: a number, or auto by held-out likelihood ({DIMENSIONS})"
     add("--dimensions", metavar="D", help=text)
     summaries = "; ".join(engine.summary for engine in ENGINES.values())
@@ -152,7 +153,26 @@ def _check_device(device: str) -> None:
         raise ConfigError(f"--device {device} cannot be used: {str(error).splitlines()[0]:.200}") from None
 
 
-def with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Responses) -> Recipe:
+def with_chosen_model(
+    options: argparse.Namespace, recipe: Recipe, responses: Responses
+) -> tuple[Recipe, ModelChoice | None]:
+    """Return the recipe with the model and dimensions that held-out loss chooses where the options leave them open."""
+    from pytest_adaptive_eval.calibration.choice import FEWEST_FAMILIES, choose_model
+    from pytest_adaptive_eval.calibration.families import grouped
+    from pytest_adaptive_eval.calibration.recipe import ENGINES
+
+    if options.model is not None or ENGINES[recipe.engine].slow:
+        return _with_dimensions(options, recipe, responses), None
+    together = grouped(responses)
+    if (families := len(set(together.families))) < FEWEST_FAMILIES:
+        screen.note(f"model {recipe.model}: {families} families are too few to choose one by held-out loss")
+        return recipe, None
+    choice = choose_model(together, recipe, screen.progress)
+    screen.note(choice.sentence)
+    return recipe.with_model(choice.model), choice
+
+
+def _with_dimensions(options: argparse.Namespace, recipe: Recipe, responses: Responses) -> Recipe:
     """Return the recipe with the number of dimensions that ``--dimensions auto`` chooses."""
     from pytest_adaptive_eval.calibration.families import copies, grouped
     from pytest_adaptive_eval.calibration.quality import choose_dimensions

@@ -55,7 +55,8 @@ def texts(path, count=ITEMS, **more):
     return path
 
 
-QUICK = ("--policy", "estimate", "--budget", "10%")
+TWO = ("--model", "2pl")
+QUICK = ("--model", "2pl", "--policy", "estimate", "--budget", "10%")
 
 
 # The command itself
@@ -172,7 +173,8 @@ def test_a_device_that_is_none(run, matrix):
 
 
 def test_a_reader_that_has_gone_is_no_error(matrix):
-    code = f"import sys; from pytest_adaptive_eval.cli import main; sys.exit(main(['calibrate', {str(matrix)!r}]))"
+    given = ["calibrate", str(matrix), *TWO]
+    code = f"import sys; from pytest_adaptive_eval.cli import main; sys.exit(main({given!r}))"
     command = f"{sys.executable} -c \"{code}\" | {sys.executable} -c 'pass'; echo ${{PIPESTATUS[0]}}"
     found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert found.stdout == "0\n"
@@ -199,8 +201,24 @@ def test_the_progress_line_leaves_nothing_behind(run, matrix, monkeypatch):
 # calibrate
 
 
+def test_the_model_is_chosen_by_held_out_loss_and_said(run, matrix):
+    code, out, err = run("calibrate", matrix, "-o", "b.bank", "--policy", "none")
+    assert code == 0
+    assert err.startswith("note: model 1pl, the simplest within a standard error")
+    assert "model 1pl" in out
+    choice = json.loads(Path("b.bank/bank.json").read_text())["report"]["details"]["choice"]
+    assert choice["model"] == "1pl"
+    assert set(choice["losses"]) == {"1pl", "2pl-shrunk", "2pl", "mirt"}
+    assert run("calibrate", matrix, "--model", "2pl-shrunk")[2] == ""
+    few = planted()[:9]
+    _, _, err = run("calibrate", written("few.csv", few), "--policy", "none")
+    assert "note: model 2pl: 9 families are too few to choose one by held-out loss" in err
+
+
 def test_responses_become_a_bank(run, matrix):
-    code, out, err = run("calibrate", matrix, "-o", "new/b.bank", "--budget", "10%,25%", "--items", texts("t.jsonl"))
+    code, out, err = run(
+        "calibrate", matrix, "-o", "new/b.bank", "--budget", "10%,25%", "--items", texts("t.jsonl"), *TWO
+    )
     assert (code, err) == (0, "")
     assert "24 subjects, 40 items, 100 % of the scores are there" in out
     assert "the bank passed its checks" in out
@@ -478,7 +496,7 @@ def test_the_fixtures_are_calibrated(run):
 
 # backtest
 
-FAST = ("--splits", "2", "--jobs", "1", "--budget", "5%,20%")
+FAST = ("--model", "2pl", "--splits", "2", "--jobs", "1", "--budget", "5%,20%")
 
 
 def test_a_backtest_prints_a_table(run, matrix):
@@ -529,7 +547,7 @@ def test_an_error_in_a_process_ends_the_others(run, matrix, monkeypatch):
 
 
 def test_all_policies_but_those_that_cannot_be(run, matrix):
-    code, out, err = run("backtest", matrix, "--splits", "1", "--jobs", "1", "--budget", "10%", "--policy", "all")
+    code, out, err = run("backtest", matrix, "--splits", "1", "--jobs", "1", "--budget", "10%", "--policy", "all", *TWO)
     assert code == 0
     assert err == "note: left out: stratified: the items have no categories; give --items with texts that have some\n"
     assert "stratified" not in out

@@ -81,7 +81,9 @@ def test_an_interrupted_fit_takes_no_place_by_force_either(command, matrix, monk
         return step(self, **given)
 
     monkeypatch.setattr(_State, "step", stop)
-    code, out, _ = command("calibrate", matrix, "-o", "q.bank", "--replace", "--force", "--policy", "none")
+    code, out, _ = command(
+        "calibrate", matrix, "-o", "q.bank", "--replace", "--force", "--policy", "none", "--model", "2pl"
+    )
     assert code == 2
     assert "nothing was written: an interrupted fit does not take the place of q.bank" in out
     assert (Path("q.bank") / "bank.json").read_bytes() == before
@@ -157,7 +159,7 @@ def test_what_does_not_apply_and_what_is_read_are_told(command, matrix, argument
 
 
 def test_a_backtest_tells_how_much_of_the_truth_is_there(command, matrix):
-    few = ("--splits", "1", "--jobs", "1", "--budget", "4", "--policy", "random")
+    few = ("--model", "2pl", "--splits", "1", "--jobs", "1", "--budget", "4", "--policy", "random")
     assert command("backtest", matrix, *few)[2] == ""
     lines = [line.split(",") for line in matrix.read_text().splitlines()]
     for s, row in enumerate(lines[1:]):

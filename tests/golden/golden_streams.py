@@ -329,9 +329,10 @@ def without_runs(value: Any) -> Any:
 
 # Calibration and backtests
 
+_TWO = ["--model", "2pl"]  # numbers of one model, whichever is chosen by default
 _FIT = ["--force", "--seed", "3", "--policy"]
 FITS = {
-    "2pl": ["matrix.csv", "--items", "items.jsonl", *_FIT, "estimate,decide", "--budget", "20%"],
+    "2pl": ["matrix.csv", "--items", "items.jsonl", *_FIT, "estimate,decide", "--budget", "20%", *_TWO],
     "1pl": ["matrix.csv", *_FIT, "none", "--model", "1pl"],
     "mirt": ["matrix.csv", *_FIT, "none", "--model", "mirt", "--dimensions", "2"],
 }
@@ -384,7 +385,7 @@ def without_times(value: Any) -> Any:
 
 def calibrations(folder: Path) -> dict[str, Any]:
     """Return banks of the engine ``map`` and a backtest of every policy."""
-    return _fitted(folder, FITS, [*BACKTEST, "--policy", "all"])
+    return _fitted(folder, FITS, [*BACKTEST, *_TWO, "--policy", "all"])
 
 
 def torch_calibrations(folder: Path) -> dict[str, Any]:

@@ -25,7 +25,9 @@ __all__ = ["DIMENSIONS", "REGISTERED", "Fit", "checked", "fit_map"]
 Array = NDArray[np.float64]
 
 #: Item response models by the name used in settings.
-MODELS = ("1pl", "2pl", "3pl", "mirt")
+MODELS = ("1pl", "2pl", "2pl-shrunk", "3pl", "mirt")
+#: Standard deviation of the slopes' prior in ``2pl-shrunk``, in units of the one that ``2pl`` learns.
+SHRUNK = 0.5
 #: Default dimensions of ``mirt``, or one less than there are subjects; more than the data bear shrink away.
 DIMENSIONS = 4
 
@@ -118,6 +120,7 @@ def fit_map(
     start: Fit | None = None,
     progress: Progress | None = None,
     weights: Array | None = None,
+    slope_scale: float | None = None,
 ) -> Fit:
     """Fit items to responses.
 
@@ -145,6 +148,9 @@ def fit_map(
     weights : array, shape (S,), optional
         Number of subjects that each row counts for in the items' parameters and in
         the scale of abilities; one when omitted.
+    slope_scale : float, optional
+        Keep the prior of the `start`, with the standard deviation of its slopes times this,
+        instead of learning it.
 
     Returns
     -------
@@ -159,6 +165,8 @@ def fit_map(
     scores = checked(responses)
     D = _checked_dimensions(scores, model, dimensions, start)
     state = _State(scores, model, D, device, start, weights)
+    if slope_scale is not None:
+        state.scale_slopes(slope_scale)
     complete = vars(state).copy()
     interrupted, far = False, True
     change = gradient = np.inf
@@ -170,7 +178,8 @@ def fit_map(
     try:
         while iteration < limit and not converged():
             far = far and change > 3 * max(tolerance, FAR)
-            change, gradient = state.step(learn=start is not None or iteration >= WARM_UP, standardise=far)
+            learn = slope_scale is None and (start is not None or iteration >= WARM_UP)
+            change, gradient = state.step(learn=learn, standardise=far)
             complete = vars(state).copy()
             iteration += 1
             if progress is not None:
@@ -183,8 +192,9 @@ def fit_map(
 
 def _checked_dimensions(scores: Array, model: str, dimensions: int | None, start: Fit | None) -> int:
     """Return the number of dimensions of a fit that is possible."""
-    if model not in MODELS:
-        raise EstimationError(f"model is {model!r}, expected one of {', '.join(MODELS)}")
+    models = [name for name in MODELS if name != "2pl-shrunk"]  # which is a fit of 2pl by `slope_scale`
+    if model not in models:
+        raise EstimationError(f"model is {model!r}, expected one of {', '.join(models)}")
     D = (DIMENSIONS if model == "mirt" else 1) if dimensions is None else dimensions
     if D < 1 or (model != "mirt" and D != 1) or len(scores) <= D:
         raise EstimationError(
@@ -265,6 +275,12 @@ class _State:
         if start is not None:  # the start may be of other subjects, so abilities follow from its items
             self._abilities(self._curvature())
             self._tighten()
+
+    def scale_slopes(self, scale: float) -> None:
+        """Multiply the standard deviations of the slopes' prior."""
+        factor = self.xp.ones_like(self.mean)
+        factor[: self.D] = scale
+        self.cov = self.cov * factor[:, None] * factor
 
     def _item_moments(self) -> Any:
         return self.B[:, :, None] * self.B[:, None] + self.C
@@ -423,18 +439,15 @@ def _calibrate(
     if settings.model == "mirt" and dimensions is None:
         dimensions = max(1, min(DIMENSIONS, len(scores) - 1))
     limit: dict[str, Any] = {} if settings.limit is None else {"limit": settings.limit}
-    fit = fit_map(
-        scores,
-        model=settings.model,
-        dimensions=dimensions,
-        device=settings.device,
-        progress=progress,
-        weights=weights,
-        **limit,
-    )
+    shrunk = settings.model == "2pl-shrunk"
+    model = "2pl" if shrunk else settings.model
+    options = {"model": model, "device": settings.device, "progress": progress, "weights": weights, **limit}
+    fit = fit_map(scores, dimensions=dimensions, **options)
+    if shrunk and not fit.interrupted:
+        fit = fit_map(scores, start=fit, slope_scale=SHRUNK, **options)
     slope = np.sqrt((fit.discrimination**2).sum(axis=1))
     return Calibration(
-        settings.model,
+        model,
         fit.discrimination,
         fit.intercept,
         fit.guess,
@@ -447,6 +460,7 @@ def _calibrate(
             "iterations": fit.iterations,
             "change": float(f"{fit.change:.3g}"),
             "gradient": float(f"{fit.gradient:.3g}"),
+            **({"slope_scale": SHRUNK} if shrunk else {}),
         },
     )
 

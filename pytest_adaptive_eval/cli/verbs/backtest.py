@@ -23,7 +23,7 @@ from pytest_adaptive_eval.cli.options import (
     read,
     recipe_of,
     refuse,
-    with_dimensions,
+    with_chosen_model,
 )
 from pytest_adaptive_eval.cli.processes import merged_parts
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
@@ -114,7 +114,7 @@ def _run(options: argparse.Namespace) -> int:
     settings = {
         "budgets": budgets,
         "contenders": names,
-        "recipe": recipe if bank is not None else with_dimensions(options, recipe, responses),
+        "recipe": recipe if bank is not None else with_chosen_model(options, recipe, responses)[0],
         "seed": options.seed,
         "confidence": options.confidence,
         "intervals": options.intervals,

@@ -25,7 +25,7 @@ from pytest_adaptive_eval.cli.options import (
     read,
     recipe_of,
     refuse,
-    with_dimensions,
+    with_chosen_model,
 )
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
@@ -95,9 +95,13 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     parameters = (
         None if options.parameters is None else read_parameters(options.parameters, responses.items, screen.note)
     )
+    choice = None
+    if parameters is None:
+        recipe, choice = with_chosen_model(options, recipe, responses)
     built = calibrate(
         responses,
-        with_dimensions(options, recipe, responses) if parameters is None else recipe,
+        recipe,
+        choice=choice,
         items=items,
         given_parameters=parameters,
         policies=policies,

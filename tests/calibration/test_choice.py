@@ -1,0 +1,85 @@
+"""The choice of an item response model by held-out loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pytest_adaptive_eval.calibration.choice import CANDIDATES, _simplest, choose_model
+from pytest_adaptive_eval.calibration.recipe import Recipe
+from pytest_adaptive_eval.items.responses import Responses
+
+
+def drawn(logit, seed, families=()):
+    rng = np.random.default_rng(seed)
+    scores = (rng.random(logit.shape) < 1 / (1 + np.exp(-logit))).astype(float)
+    subjects = tuple(f"m{s}" for s in range(len(scores)))
+    return Responses(subjects, tuple(f"q{i}" for i in range(scores.shape[1])), scores, families)
+
+
+def logits(kind, S=120, n=80, seed=1):
+    rng = np.random.default_rng(seed)
+    theta, b = rng.normal(size=(S, 2)), rng.normal(size=n)
+    if kind == "1pl":
+        return theta[:, :1] - b
+    if kind == "2pl":
+        return np.exp(rng.normal(size=n)) * (1.5 * theta[:, :1] - b)
+    return np.where(np.arange(n) % 2, 2.5 * theta[:, :1], 2.5 * theta[:, 1:]) - b
+
+
+@pytest.mark.parametrize("kind", ["1pl", "2pl", "mirt"])
+def test_the_model_that_made_the_responses_is_chosen(kind):
+    choice = choose_model(drawn(logits(kind), 2), Recipe())
+    assert choice.model == kind
+    assert list(choice.losses) == list(CANDIDATES)
+    assert choice.families == 120
+    assert f"model {kind}" in choice.sentence
+    assert all(f"{loss:.4f}" in choice.sentence for loss in choice.losses.values())
+    assert "--model" in choice.sentence
+    assert choice.to_json()["model"] == kind
+
+
+def test_shrunken_slopes_lie_between_rasch_and_2pl():
+    scores = drawn(logits("2pl"), 3).scores
+    full, shrunk = (Recipe(model)(scores) for model in ("2pl", "2pl-shrunk"))
+    assert shrunk.model == "2pl"
+    assert shrunk.converged
+    assert 0.4 * full.discrimination.std() < shrunk.discrimination.std() < 0.97 * full.discrimination.std()
+
+
+def test_copies_in_one_family_do_not_choose():
+    responses = drawn(logits("1pl", S=40), 4)
+    copies = np.repeat(responses.scores[:1], 60, axis=0)
+    scores = np.vstack([responses.scores, copies])
+    names = tuple(f"s{s}" for s in range(100))
+    weights = np.r_[1 / 61, np.ones(39), np.full(60, 1 / 61)]
+    families = ("s0", *names[1:40], *["s0"] * 60)
+    together = Responses(names, responses.items, scores, families, weights=weights)
+    choice = choose_model(together, Recipe())
+    alone = choose_model(responses, Recipe())
+    assert choice.families == alone.families == 40
+    assert choice.losses["1pl"] == pytest.approx(alone.losses["1pl"], abs=0.02)
+
+
+def test_missing_scores_are_not_counted():
+    responses = drawn(logits("1pl", S=40), 5)
+    scores = responses.scores.copy()
+    scores[np.random.default_rng(1).random(scores.shape) < 0.3] = np.nan
+    choice = choose_model(Responses(responses.subjects, responses.items, scores), Recipe())
+    assert 0.3 < choice.losses["1pl"] < 0.75
+
+
+@pytest.mark.parametrize(
+    ("losses", "error", "model"),
+    [
+        ((0.50, 0.50, 0.50, 0.49), 0.001, "1pl"),  # several dimensions are not better by the margin
+        ((0.50, 0.50, 0.50, 0.46), 0.001, "mirt"),
+        ((0.50, 0.50, 0.50, 0.46), 0.030, "1pl"),  # nor beyond chance
+        ((0.52, 0.50, 0.499, 0.499), 0.002, "2pl-shrunk"),
+        ((0.52, 0.51, 0.499, 0.499), 0.002, "2pl"),
+    ],
+)
+def test_the_simplest_within_a_standard_error_wins(losses, error, model):
+    means = dict(zip(CANDIDATES, losses, strict=True))
+    errors = dict.fromkeys(CANDIDATES, error)
+    assert _simplest(means, errors) == model
