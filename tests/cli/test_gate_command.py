@@ -121,3 +121,8 @@ def test_published_logs_are_judged(run):
     assert "PASS accuracy less that of qwen3-max .050" in out
     helm = DATA / "helm" / "mmlu-subject=philosophy,method=multiple_choice_joint,model=openai_gpt2"
     assert run("gate", helm, "--metric", "exact_match", "--at-least", "0.2")[0] == 1
+
+
+def test_names_of_subjects_may_have_slashes(run, tmp_path):
+    (tmp_path / "r.csv").write_text("subject,q1,q2\norg/a,1,1\norg/b#2,1,0\n")
+    assert run("gate", "r.csv#org/a", "--baseline", "r.csv#org/b#2")[0] == 0

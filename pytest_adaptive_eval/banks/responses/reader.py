@@ -23,7 +23,7 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["FORMATS", "read_responses", "setting_help"]
+__all__ = ["FORMATS", "is_responses", "read_responses", "setting_help"]
 
 #: Readers by the name of their format.
 FORMATS: Mapping[str, ResponseReader] = registered(
@@ -109,6 +109,11 @@ def read_responses(
         raise ResponsesError(
             f"{error.filename or source}: cannot be read: {error.strerror or error}; check the path and the rights"
         ) from error
+
+
+def is_responses(path: Path) -> bool:
+    """Return whether a file is of a format that is made for responses alone, unlike a table in CSV."""
+    return any(reader.recognises(path) for reader in FORMATS.values() if reader.generality == 0)
 
 
 def setting_help(setting: str) -> str:

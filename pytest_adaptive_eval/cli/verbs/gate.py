@@ -97,10 +97,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 def _read_run(options: argparse.Namespace, source: Path) -> _Run:
     """Read the logs of one subject."""
-    path, name = source, ""
-    if not source.exists() and "#" in source.name:
-        text, _, name = str(source).rpartition("#")
-        path = Path(text)
+    path, name = _place_and_name(source)
     responses = joined(read(options, path), options.ids, None)
     if name not in responses.subjects:
         if name or len(responses.subjects) > 1:
@@ -111,6 +108,16 @@ def _read_run(options: argparse.Namespace, source: Path) -> _Run:
     row = responses.scores[responses.subjects.index(name)]
     texts = {item: " ".join(question.prompt.split()) for item, question in responses.questions.items()}
     return _Run(name, dict(zip(responses.items, row.tolist(), strict=True)), texts)
+
+
+def _place_and_name(source: Path) -> tuple[Path, str]:
+    """Return the path of logs and the subject's name, which may have slashes; the name is empty where none is given."""
+    text = str(source)
+    if not source.exists():
+        for place in (mark for mark, character in enumerate(text) if character == "#"):
+            if (path := Path(text[:place])).exists():
+                return path, text[place + 1 :]
+    return source, ""
 
 
 def _conditions(options: argparse.Namespace, baseline: _Run | None) -> list[Condition]:

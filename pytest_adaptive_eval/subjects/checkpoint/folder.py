@@ -13,7 +13,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +29,7 @@ from pytest_adaptive_eval.subjects.checkpoint.weights import (
     weight_files,
 )
 
-__all__ = ["CheckpointInfo", "checkpoint_hash", "file_hash", "preflight", "preflight_open_clip"]
+__all__ = ["CheckpointInfo", "checkpoint_hash", "file_hash", "preflight", "preflight_open_clip", "reads_images"]
 
 #: Files besides the weights that determine the model, tokenizer, template or processor.
 _PARTS = re.compile(
@@ -117,18 +117,20 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
             "save the checkpoint again with `model.save_pretrained(dir)`"
         )
     architectures = config.get("architectures") or [""]
-    images = (
-        isinstance(config.get("vision_config"), dict) or "image_token_id" in config or "image_token_index" in config
-    )
     return CheckpointInfo(
         folder=root,
         name=name,
         architecture=str(architectures[0] if isinstance(architectures, list) else architectures),
         model_type=model_type,
-        kind="image-text" if images else "text",
+        kind="image-text" if reads_images(config) else "text",
         files=files,
         hash=digest,
     )
+
+
+def reads_images(config: Mapping[str, Any]) -> bool:
+    """Return whether the model of a ``config.json`` reads images."""
+    return isinstance(config.get("vision_config"), dict) or "image_token_id" in config or "image_token_index" in config
 
 
 def preflight_open_clip(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:

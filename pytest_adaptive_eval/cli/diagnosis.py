@@ -1,0 +1,201 @@
+"""What is installed, what models need, and what a run in a folder would do."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval import __version__
+from pytest_adaptive_eval.cli.extras import extras, missing_packages
+from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
+from pytest_adaptive_eval.inputs import read_regular
+from pytest_adaptive_eval.text import counted
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.config.toml import TomlEval
+
+__all__ = ["Finding", "diagnose_machine", "diagnose_model", "diagnose_runs", "model_setting"]
+
+_SETTING = re.compile(r"^\s*adaptive_eval_model\s*=\s*[\"']?([^\"'\s]+)", re.MULTILINE)
+_SETTINGS_FILES = ("pytest.toml", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of a diagnosis.
+
+    Parameters
+    ----------
+    state : {"ok", "absent", "fault"}
+        Absent is what nothing that would run needs.
+    topic, text : str
+    """
+
+    state: str
+    topic: str
+    text: str
+
+
+def diagnose_machine() -> Iterator[Finding]:
+    """Yield what is installed and what this machine can do."""
+    yield Finding(
+        "ok",
+        "versions",
+        f"pytest-adaptive-eval {__version__}, Python {platform.python_version()}, "
+        f"pytest {version('pytest')}, {platform.system()} {platform.machine()}",
+    )
+    for extra in extras():
+        if missing := missing_packages(extra):
+            text = f'needs {", ".join(missing)}: pip install "pytest-adaptive-eval[{extra}]"'
+            yield Finding("absent", f"extra {extra}", text)
+        else:
+            yield Finding("ok", f"extra {extra}", "installed")
+    yield _device()
+    yield _sandbox()
+
+
+def _device() -> Finding:
+    if importlib.util.find_spec("torch") is None:
+        return Finding("absent", "device", "torch is not installed: checkpoint folders cannot be loaded")
+    try:
+        import torch
+
+        if not torch.cuda.is_available():
+            return Finding("ok", "device", f"torch {torch.__version__} on the processor, {_memory()}")
+        names = ", ".join(
+            f"{torch.cuda.get_device_name(n)} ({torch.cuda.get_device_properties(n).total_memory / 1e9:.0f} GB)"
+            for n in range(torch.cuda.device_count())
+        )
+        return Finding("ok", "device", f"torch {torch.__version__} on {names}")
+    except (ImportError, OSError, RuntimeError) as error:
+        return Finding("fault", "device", f"torch does not load: {str(error).splitlines()[0]:.200}; install it again")
+
+
+def _memory() -> str:
+    return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9:.0f} GB of memory"
+
+
+def _sandbox() -> Finding:
+    from pytest_adaptive_eval.sandbox import Sandbox
+
+    try:
+        tier = Sandbox.open().tier
+    except AdaptiveEvalError as error:
+        return Finding("absent", "sandbox", f"code of models is not run here: {error}")
+    return Finding("ok", "sandbox", f"code of models runs in the tier {tier}")
+
+
+def diagnose_model(spec: str, root: Path, options: Mapping[str, Any], *, ask: bool = False) -> Finding:
+    """Return whether a model can be interviewed here, and what it needs.
+
+    Parameters
+    ----------
+    spec : str
+        Text that names the model.
+    root : Path
+        Folder that a relative path is relative to.
+    options : mapping
+    ask : bool
+        Ask a model on a server for one token.
+    """
+    from pytest_adaptive_eval.subjects import resolve
+
+    topic = f"model {spec}"
+    try:
+        kind, located = resolve(spec, [root])
+        topic = f"model {kind.label(located)}"
+        if kind.extra and (missing := missing_packages(kind.extra)):
+            text = f'needs {", ".join(missing)}: pip install "pytest-adaptive-eval[{kind.extra}]"'
+            return Finding("fault", topic, text)
+        if kind.remote and not ask:
+            kind.check_names(located, options)
+            return Finding("ok", topic, f"{kind.help}, which was not asked; --ask asks for one token")
+        model = kind.examine(located, options)
+        if model is not None:
+            model.close()
+    except AdaptiveEvalError as error:
+        return Finding("fault", topic, str(error))
+    return Finding("ok", topic, kind.help + _weights(Path(located)))
+
+
+def _weights(folder: Path) -> str:
+    """Return what the weights of a folder take; empty for other models."""
+    if not folder.is_dir():
+        return ""
+    size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    return f", {size / 1e9:.2g} GB of weights; in single precision on a processor up to {2 * size / 1e9:.2g} GB"
+
+
+def model_setting(root: Path) -> str | None:
+    """Return the model that the settings of pytest in a folder name."""
+    for name in _SETTINGS_FILES:
+        path = root / name
+        if path.is_file() and (found := _SETTING.search(read_regular(path).decode("utf-8", "replace"))):
+            return found[1]
+    return None
+
+
+def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterator[Finding]:
+    """Yield what ``pytest --adaptive-eval`` in a folder would do, and which models it would need.
+
+    Parameters
+    ----------
+    root : Path
+    model : str or None
+        Model in place of those that the files name.
+    ask : bool
+        See `diagnose_model`.
+    """
+    from pytest_adaptive_eval.cli.project import look_at
+    from pytest_adaptive_eval.config.toml import read_toml
+
+    project = look_at(root)
+    models: dict[str, Mapping[str, Any]] = {} if model is None else {model: {}}
+    setting = model_setting(root)
+    for name in project.evaluations:
+        try:
+            evaluations = read_toml(root / name).evaluations
+        except ConfigError as error:
+            yield Finding("fault", name, str(error))
+            continue
+        for evaluation in evaluations:
+            yield _run(root, name, evaluation)
+            spec = model or evaluation.model or setting
+            if spec is None:
+                text = "no model: name it with --adaptive-eval-model=FOLDER, or http://HOST:PORT/v1#MODEL"
+                yield Finding("fault", f"{name}: {evaluation.spec.name}", text)
+            else:
+                models.setdefault(spec, {} if model else evaluation.model_options)
+    for name in project.tests:
+        yield Finding("ok", name, "tests of an interview; pytest --adaptive-eval --collect-only lists them")
+        if setting is not None:
+            models.setdefault(setting, {})
+    if not project.evaluations and not project.tests:
+        yield Finding("absent", "evaluations", "none in this folder: adaptive-eval init writes a first one")
+    for spec, options in models.items():
+        yield diagnose_model(spec, root, options, ask=ask)
+
+
+def _run(root: Path, name: str, evaluation: TomlEval) -> Finding:
+    """Return what one evaluation would ask."""
+    from pytest_adaptive_eval.config.evaluation import EvalSpec, Settings
+
+    spec = evaluation.spec
+    topic = f"{name}: {spec.name}"
+    gates = counted(len(evaluation.gates), "gate")
+    if not isinstance(spec, EvalSpec):
+        return Finding("ok", topic, f"a study, {gates}")
+    try:
+        built = spec.build(Settings(root, root / ".adaptive-eval"))
+    except AdaptiveEvalError as error:
+        return Finding("fault", topic, str(error))
+    state = "calibrated" if built.bank.calibrated else "uncalibrated"
+    text = f"at most {built.budget} of {len(built.bank)} questions of the {state} bank {built.bank.name}, {gates}"
+    return Finding("ok", topic, text)

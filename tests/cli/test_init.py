@@ -1,0 +1,210 @@
+"""``adaptive-eval init``: the commands that it prints run as printed."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+class Adder(BaseHTTPRequestHandler):
+    """A server of one model, which adds."""
+
+    def do_GET(self) -> None:
+        self._send({"data": [{"id": "adder", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        words = body["messages"][-1]["content"]
+        numbers = [int(number) for number in re.findall(r"\d+", str(words))]
+        message = {"role": "assistant", "content": str(sum(numbers))}
+        usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        self._send({"id": "1", "model": "adder", "choices": [choice], "usage": usage})
+
+    def _send(self, data: object) -> None:
+        text = json.dumps(data).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+@contextmanager
+def adder() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Adder)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def next_commands(output: str) -> list[str]:
+    return [line.strip() for line in output.partition("next:\n")[2].splitlines()]
+
+
+def run_printed(output: str) -> list[int]:
+    """Run the commands as a shell does; returns their exit codes."""
+    place = str(Path(sys.executable).parent)
+    environment = {**os.environ, "PATH": f"{place}{os.pathsep}{os.environ['PATH']}", "PYTEST_ADDOPTS": ""}
+    codes = []
+    for command in next_commands(output):
+        ended = subprocess.run(["/bin/sh", "-c", command], env=environment, capture_output=True, text=True)
+        assert "Traceback" not in ended.stdout + ended.stderr, ended.stderr
+        codes.append(ended.returncode)
+    return codes
+
+
+def write_questions(path: Path, count: int) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["question", "answer"])
+        writer.writerows([f"What is {n} + {n + 1}?", str(2 * n + 1)] for n in range(count))
+
+
+def write_log(folder: Path, model: str, right: list[bool]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    samples = [
+        {"id": f"q-{n}", "epoch": 1, "input": f"{n}?", "scores": {"match": {"value": "C" if value else "I"}}}
+        for n, value in enumerate(right)
+    ]
+    about = {"version": 2, "status": "success", "eval": {"model": model, "task": "sums"}}
+    (folder / f"{model.replace('/', '-')}.json").write_text(json.dumps({**about, "samples": samples}))
+
+
+def test_text_repository_imports_its_questions_and_asks_the_newest_checkpoint(run, tmp_path):
+    pytest.importorskip("torch", reason="checkpoints (extra hf)")
+    for name, written in (("text-early", 1), ("text-late", 2)):
+        shutil.copytree(FIXTURES / "checkpoints" / name, tmp_path / "models" / name)
+        os.utime(tmp_path / "models" / name / "config.json", (written, written))
+    write_questions(tmp_path / "quiz.csv", 12)
+    code, out, _ = run("init")
+    assert code == 0
+    assert "found: checkpoint models/text-late, the last written; 1 other" in out
+    assert next_commands(out) == ["adaptive-eval import quiz.csv -o quiz.bank", "pytest --adaptive-eval"]
+    assert 'bank = "quiz.bank"\nmodel = "models/text-late"\nbudget = ' in (tmp_path / "adaptive-eval.toml").read_text()
+    assert run_printed(out) in ([0, 0], [0, 1])
+
+
+def test_vision_repository_takes_the_checkpoint_that_reads_images(run, tmp_path):
+    pytest.importorskip("torch", reason="checkpoints (extra hf)")
+    for name in ("text-late", "vision-late"):
+        shutil.copytree(FIXTURES / "checkpoints" / name, tmp_path / name)
+    lines = (FIXTURES / "banks" / "vision.items.jsonl").read_text().splitlines()[:10]
+    (tmp_path / "pictures.jsonl").write_text("\n".join(lines))
+    shutil.copytree(FIXTURES / "banks" / "vision-images", tmp_path / "vision-images")
+    _, out, _ = run("init")
+    assert 'bank = "pictures.jsonl"\nmodel = "vision-late"' in (tmp_path / "adaptive-eval.toml").read_text()
+    assert run_printed(out) in ([0], [1])
+
+
+def test_served_model_is_found_in_the_settings_and_passes(run, tmp_path):
+    pytest.importorskip("httpcore2", reason="servers (extra endpoint)")
+    write_questions(tmp_path / "quiz.csv", 40)
+    with adder() as address:
+        (tmp_path / "compose.yaml").write_text(f"services: {{app: {{environment: {{BASE: '{address}'}}}}}}\n")
+        _, out, _ = run("init")
+        assert "found: model adder on the server that compose.yaml names" in out
+        assert run_printed(out) == [0, 0]
+
+
+def test_logs_alone_are_gated(run, tmp_path):
+    write_log(tmp_path / "logs", "org/old", [True] * 40)
+    write_log(tmp_path / "logs", "org/new", [True] * 40)
+    (tmp_path / ".gitlab-ci.yml").write_text("stages: [test]\n")
+    _, out, _ = run("init")
+    assert next_commands(out) == ["adaptive-eval gate 'logs#org/old' --baseline 'logs#org/new'"]
+    assert run_printed(out) == [0]
+    assert not (tmp_path / "adaptive-eval.toml").exists()
+    assert "adaptive-eval gate" in (tmp_path / ".gitlab" / "adaptive-eval.yml").read_text()
+
+
+def test_empty_folder_gets_an_example_that_passes(run, tmp_path):
+    _, out, _ = run("init")
+    assert next_commands(out) == ["pytest --adaptive-eval"]
+    assert run_printed(out) == [0]
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((tmp_path / ".github" / "workflows" / "adaptive-eval.yml").read_text())
+    assert workflow["jobs"]["gate"]["steps"][1]["run"].splitlines()[-1] == "pytest --adaptive-eval"
+
+
+def test_checkpoint_without_questions_is_asked_generated_ones(run, tmp_path):
+    shutil.copytree(FIXTURES / "checkpoints" / "text-late", tmp_path / "late")
+    assert run("init")[0] == 0
+    text = (tmp_path / "adaptive-eval.toml").read_text()
+    assert 'task = "addition"' in text
+    assert 'model = "late"' in text
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "of 240 questions of the uncalibrated bank" in out
+
+
+def test_files_that_exist_stay(run, tmp_path):
+    (tmp_path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "q.jsonl"\n')
+    (tmp_path / "Jenkinsfile").write_text("pipeline {}")
+    code, out, _ = run("init")
+    assert code == 0
+    assert "evaluations are there already: adaptive-eval.toml; no other is written" in out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["Jenkinsfile", "adaptive-eval.toml"]
+    (tmp_path / "adaptive-eval.toml").unlink()
+    (tmp_path / "example-questions.jsonl").write_text("mine")
+    code, _, err = run("init")
+    assert code == 4
+    assert "example-questions.jsonl exists; remove or rename it, and run init again" in err
+    assert not (tmp_path / "adaptive-eval.toml").exists()
+
+
+def test_dry_run_shows_and_writes_nothing(run, tmp_path):
+    code, out, _ = run("init", "--dry-run")
+    assert code == 0
+    assert "adaptive-eval.toml:\n" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_server_elsewhere_is_not_asked_and_its_model_is_to_be_named(run, tmp_path):
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=https://models.invalid/v1\n")
+    write_questions(tmp_path / "quiz.csv", 10)
+    _, out, _ = run("init")
+    assert "name one with adaptive-eval init --model https://models.invalid/v1#MODEL" in out
+    assert next_commands(out)[-1] == "adaptive-eval plan quiz.bank"
+
+
+def test_doctor_names_what_is_to_be_mended(run, tmp_path):
+    (tmp_path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "q.jsonl"\n[[eval.gate]]\nat_least = 0.5\n')
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "there is no bank at" in out
+    assert "no model: name it with --adaptive-eval-model=FOLDER" in out
+    (tmp_path / "q.jsonl").write_text('{"id": "a", "prompt": "a?", "answer": "a"}\n')
+    (tmp_path / "answers.jsonl").write_text('{"id": "a", "text": "a"}\n')
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.pytest.ini_options]\nadaptive_eval_model = "replay:answers.jsonl"\n'
+    )
+    code, out, _ = run("doctor")
+    assert "at most 1 of 1 questions of the uncalibrated bank q, 1 gate" in out
+    assert "model replay:answers.jsonl: recorded answers" in out
+    assert "nothing to mend" in out
+    assert code == 0
+
+
+def test_doctor_names_a_model_that_is_not_there(run, tmp_path):
+    code, out, _ = run("doctor", "--model", "nowhere")
+    assert code == 1
+    assert "fault" in out
+    assert "model 'nowhere' is not known" in out
