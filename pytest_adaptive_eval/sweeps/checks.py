@@ -121,6 +121,15 @@ class Signatures:
             self._banks[file.path] = file_hashes([file.path, *named_banks(file.path)])
         return self._banks[file.path]
 
+    def files(self, cells: Iterable[Cell]) -> dict[str, str]:
+        """Return the hash of each file that cells read, empty for checkpoints, which have only to be there."""
+        hashes: dict[str, str] = {}
+        for cell in cells:
+            hashes |= self.evaluation(cell.evaluation)
+            if cell.checkpoint.path is not None:
+                hashes[str(cell.checkpoint.path)] = ""
+        return hashes
+
 
 def named_banks(path: Path) -> list[Path]:
     """Return the banks that a file of evaluations names; those of a Python file are not known before it runs.

@@ -38,6 +38,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("sweep", metavar="FILE", type=Path, help="TOML file with checkpoints, evaluations, seeds and resources")
     add("--folder", metavar="DIR", type=Path, help="results, in place of the file's folder")
     add("--jobs", metavar="N", type=parse_count, help="most cells at once on this machine; as many as fit by default")
+    text = "run the cells on a Ray cluster at this address; without one, on a local cluster that is started"
+    add("--ray", metavar="ADDRESS", nargs="?", const="", help=text)
     add("--shard", metavar="I/N", type=_shard, help="run each Nth cell alone, from the Ith on")
     add("--keep-going", action="store_true", help="leave out cells that cannot start, and run the others")
     add("--report-only", action="store_true", help="run nothing: write record and page of the cells that ended")
@@ -48,8 +50,10 @@ def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.sweeps.checks import Signatures, startable
     from pytest_adaptive_eval.sweeps.settings import read_sweep
 
-    if options.report_only and options.shard:
-        raise ConfigError("--report-only runs no cell: leave out --shard")
+    if options.report_only and (options.shard or options.ray is not None):
+        raise ConfigError("--report-only runs no cell: leave out --shard and --ray")
+    if options.jobs and options.ray is not None:
+        raise ConfigError("--jobs is for this machine, and Ray places the cells by [resources]: leave it out")
     sweep = read_sweep(options.sweep, options.folder)
     if options.report_only:
         return PASSED if _report(sweep, sweep.cells) else NOT_PASSED
@@ -84,7 +88,7 @@ def _drive(sweep: Sweep, cells: Sequence[Cell], signatures: Signatures, options:
     kept = f", {run.kept} finished before" if run.kept else ""
     say([f"{counted(len(cells), 'cell')}{kept}; results: {sweep.folder}"])
     if run.waiting:
-        executor = _executor(sweep, options)
+        executor = _executor(sweep, cells, signatures, options)
         table = LiveTable(cells, run.ends)
         try:
             run.drive(executor, table.ended, table.again, table.tick)
@@ -94,7 +98,12 @@ def _drive(sweep: Sweep, cells: Sequence[Cell], signatures: Signatures, options:
     return all(end.finished and end.exit_status == 0 for end in run.ends.values())
 
 
-def _executor(sweep: Sweep, options: argparse.Namespace) -> Executor:
+def _executor(sweep: Sweep, cells: Sequence[Cell], signatures: Signatures, options: argparse.Namespace) -> Executor:
+    if options.ray is not None:
+        from pytest_adaptive_eval.sweeps.ray_executor import RayExecutor
+
+        where, needs = str(sweep.path), sweep.table.resources
+        return RayExecutor(needs, where, options.ray, sweep.folder, signatures.files(cells))
     from pytest_adaptive_eval.sweeps.executors import LocalExecutor
 
     return LocalExecutor(sweep.table.resources, str(sweep.path), options.jobs)
