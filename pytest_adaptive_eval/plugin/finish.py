@@ -42,8 +42,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
         noise = noise_of(recorder.administrations, evaluation.samples, len(evaluation.bank))
     notes = [*_notes_of_plan(loop), *_notes_of_noise(loop, noise)]
     cap = loop.respondent.identity.decoding.get("max_tokens")
-    if cut := recorder.cut(cap):
-        notes.append(cut)
+    notes += filter(None, [recorder.cut(cap), recorder.unread_answers()])
     if sentence := recorder.too_many_cut(cap, _levels(loop)):
         loop.give_up(sentence)
     if sentence := recorder.too_many_unreadable():

@@ -13,6 +13,7 @@ import numpy as np
 from pytest_adaptive_eval.faults import FaultLimit
 from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains
+from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
@@ -28,6 +29,9 @@ _COMPLETION = " completion"
 #: Key of the log-likelihoods in journals and administrations.
 LIKELIHOOD = "likelihood"
 _sorted_json = json.JSONEncoder(sort_keys=True).encode
+
+#: Fewest wrong answers for a note that the expected answer stands in them.
+FEWEST_WRONG = 3
 
 
 class AnswerRecorder:
@@ -48,7 +52,8 @@ class AnswerRecorder:
         self.journal: Journal | None = None
         self._subject_hashes = {"checkpoint": "", "decoding": ""}
         self._guessing_scores: list[float] = []
-        self._texts = self._unreadable = 0
+        self._texts = self._unreadable = self._wrong = 0
+        self._finding: Counter[str] = Counter()
 
     def open(self, journal: Journal, *, checkpoint: str, decoding: str) -> None:
         """Keep answers in a journal from now on, under the hashes of the subject and its decoding settings."""
@@ -98,6 +103,9 @@ class AnswerRecorder:
         if response.status is Status.OK and (response.text or test.asked.read):
             self._texts += 1
             self._unreadable += not (item.readable(response.text) or abstains(response.text))
+            if response.score == 0.0:
+                self._wrong += 1
+                self._finding[finding_kind(item, item.grader, response.text)] += 1
 
     def prefetch(self, subject: Subject, questions: Sequence[Question]) -> None:
         """Have questions answered in one call, except those whose completion or response an earlier run kept.
@@ -139,6 +147,17 @@ class AnswerRecorder:
             failed = Status(entry.status).infrastructure
             reason = limit.add((entry.detail.strip() or entry.status) if failed else None)
         return reason
+
+    def unread_answers(self) -> str:
+        """Return a sentence if the expected answer stands in most wrong answers; else empty."""
+        graders = {name: count for name, count in self._finding.most_common() if name}
+        count = sum(graders.values())
+        if self._wrong < FEWEST_WRONG or 2 * count <= self._wrong:
+            return ""
+        return (
+            f"the expected answer stands in {count} of {self._wrong} wrong answers: use grader "
+            f"{' or '.join(sorted(graders))}"
+        )
 
     def too_many_unreadable(self) -> str:
         """Return a sentence if most answers do not have the form of an answer; else empty."""

@@ -1,7 +1,7 @@
 """Parsers of answers.  Prose around an answer is accepted; an ambiguous answer is not.
 
-An answer is searched in the whole text.  If several different ones are there, what follows the last "answer is" or
-"answer:" is searched, and then the last line.  If several are left, or none, the text is wrong.
+An answer is searched where the text states it, see `pytest_adaptive_eval.items.reading.reader`, and else in the whole
+text.  If several different ones are there, the last line is searched.  If several are left, or none, the text is wrong.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable
 
 from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.reading.reader import Parser as Reader
+from pytest_adaptive_eval.items.reading.reader import read_answer
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
 
 __all__ = ["by_choice", "by_letters", "by_number", "by_pattern", "last_line", "shortened"]
@@ -17,7 +19,6 @@ __all__ = ["by_choice", "by_letters", "by_number", "by_pattern", "last_line", "s
 #: Returns all candidate answers in a text, in order.
 Parser = Callable[[str], Iterable[str]]
 
-_STATED = re.compile(r"answer(?:\s+is\b|\s*[:=])", re.IGNORECASE)
 _LETTER_RUN = re.compile(r"\b[A-Z](?:[\s,>\N{RIGHTWARDS ARROW}-]+[A-Z]\b)+")
 
 
@@ -34,18 +35,21 @@ def shortened(text: str, length: int = 60) -> str:
 
 def _read_answer(text: str, parse: Parser) -> tuple[str, str]:
     """Return the unambiguous answer of a text and ``""``, or ``""`` and the reason why there is none."""
-    sections = [text]
-    if stated := list(_STATED.finditer(text)):
-        sections.append(text[stated[-1].end() :].strip().partition("\n")[0])
-    sections.append(last_line(text))
-    answers: list[str] = []
-    for section in sections:
-        answers = list(dict.fromkeys(parse(section))) or answers
-        if len(answers) == 1:
-            return answers[0], ""
-    if not answers:
+
+    def stated(part: str) -> list[str]:
+        return list(dict.fromkeys(parse(part)))
+
+    def loose(part: str) -> list[str]:
+        answers = stated(part)
+        last = stated(last_line(part)) if len(answers) > 1 else []
+        return last if len(last) == 1 else answers
+
+    reading = read_answer(text, Reader(stated, loose))
+    if reading.value is not None:
+        return reading.value, ""
+    if not reading.values:
         return "", f"no answer in {shortened(text)}"
-    return "", f"several answers, and none is marked as final: {shortened(', '.join(answers))}"
+    return "", f"several answers, and none is marked as final: {shortened(', '.join(reading.values))}"
 
 
 def _judge_by(expected: str, parse: Parser) -> Judge:
@@ -98,11 +102,11 @@ def by_letters(expected: str, excluded: str = "") -> Judge:
 
 
 def by_number(expected: str) -> Judge:
-    """Return a judge of the last number of a text, as the grader ``numeric`` reads it."""
+    """Return a judge of the number that a text gives, as the grader ``numeric`` reads it."""
     item = Item("", answer=expected, grader="numeric")
 
     def judge(text: str, _: Runner | None) -> Mark:
         right = item.grade(text) == 1.0
-        return Mark(1.0) if right else Mark(0.0, f"the last number of {shortened(text)} is not {expected}")
+        return Mark(1.0) if right else Mark(0.0, f"the number that {shortened(text)} gives is not {expected}")
 
     return judge

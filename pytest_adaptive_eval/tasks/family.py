@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
 from pytest_adaptive_eval.items.item import GRADED_CHARACTERS, Item
+from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.sandbox import Run
@@ -265,7 +266,7 @@ class TaskFamily:
             The answer is code, and there is no runner.
         """
         question = self._question_of(item)
-        text = str(text)[:GRADED_CHARACTERS]
+        text = without_reasoning(str(text)[:GRADED_CHARACTERS])
         if question.judge is not None:
             return question.judge(text, self.runner)
         score = grader_kinds()["exact" if self.grader == "task" else self.grader].grade(item, text)

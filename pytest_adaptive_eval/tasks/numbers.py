@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from pytest_adaptive_eval.items.reading.cleaning import answer_part
+from pytest_adaptive_eval.items.reading.numbers import plain_latex
 from pytest_adaptive_eval.tasks.answers import shortened
 from pytest_adaptive_eval.tasks.content import check_level, only_match, plural
 from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
@@ -72,7 +74,7 @@ def by_values(values: Mapping[str, Fraction]) -> Judge:
     """
 
     def judge(text: str, _: Runner | None) -> Mark:
-        text = text.replace("\N{MINUS SIGN}", "-").replace("**", "").replace("$", "")
+        text = plain_latex(answer_part(text)).replace("**", "").replace("$", "")
         for name, value in values.items():
             stated = re.findall(rf"(?<![A-Za-z0-9_]){name}{_VALUE}", text)
             if not stated:

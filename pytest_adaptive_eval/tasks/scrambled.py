@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
+from pytest_adaptive_eval.items.reading.stated import tag_parts
 from pytest_adaptive_eval.tasks.answers import shortened
 from pytest_adaptive_eval.tasks.content import Malformed
 from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
@@ -62,7 +63,7 @@ def by_restoration(words: Sequence[str], damaged: Iterable[int], damaged_text: S
 
 def _restored_text(text: str, length: int, damaged_text: list[str]) -> tuple[list[str], str]:
     """Return the words of the restored text in an answer and ``""``, or no words and the reason."""
-    sections = [text, *text.splitlines(), *re.split(r"\n\s*\n", text), *_QUOTED.findall(text)]
+    sections = [*tag_parts(text), text, *text.splitlines(), *re.split(r"\n\s*\n", text), *_QUOTED.findall(text)]
     by_difference: dict[int, list[list[str]]] = {}
     for section in sections:
         words = [word.casefold() for word in _WORD.findall(section)]

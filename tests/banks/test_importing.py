@@ -17,7 +17,6 @@ from hostile_data import HOSTILE
 from published_rows import PUBLISHED
 
 from pytest_adaptive_eval.banks.importing.base import ImportSettings
-from pytest_adaptive_eval.banks.importing.fitting import fitted
 from pytest_adaptive_eval.banks.importing.importer import IMPORTERS, import_items
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping, split_list
 from pytest_adaptive_eval.errors import ConfigError, DatasetError, Unscored
@@ -65,8 +64,7 @@ def test_a_published_form_is_understood_without_options(name, tmp_path):
     assert form.question in (item.prompt or "\n".join(message["content"] for message in item.messages))
     assert len(item.choices) == form.choices
     if form.answers:
-        grader, answer = fitted(form.grader, form.answers)
-        assert (item.grader, item.to_json()["answer"]) == (grader, answer)
+        assert (item.grader, item.answers) == (form.grader, tuple(form.answers))
 
 
 def test_options_win_over_guesses(tmp_path):
@@ -118,9 +116,9 @@ def test_a_right_choice_that_always_comes_first_is_shuffled_and_stays_where_it_i
 
 def test_several_best_scores_each_count(tmp_path):
     rows = [{"input": f"Pick {n}", "target_scores": {"x": 1, "y": 1, "z": 0}} for n in range(3)]
-    grader, answer = fitted("choice", ("A", "B"))
     item = imported(write(tmp_path, "task.json", {"examples": rows})).items[0]
-    assert (item.grader, item.to_json()["answer"]) == (grader, answer)
+    assert (item.grader, item.to_json()["answer"]) == ("choice", ["A", "B"])
+    assert [item.grade(text) for text in ("A", "The answer is B.", "C", "A and B")] == [1, 1, 0, 0]
 
 
 def test_ids_stay_when_rows_are_added_and_repeated_names_are_told_apart_by_content(tmp_path):
@@ -318,7 +316,7 @@ def test_instances_of_helm_are_choices_or_accepted_answers(tmp_path):
     ]
     first, second = imported(write(tmp_path, "instances.json", rows), preset="helm-instances").items
     assert (first.id, first.answer, first.choices) == ("id1", "B", ("sky", "blood"))
-    assert (second.grader, second.to_json()["answer"]) == fitted("exact_match", ("Ann", "Ann B"))
+    assert (second.grader, second.to_json()["answer"]) == ("exact_match", ["Ann", "Ann B"])
 
 
 def test_openai_evals_take_their_grader_from_the_yaml(tmp_path):

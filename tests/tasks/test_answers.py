@@ -91,7 +91,7 @@ def test_quoted_texts_are_one_line_of_at_most_the_length() -> None:
 
 def test_numbers_and_their_refusal() -> None:
     assert by_number("12")("so it is 1,2 or rather 12.0", None).score == 1.0
-    assert by_number("12")("13", None).why == "the last number of '13' is not 12"
+    assert by_number("12")("13", None).why == "the number that '13' gives is not 12"
 
 
 VALUES = {"x": Fraction(1, 3), "y": Fraction(-5, 2)}

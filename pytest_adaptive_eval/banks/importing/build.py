@@ -14,7 +14,6 @@ from pytest_adaptive_eval.banks.code import CODE
 from pytest_adaptive_eval.banks.importing.answers import find_convention, named
 from pytest_adaptive_eval.banks.importing.choices import as_text
 from pytest_adaptive_eval.banks.importing.drafts import Draft
-from pytest_adaptive_eval.banks.importing.fitting import fitted
 from pytest_adaptive_eval.banks.importing.free import Free, accepted_answers, choose_grader
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
 from pytest_adaptive_eval.banks.items import parse_item
@@ -269,10 +268,9 @@ def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> It
     meta: dict[str, Any] = {"row": draft.number, **_plain(draft.meta)}
     if mapping.tolerance is not None and question.grader == "numeric":
         meta["tolerance"] = mapping.tolerance
-    grader, answers = fitted(question.grader, question.answers)
     data: dict[str, Any] = {
-        "answer": answers,
-        "grader": grader,
+        "answer": question.answers[0] if len(question.answers) == 1 else list(question.answers),
+        "grader": question.grader,
         "choices": list(question.choices),
         "images": list(dict.fromkeys(draft.images)),
         "category": list(draft.category),

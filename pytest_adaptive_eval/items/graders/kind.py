@@ -9,7 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["Asked", "GraderKind", "Leniency", "grader_kinds"]
+__all__ = ["Asked", "GraderKind", "Leniency", "finding_kind", "grader_kinds"]
+
+#: Characters of an answer below which it stands in most texts by chance.
+_SHORTEST = 2
 
 
 class Asked(Protocol):
@@ -81,6 +84,8 @@ class GraderKind:
         ``leniency(question, answer)`` returns why wrong answers match an accepted one, or None.
     readable : callable
         ``readable(question, text)`` returns whether a text has the form of an answer.
+    within : tuple of str
+        For a grader that compares whole texts: kinds that find the same answer within a text.
     """
 
     name: str
@@ -89,6 +94,18 @@ class GraderKind:
     check: Callable[[Asked, str], str] = _no_fault
     leniency: Callable[[Asked, str], Leniency | None] = _strict
     readable: Callable[[Asked, str], bool] = _any_text
+    within: tuple[str, ...] = ()
+
+
+def finding_kind(question: Asked, grader: str, text: str) -> str:
+    """Return the grader that finds an accepted answer within a text that the named one takes for wrong; else empty."""
+    kinds = grader_kinds()
+    for name in kinds[grader].within if grader in kinds else ():
+        kind = kinds[name]
+        fits = all(len(one) >= _SHORTEST and not kind.check(question, one) for one in question.answers)
+        if fits and kind.grade(question, text) == 1.0:
+            return name
+    return ""
 
 
 @functools.cache

@@ -86,11 +86,20 @@ def _no_words(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the fo
     return "" if normal_words(answer) else "holds no words besides articles: use the grader 'exact'"
 
 
+#: Graders that find an answer within a sentence.
+_WITHIN = ("yesno", "numeric", "contains")
+
 REGISTERED = (
-    GraderKind("exact", "the answer equals an accepted one, but for case and punctuation around it", _exact),
+    GraderKind(
+        "exact", "the answer equals an accepted one, but for case and punctuation around it", _exact, within=_WITHIN
+    ),
     GraderKind("contains", "an accepted answer stands in the text", _contains, leniency=_only_punctuation),
     GraderKind(
-        "exact_match", "the words equal those of an accepted answer (SQuAD, TriviaQA)", _exact_match, check=_no_words
+        "exact_match",
+        "the words equal those of an accepted answer (SQuAD, TriviaQA)",
+        _exact_match,
+        check=_no_words,
+        within=_WITHIN,
     ),
     GraderKind("f1", "share of common words with the best accepted answer, a score (SQuAD)", _f1, check=_no_words),
 )
