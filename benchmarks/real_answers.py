@@ -4,8 +4,8 @@
 
 Reads the published answers of some 150 models in ``ADAPTIVE_EVAL_DATA/answers`` (default ``../shared/data``), grades
 each by the grader of its kind, and compares with a mechanical check of lines that state their answer (*explicit*) and
-with the publishers' labels (*labelled*, of which some are known to be wrong).  Beside today's graders stand those of before
-(``real_answers_before.json``, made by ``--counts`` with ``PYTHONPATH`` set to a checkout of commit 2091726),
+with the publishers' labels (*labelled*, of which some are known to be wrong).  Beside today's graders stand those of
+before (``real_answers_before.json``, made by ``--counts`` with ``PYTHONPATH`` set to a checkout of commit 2091726),
 math-verify alone, and regular expressions of lm-evaluation-harness: `flexible-extract` of its GSM8K for numbers,
 `custom-extract` of its MMLU-Pro for letters, and its `take_first` with `exact_match` for the others.
 
@@ -55,9 +55,8 @@ def item_of(row: Row) -> Item | None:
         if len(gold) != 1:
             return None
         gold = gold[0]
-    listed = (
-        list(choices if "LLMBar" in row["benchmark"] else choices.values()) if isinstance(choices, dict) else choices
-    )
+    if isinstance(choices, dict):  # those of LLMBar are long texts, which the answers call by their names
+        choices = list(choices if "LLMBar" in row["benchmark"] else choices.values())
     gold = str(gold)
     if re.fullmatch(r"\([A-Z]\)", gold) and not choices:
         gold = gold[1]

@@ -22,7 +22,7 @@ _WORD = (
 _OPEN = r"[\s\"'`$*_(\[{<:：「『【|~.=>-]*+"
 #: A letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words.
 _LEADING = re.compile(
-    rf"{_OPEN}(?:{_WORD}[\s_:#-]*)?{_OPEN}"
+    rf"{_OPEN}(?:(?:either|both)\s+)?(?:{_WORD}[\s_:#-]*)?{_OPEN}(?!I'[a-z])"
     r"([A-Z](?=[)\]}>*:,;$\"'`|/&」』】、。．]|\.(?![A-Z]\.)|\s*$|\s+[-=(\[{\u2013\u2014<|]|[^\x00-\x7f])"
     r"|(?-i:[B-HJ-Z])(?=\s)|(?-i:A)(?=\s+(?:is|because|since|as|and|or|with|i\.e|was|seems)\b))",
     re.IGNORECASE | re.MULTILINE,
@@ -51,8 +51,16 @@ _SUFFIX = re.compile(
 _LISTED = re.compile(r"\s*(?:[-*]\s+)?(?i:choice[\s_]*)?[(\[]?[A-Z][)\].:]\s*\S")
 _LETTER = re.compile(r"(?<![A-Za-z0-9'\\])([A-Z])(?![A-Za-z0-9'])")
 _WRAPPED = re.compile(
-    rf"[(\[]\s{{0,2}}([A-Z])\s{{0,2}}[)\]]|\b{_WORD}[\s_]{{0,4}}[(\[*\"']{{0,5}}((?-i:[A-Z]))(?![A-Za-z0-9])",
+    r"[(\[]\s{0,2}((?-i:[A-Z]))\s{0,2}[)\]]"
+    rf"|\b{_WORD}[\s_]{{0,4}}(?:[(\[]([a-z])[)\]]|[(\[*\"']{{0,5}}((?-i:[A-Z]))(?![A-Za-z0-9]))",
     re.IGNORECASE,
+)
+#: Characters of a text of which any single letter may be the answer.
+_SHORT = 200
+#: Part of a question that an answer repeats.
+_SUBQUESTION = re.compile(r"\A\s*\([a-z]\)\s")
+_NONE = re.compile(
+    r"\b(?:none|neither|no one) of (?:the|these|those)\b[^.\n]{0,40}\b(?:options|choices|answers|above)\b", re.I
 )
 #: What ends a choice that a line begins with.
 _ENDED = re.compile(r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)")
@@ -127,6 +135,8 @@ class _Choices:
         text = _bare(text).translate(_LOOKALIKES) if not text.isascii() else _bare(text)
         if (equal := self.equal(text)) is not None:
             return [(equal,)]
+        if self._refuses(text):
+            return [()]
         if letters := self._letters(text):
             return letters
         if (begin := self.begins(text)) is not None:
@@ -135,11 +145,15 @@ class _Choices:
         if run := self._run(text):
             return [run]
         sentence = re.split(r"(?<=[a-z)])[.!?](?:\s|$)|\n", text)[0]
-        wrapped = {index for one in _WRAPPED.findall(sentence) if (index := self.letter(one[0] or one[1])) is not None}
+        wrapped = {index for one in _WRAPPED.findall(sentence) if (index := self.letter("".join(one))) is not None}
         if len(wrapped) == 1:
             return [(wrapped.pop(),)]
         inside = self.within(sentence)
         return [(inside[0],)] if len(inside) == 1 else []
+
+    def _refuses(self, text: str) -> bool:
+        """Return whether a text says that no choice is right, and no choice says so."""
+        return _NONE.search(text) is not None and not any(map(_NONE.search, self.texts))
 
     def _run(self, text: str) -> Chosen:
         """Return the choices of letters in a row, such as ABD; empty if a text does not begin with them."""
@@ -167,6 +181,10 @@ class _Choices:
         if (equal := self.equal(text)) is not None:
             return [(equal,)]
         bare = _bare(text)
+        if self._refuses(bare):
+            return self._suffix(bare)
+        if len(bare) > _SHORT:
+            bare = _SUBQUESTION.sub("", bare)
         for find in (self._suffix, self._leading, self._last_line, self._only):
             if found := find(bare):
                 return found
@@ -194,17 +212,18 @@ class _Choices:
 
     def _only(self, text: str) -> list[Chosen]:
         """Return the choice that alone is named in a text, by letter or by text."""
-        if not abstains(text):
-            for pattern in (_WRAPPED, _LETTER):
-                letters = {"".join(match.groups("")).upper() for match in pattern.finditer(text)}
-                indexes = {index for one in letters - {"I"} if (index := self.letter(one)) is not None}
-                if pattern is _LETTER:
-                    indexes -= {0}
-                if len(indexes) == 1:
-                    return [(indexes.pop(),)]
-                if indexes:
-                    return []
-        inside = self.within(text)
+        if abstains(text) and not any(map(abstains, self.texts)):
+            return []
+        for pattern in (_WRAPPED, _LETTER) if len(text) <= _SHORT else (_WRAPPED,):
+            letters = {"".join(match.groups("")).upper() for match in pattern.finditer(text)}
+            indexes = {index for one in letters - {"I"} if (index := self.letter(one)) is not None}
+            if pattern is _LETTER:
+                indexes -= {0}
+            if len(indexes) == 1:
+                return [(indexes.pop(),)]
+            if indexes:
+                return []
+        inside = self.within(text) if len(text) <= 2 * _SHORT else []
         return [(inside[0],)] if len(inside) == 1 else []
 
 

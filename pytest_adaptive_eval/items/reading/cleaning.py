@@ -38,7 +38,15 @@ _NEXT = re.compile(
 
 #: Characters of Markdown that are written with a backslash.
 _ESCAPED = re.compile(r"\\([_*#])")
-_PROGRAM = re.compile(r"(?:print\s*\(.*\)|return\b(?!\s+(?:the|a|to)\b).*|\w+\s*=\s*[\w.]+[(\[].*)\s*\Z")
+_STATEMENT = re.compile(
+    r"^[ \t]*(?:import\s\w|from\s\w+\simport|def\s\w|for\s\w.*:$|while\s.*:$|(?:el)?if\s.*:$|else:$|print\s*\("
+    r"|return\s|"
+    r"[a-z_]\w*\s*=\s)",
+    re.MULTILINE,
+)
+_LAST_STATEMENT = re.compile(
+    r"(?:print\s*\(.*\)|return\b(?!\s+(?:the|a|to)\b).*|\w+\s*=\s*[\w.]+[(\[].*|(?:el)?if\s.*)\s*\Z"
+)
 
 _PLAIN = str.maketrans(
     {
@@ -95,8 +103,9 @@ def answer_part(text: str) -> str:
 
 
 def is_program(text: str) -> bool:
-    """Return whether a text ends as a program, whose result it does not tell."""
-    return _PROGRAM.match(text.rstrip(" \n`").rpartition("\n")[2].strip()) is not None
+    """Return whether a text is a program, or ends as one, whose result it does not tell."""
+    last = text.rstrip(" \n`").rpartition("\n")[2].strip()
+    return _LAST_STATEMENT.match(last) is not None and len(_STATEMENT.findall(text)) > 1
 
 
 def before_next_question(text: str) -> str:

@@ -29,6 +29,8 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _CORRECTED = re.compile(r"\b(?:or rather|no|wait|actually|correction)\b", re.IGNORECASE)
+#: What makes a number part of an expression, which is no number.
+_EXPRESSION = re.compile(r"\s?(?:\\sqrt|\\pi|π|√|\^)")
 #: Values of several names.
 _ASSIGNED = re.compile(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
@@ -39,7 +41,7 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
 def _first(text: str) -> list[Values]:
-    """Return the first number of a statement, with others that a word joins to it."""
+    """Return the first number of a statement, with others that a word joins to it; an expression has no values."""
     text = plain_latex(text.replace("**", " ")).lstrip()
     end = _END.search(text)
     sentence = text[: end.start()] if end and find_numbers(text[: end.start()]) else text
@@ -48,7 +50,10 @@ def _first(text: str) -> list[Values]:
         return list(dict.fromkeys(number.values for number in numbers))
     parts = _EQUAL.split(sentence)
     sentence = next((part for part in reversed(parts) if find_numbers(part)), sentence)
-    return _joined(find_numbers(sentence), sentence)
+    numbers = find_numbers(sentence)
+    if numbers and _EXPRESSION.match(sentence, numbers[0].end):
+        return [()]
+    return _joined(numbers, sentence)
 
 
 def _joined(numbers: list[Number], text: str) -> list[Values]:

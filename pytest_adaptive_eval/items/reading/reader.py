@@ -19,6 +19,8 @@ __all__ = ["Parser", "Reading", "read_answer", "stated_texts"]
 
 #: Parts of a text that are read, from the most binding, and characters of each.
 _PARTS, _CHARACTERS = 30, 1000
+#: Characters before a restated question; more of them before another question are an answer, be it unreadable.
+_RESTATED = 200
 Value = TypeVar("Value")
 _SENTENCE = re.compile(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
 
@@ -68,7 +70,7 @@ def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
     """
     text = answer_part(text)
     head = before_next_question(text)
-    for body in dict.fromkeys((head, text)):
+    for body in dict.fromkeys((head, text) if len(head) <= _RESTATED else (head,)):
         for part in tag_parts(body)[:_PARTS]:
             if values := _read_part(part, parser):
                 return Reading(tuple(dict.fromkeys(values)))
@@ -78,10 +80,12 @@ def read_answer(text: str, parser: Parser[Value]) -> Reading[Value]:
 
 
 def _read_part(text: str, parser: Parser[Value]) -> Sequence[Value]:
+    if is_program(text):
+        return ()
     for part in itertools.islice(_stated_parts(text, parser.cues), _PARTS):
         if values := parser.stated(part[:_CHARACTERS]):
             return values
-    return () if is_program(text) else parser.loose(without_notes(text).strip())
+    return parser.loose(without_notes(text).strip())
 
 
 def stated_texts(text: str) -> list[str]:

@@ -33,7 +33,7 @@ _COPULA = r"\b(?:is|are|was|(?:would|will|should|must|could|has to) be|becomes|e
 _ENGLISH = (
     rf"(?:\b(?:answers?|ans)\b(?!\s+(?:choices|options)\b)"
     r"|\b(?:correct|right|best|closest|nearest|appropriate|suitable|final|accurate|likely|logical)\s+"
-    r"(?:option|choice|response|result|statement|value|output|letter|one|conclusion|match)\b)"
+    r"(?:option|choice|response|result|solution|statement|value|output|letter|one|conclusion|match)\b)"
     rf"(?:[^\n.!?:=|]{{0,80}}?{_COPULA}|[^\n.!?:=|;,]{{0,40}}?[:=|])"
     r"|^[^\w\n]*(?:option|choice|result|output|conclusion|solution)[*_\s]*[:=]"
 )
