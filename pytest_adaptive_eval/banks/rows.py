@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 from collections.abc import Iterator, Mapping
@@ -14,9 +15,24 @@ from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 from pytest_adaptive_eval.tables import FILE_LIMIT, csv_rows, read_lines
 
-__all__ = ["SUFFIXES", "Row", "first_keys", "head", "json_lines", "load_file", "load_json", "read_records"]
+__all__ = [
+    "SUFFIXES",
+    "Row",
+    "check_parquet",
+    "column_names",
+    "first_keys",
+    "head",
+    "json_lines",
+    "lists_of_objects",
+    "load_file",
+    "load_json",
+    "read_records",
+    "rows_of_columns",
+    "stem_of",
+    "with_pyarrow",
+]
 
-#: Endings of files whose rows are read; the first three may be gzipped.
+#: Endings of files whose rows are read; ``.gz`` may follow those of texts.
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".ndjson", ".json", ".parquet")
 #: Upper limits of a parquet file: rows, and bytes of one column chunk unpacked.
 _ROW_LIMIT, _CHUNK_LIMIT = 50_000_000, 2**28
@@ -60,16 +76,17 @@ def read_records(path: Path, rows: str = "") -> Iterator[Row]:
     ConfigError
         The expression is malformed.
     """
-    about = {"file": _stem(path), "folder": path.absolute().parent.name}
+    about = {"file": stem_of(path), "folder": path.absolute().parent.name}
     for row in _records(path, whole=bool(rows)):
-        found = _within(row, rows, about) if rows else (row,)
-        for each in found:
+        for each in _within(row, rows, about) if rows else (row,):
             yield each._replace(names={**about, **each.names})
 
 
-def _stem(path: Path) -> str:
+def stem_of(path: Path) -> str:
+    """Return a data file's name without its endings."""
     name = path.name.removesuffix(".gz")
-    return next((name[: -len(suffix)] for suffix in SUFFIXES if name.lower().endswith(suffix)), name)
+    endings = (*SUFFIXES, ".arrow")
+    return next((name[: -len(suffix)] for suffix in endings if name.lower().endswith(suffix)), name)
 
 
 def _records(path: Path, *, whole: bool) -> Iterator[Row]:
@@ -79,36 +96,36 @@ def _records(path: Path, *, whole: bool) -> Iterator[Row]:
         yield from _json_records(path, whole=whole)
         return
     if name.endswith((".jsonl", ".ndjson")):
-        places = json_lines(path)
+        records = json_lines(path)
     elif name.endswith((".csv", ".tsv")):
-        places = _table_rows(path, "\t" if name.endswith(".tsv") else ",")
+        records = _table_rows(path, "\t" if name.endswith(".tsv") else ",")
     elif name.endswith(".parquet"):
-        places = _parquet_rows(path)
+        records = _parquet_rows(path)
     else:
         raise ResponsesError(f"{path}: its rows are not read; expected a file of {', '.join(SUFFIXES)}")
-    for where, record in places:
+    for where, record in records:
         yield Row(where, record, {"line": where.rpartition(" ")[2], "value": record})
 
 
 def _within(row: Row, rows: str, about: Mapping[str, Any]) -> Iterator[Row]:
     """Yield the records that an expression reaches in a record."""
     names = {**about, **row.names, "parent": row.names["value"]}
-    found = parse_expression(rows, "rows")(names["value"], names)
-    if isinstance(found, list) and found and all(isinstance(entry, list) for entry in found):
-        found = [entry for entries in found for entry in entries]
-    if not isinstance(found, list | Mapping) or not found:
+    records = parse_expression(rows, "rows")(names["value"], names)
+    if isinstance(records, list) and records and all(isinstance(entry, list) for entry in records):
+        records = [entry for entries in records for entry in entries]
+    if not isinstance(records, list | Mapping) or not records:
         keys = ", ".join(map(repr, list(row.record)[:8])) or type(names["value"]).__name__
         raise ResponsesError(f"{row.where}: nothing at rows {rows!r:.80}; expected a list or an object; it has {keys}")
-    for entry in _entries(row.where, found):
+    for entry in _entries(row.where, records):
         yield entry._replace(names={**names, **entry.names})
 
 
 def _entries(where: str, records: Any) -> Iterator[Row]:
     """Yield the entries of a list, or of an object by their keys."""
     pairs = records.items() if isinstance(records, Mapping) else enumerate(records, 1)
-    for place, (key, entry) in enumerate(pairs, 1):
+    for number, (key, entry) in enumerate(pairs, 1):
         at = f"key {key!r:.60}" if isinstance(key, str) else f"record {key}"
-        names = {"key": str(key), "value": entry, "line": str(place)}
+        names = {"key": str(key), "value": entry, "line": str(number)}
         yield Row(f"{where}, {at}", entry if isinstance(entry, Mapping) else {}, names)
 
 
@@ -135,24 +152,39 @@ def _found_records(data: Any, where: str) -> Iterator[Row]:
         return
     if not isinstance(data, dict) or not data:
         raise ResponsesError(f"{where}: found {type(data).__name__}, expected records in a list or an object")
-    values = list(data.values())
-    lists = {key: value for key, value in data.items() if isinstance(value, list) and value}
-    objects = {key: value for key, value in lists.items() if isinstance(value[0], dict)}
-    if len(lists) == len(data) > 1 and len({len(value) for value in values}) == 1 and not objects:
-        yield from _entries(where, [dict(zip(lists, cells, strict=True)) for cells in zip(*values, strict=True)])
+    objects = lists_of_objects(data)
+    if by_row := rows_of_columns(data):
+        yield from _entries(where, by_row)
     elif len(objects) == 1:
         key, records = next(iter(objects.items()))
         for row in _entries(f"{where}, {key}", records):
             yield row._replace(names={**row.names, "parent": data})
-    elif all(isinstance(value, dict) for value in values) and _is_columns(values):
+    elif _are_columns(values := list(data.values())):
         keys = list(values[0])
         yield from _entries(where, {key: {name: column[key] for name, column in data.items()} for key in keys})
     else:
         yield from _entries(where, data)
 
 
-def _is_columns(values: list[dict[str, Any]]) -> bool:
-    """Return whether objects are the columns of a data frame: the same numbers as keys, and plain values."""
+def lists_of_objects(data: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the entries of an object that are lists and begin with an object."""
+    lists = {key: value for key, value in data.items() if isinstance(value, list) and value}
+    return {key: value for key, value in lists.items() if isinstance(value[0], dict)}
+
+
+def rows_of_columns(data: Any) -> list[dict[str, Any]]:
+    """Return the rows of an object with lists of plain values, of one length, as columns; none for other values."""
+    if not isinstance(data, dict) or len(data) < 2 or not all(isinstance(value, list) for value in data.values()):
+        return []
+    if lists_of_objects(data) or len({len(value) for value in data.values()}) > 1:
+        return []
+    return [dict(zip(data, cells, strict=True)) for cells in zip(*data.values(), strict=True)]
+
+
+def _are_columns(values: list[Any]) -> bool:
+    """Return whether values are columns of a data frame: objects with the same numbers as keys, and plain values."""
+    if not all(isinstance(value, dict) for value in values):
+        return False
     first = list(values[0])
     return (
         len(values) > 1
@@ -173,7 +205,7 @@ def _table_rows(path: Path, separator: str) -> Iterator[tuple[str, dict[str, str
                 continue
             where = f"{path}, line {reader.line_num}"
             if not header:
-                header = _header(cells, where)
+                header = column_names(cells, where)
                 continue
             if len(cells) != len(header):
                 raise ResponsesError(f"{where}: {len(cells)} cells, expected {len(header)} as in the header")
@@ -182,8 +214,9 @@ def _table_rows(path: Path, separator: str) -> Iterator[tuple[str, dict[str, str
         raise ResponsesError(f"{path}, line {reader.line_num}: {error}; save the table anew") from None
 
 
-def _header(cells: list[str], where: str) -> list[str]:
-    names = [cell.strip() or f"column {place}" for place, cell in enumerate(cells, 1)]
+def column_names(cells: list[str], where: str) -> list[str]:
+    """Return the names in a table's header; refuse a name that stands twice."""
+    names = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ResponsesError(f"{where}: {twice!r:.60} heads two columns; give each a name of its own")
     return names
@@ -191,39 +224,48 @@ def _header(cells: list[str], where: str) -> list[str]:
 
 def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a parquet file."""
+    with open_regular(path) as file, with_pyarrow(path, "parquet") as pyarrow:
+        table = pyarrow.parquet.ParquetFile(file)
+        check_parquet(path, table.metadata, _ROW_LIMIT, _CHUNK_LIMIT)
+        number = 0
+        for batch in table.iter_batches(batch_size=_BATCH, use_threads=False):
+            for record in batch.to_pylist():
+                number += 1
+                yield f"{path}, row {number}", record
+
+
+@contextlib.contextmanager
+def with_pyarrow(path: Path, form: str) -> Iterator[Any]:
+    """Import pyarrow for a block that reads a file of a form, and turn its errors into one that names the file."""
     try:
-        from pyarrow import ArrowException, parquet
+        import pyarrow
+        import pyarrow.ipc
+        import pyarrow.parquet
     except ImportError:
         raise ResponsesError(
             f"{path}: pyarrow is needed to read it; pip install 'pytest-adaptive-eval[parquet]', or save it as JSON "
             "lines"
         ) from None
     try:
-        with open_regular(path) as file:
-            table = parquet.ParquetFile(file)
-            _check_parquet(path, table.metadata)
-            number = 0
-            for batch in table.iter_batches(batch_size=_BATCH, use_threads=False):
-                for record in batch.to_pylist():
-                    number += 1
-                    yield f"{path}, row {number}", record
-    except (ArrowException, ValueError, OverflowError) as error:
-        raise ResponsesError(f"{path}: not a readable parquet file ({error!s:.200}); copy it anew") from None
+        yield pyarrow
+    except (pyarrow.ArrowException, ValueError, OverflowError, OSError, MemoryError) as error:
+        raise ResponsesError(f"{path}: not a readable {form} file ({error!s:.200}); copy it anew") from None
 
 
-def _check_parquet(path: Path, about: Any) -> None:
-    """Refuse a file whose declared sizes are above the limits."""
+def check_parquet(path: Path, about: Any, row_limit: int, chunk_limit: int) -> int:
+    """Return the bytes of the largest column chunk, unpacked; refuse a file that declares more than the limits."""
     chunks = (
         about.row_group(group).column(column).total_uncompressed_size
         for group in range(about.num_row_groups)
         for column in range(about.num_columns)
     )
     largest = max(chunks, default=0)
-    if about.num_rows > _ROW_LIMIT or largest > _CHUNK_LIMIT:
+    if about.num_rows > row_limit or largest > chunk_limit:
         raise ResponsesError(
-            f"{path}: {about.num_rows} rows and {largest} bytes in a column chunk, at most {_ROW_LIMIT} and "
-            f"{_CHUNK_LIMIT} are read; split the file"
+            f"{path}: declares {about.num_rows} rows and {largest} bytes in a column chunk, at most {row_limit} and "
+            f"{chunk_limit} are read; split the file"
         )
+    return largest
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------

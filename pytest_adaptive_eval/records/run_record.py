@@ -526,14 +526,13 @@ class RunRecord(_Record):
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""
         if not self.promote:
             return ""
-        judged = [i for i in self.interviews if i.extra.get("judge")]
-        opinions = {name for study in self.studies if study.judged_by_models for name in (study.name, study.nodeid)}
-        opinions |= {name for interview in judged for name in (interview.name, interview.nodeid)}
+        judged = {name for i in self.interviews if i.extra.get("judge") for name in (i.name, i.nodeid)}
+        studies = {name for study in self.studies if study.judged_by_models for name in (study.name, study.nodeid)}
         passed = [gate for gate in self.gates if gate.verdict.get("outcome") == Outcome.PASS]
-        if any(gate.interview not in opinions for gate in passed):
+        if any(gate.interview not in judged | studies for gate in passed):
             return ""
         names = ", ".join(dict.fromkeys(gate.interview for gate in passed))
-        by_judge = any(gate.interview in (i.name, i.nodeid) for gate in passed for i in judged)
+        by_judge = any(gate.interview in judged for gate in passed)
         return f"{_JUDGED if by_judge else _OPINION} ({names}); {_ADVICE}"
 
     @classmethod

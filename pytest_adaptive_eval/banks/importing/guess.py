@@ -181,19 +181,29 @@ def _alternatives(sample: _Sample, given: ItemMapping, labelled: bool) -> dict[s
     if given.choices or given.distractors:
         answer = given.answer or _fitting(sample, given.choices) or next(iter(_answers(sample)), "")
         return {"answer": answer}
-    candidates: list[tuple[str, ...]] = []
-    for key in sample.matching(fields.CHOICES):
-        alternatives = [read_choices(value) for value in sample.values(key)]
-        share = sum(len(choices.texts) > 1 for choices in alternatives) / len(alternatives)
-        if share >= 1 / 2 and not given.answer and all(choices.right for choices in alternatives if choices.texts):
-            sample.used.add(key)
-            return {"choices": (key,), "answer": next(iter(_answers(sample)), "")}
-        if share >= (1 / 2 if normal(key) == "answers" else 1 / 20):
-            candidates.append((key,))
+    by_field = {key: [read_choices(value) for value in sample.values(key)] for key in sample.matching(fields.CHOICES)}
+    if not given.answer and (marked := next((key for key, rows in by_field.items() if _mark_right(rows)), "")):
+        sample.used.add(marked)
+        return {"choices": (marked,), "answer": next(iter(_answers(sample)), "")}
+    candidates: list[tuple[str, ...]] = [
+        (key,)
+        for key, rows in by_field.items()
+        if _share_with_choices(rows) >= (1 / 2 if normal(key) == "answers" else 1 / 20)
+    ]
     candidates += series(sample.keys)
     if labelled:
         return {"choices": candidates[0]} if candidates else {}
     return _chosen(sample, given, candidates) or _distractors(sample, given)
+
+
+def _share_with_choices(rows: Sequence[Choices]) -> float:
+    """Return the share of the records in which a field has two or more alternatives."""
+    return sum(len(choices.texts) > 1 for choices in rows) / len(rows)
+
+
+def _mark_right(rows: Sequence[Choices]) -> bool:
+    """Return whether half of the records have alternatives in a field, and the right one is marked in all of them."""
+    return _share_with_choices(rows) >= 1 / 2 and all(choices.right for choices in rows if choices.texts)
 
 
 def _chosen(sample: _Sample, given: ItemMapping, candidates: Sequence[tuple[str, ...]]) -> dict[str, Any]:

@@ -14,7 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_adaptive_eval.banks.rows import load_json
+from pytest_adaptive_eval.banks.rows import SUFFIXES as ROW_SUFFIXES
+from pytest_adaptive_eval.banks.rows import (
+    check_parquet,
+    column_names,
+    lists_of_objects,
+    load_json,
+    rows_of_columns,
+    stem_of,
+    with_pyarrow,
+)
 from pytest_adaptive_eval.errors import DatasetError, ResponsesError
 from pytest_adaptive_eval.inputs import open_regular
 from pytest_adaptive_eval.tables import csv_rows, read_lines
@@ -27,12 +36,11 @@ __all__ = [
     "read_records",
     "set_of",
     "size_of",
-    "stem_of",
     "suffix_of",
 ]
 
 #: Endings of data files; ``.gz`` may follow.
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow")
+SUFFIXES = (*ROW_SUFFIXES, ".arrow")
 #: Upper limits: bytes of a file that is read whole, unpacked; brackets, commas and colons in it, each an object in
 #: memory; bytes of a column chunk or an arrow batch; rows.
 WHOLE_LIMIT, MARK_LIMIT, CHUNK_LIMIT, ROW_LIMIT = 96 << 20, 2_000_000, 128 << 20, 5_000_000
@@ -63,12 +71,6 @@ class Record(NamedTuple):
     names: Mapping[str, Any]
 
 
-def stem_of(path: Path) -> str:
-    """Return a data file's name without its endings."""
-    name = path.name.removesuffix(".gz")
-    return next((name[: -len(suffix)] for suffix in SUFFIXES if name.lower().endswith(suffix)), name)
-
-
 _SPLIT_WORDS = r"test|testmini|validation|valid|val|dev|train|eval|all"
 _GENERAL_NAME = re.compile(
     rf"(?i)({_SPLIT_WORDS}|data|task|samples?|questions?|items?|examples?|dataset|hf|arrow|tests|default|main|none|part|first|input_data|"
@@ -80,9 +82,9 @@ def set_of(path: Path) -> str:
     """Return the name of the data set in a file: the file's name without its split, or that of a folder above."""
     for name in (stem_of(path), *(folder.name for folder in list(path.absolute().parents)[:4])):
         words = [word for word in re.split(r"[\s_.-]+", re.sub(r"(?i)-\d+-of-\d+|first\d+", "", name)) if word]
-        kept = [word for word in words if not re.fullmatch(_SPLIT_WORDS, word, re.IGNORECASE)]
-        if kept and not all(_GENERAL_NAME.fullmatch(word) for word in kept):
-            return "_".join(kept)
+        without_split = [word for word in words if not re.fullmatch(_SPLIT_WORDS, word, re.IGNORECASE)]
+        if without_split and not all(_GENERAL_NAME.fullmatch(word) for word in without_split):
+            return "_".join(without_split)
     return stem_of(path)
 
 
@@ -94,15 +96,15 @@ def suffix_of(path: Path) -> str:
 
 def data_files(folder: Path, depth: int = 4) -> list[Path]:
     """Return the data files below a folder, sorted; links are not followed."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in sorted(folder.iterdir()):
         if path.is_symlink() or path.name.startswith((".", "~$")):
             continue
         if path.is_dir() and depth:
-            found += data_files(path, depth - 1)
+            files += data_files(path, depth - 1)
         elif suffix_of(path) and path.name not in ("dataset_info.json", "state.json", "dataset_dict.json"):
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def read_records(path: Path, rows: str = "", header: Sequence[str] = ()) -> Iterator[Record]:
@@ -227,22 +229,12 @@ def _json_records(path: Path, rows: str) -> Iterator[Record]:
             raise
         yield from _json_lines(path)
         return
-    if not rows and _are_columns(parsed):
-        parsed = [dict(zip(parsed, cells, strict=True)) for cells in zip(*parsed.values(), strict=True)]
+    if not rows:
+        parsed = rows_of_columns(parsed) or parsed
     start = [Record(str(path), parsed if isinstance(parsed, dict) else {"": parsed}, {"line": 1, "key": ""})]
     if isinstance(parsed, list) and not rows:
         rows = "[*]"
     yield from _nested(iter(start), rows or _found_rows(parsed, path), parsed)
-
-
-def _are_columns(parsed: Any) -> bool:
-    """Return whether an object holds a list for each column, of the same length and of plain values."""
-    return (
-        isinstance(parsed, dict)
-        and len(parsed) > 1
-        and all(isinstance(value, list) and value and not isinstance(value[0], dict) for value in parsed.values())
-        and len({len(value) for value in parsed.values()}) == 1
-    )
 
 
 def _found_rows(parsed: Any, path: Path) -> str:
@@ -261,22 +253,14 @@ def _found_rows(parsed: Any, path: Path) -> str:
 
 
 def _largest(here: Any) -> tuple[str, Any]:
-    """Return the step to the records within a value, and a sample of them."""
+    """Return the step to the records within a value, and a sample of them; no step where it is itself a record."""
     if isinstance(here, list):
         return ("[*]", next((entry for entry in here if isinstance(entry, dict)), None))
-    if not isinstance(here, dict):
+    if not isinstance(here, dict) or _has_question(here):
         return "", None
-    if _has_question(here):
-        return "", None
-    if len(here) > 1 and all(isinstance(value, dict) for value in here.values()):
-        shared = set.intersection(*(set(value) for value in list(here.values())[:50]))
-        if shared:
-            return "*", next(iter(here.values()))
-    lists = {
-        key: value
-        for key, value in here.items()
-        if isinstance(value, list) and value and isinstance(value[0], dict) and not _is_leaf(key)
-    }
+    if _share_a_key(list(here.values())):
+        return "*", next(iter(here.values()))
+    lists = {key: value for key, value in lists_of_objects(here).items() if not _is_leaf(key)}
     if lists:
         key = max(lists, key=lambda name: len(lists[name]))
         return f'"{key}"' if re.search(r"[^\w-]", key) else key, lists[key]
@@ -285,6 +269,13 @@ def _largest(here: Any) -> tuple[str, Any]:
         key, value = next(iter(inner.items()))
         return key, value
     return "", None
+
+
+def _share_a_key(values: Sequence[Any]) -> bool:
+    """Return whether values are two or more objects with a key in common, by the first 50."""
+    if len(values) < 2 or not all(isinstance(value, dict) for value in values):
+        return False
+    return bool(set.intersection(*map(set, values[:50])))
 
 
 def _is_leaf(key: str) -> bool:
@@ -343,8 +334,8 @@ def _descend(record: Record, value: Any, steps: Sequence[str]) -> Iterator[Recor
         if record.data:
             return  # an optional list of one of the records
         raise DatasetError(f"{record.where}: nothing at rows {name!r}; it has {', '.join(map(repr, list(value)[:8]))}")
-    around = {key: entry for key, entry in value.items() if key != name and not _is_records(entry)}
-    yield from _descend(record._replace(data={**record.data, **around}), value[name], rest)
+    outer = {key: entry for key, entry in value.items() if key != name and not _is_records(entry)}
+    yield from _descend(record._replace(data={**record.data, **outer}), value[name], rest)
 
 
 def _is_records(value: Any) -> bool:
@@ -373,7 +364,7 @@ def _table(path: Path, separator: str, header: Sequence[str]) -> Iterator[Record
             if not names:
                 names = _unnamed_columns(cells)
                 if not names:
-                    names = _header(cells, where)
+                    names = column_names(cells, where)
                     continue
             if len(cells) > len(names) and any(cells[len(names) :]):
                 raise DatasetError(f"{where}: {len(cells)} cells, expected {len(names)} as in the header")
@@ -407,80 +398,43 @@ def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     """
     filled = [cell.strip() for cell in cells if cell.strip()]
     named = sum(bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5 for cell in filled)
-    letters = [chr(ord("A") + place) for place in range(len(cells) - 2)]
-    if 4 <= len(cells) <= 12 and cells[-1].strip() in letters and len(cells[0].split()) > 1 and named * 2 < len(filled):
+    few_named = named * 2 < len(filled)
+    letters = [chr(ord("A") + number) for number in range(len(cells) - 2)]
+    if few_named and 4 <= len(cells) <= 12 and cells[-1].strip() in letters and len(cells[0].split()) > 1:
         return ["question", *letters, "answer"]
-    if len(cells) == 2 and (len(cells[0].split()) > 4 or _wide(cells[0]) > 8) and named < 2:
+    if named < 2 and len(cells) == 2 and (len(cells[0].split()) > 4 or _wide(cells[0]) > 8):
         return ["question", "answer"]
-    numbers = any(re.fullmatch(r"-?[\d.,]+", cell) for cell in filled)
-    if (
-        (numbers and named * 2 < len(filled))
-        or len(set(filled)) < len(filled)
-        or any(len(cell) > 200 for cell in filled)
-    ):
-        return [f"column {place}" for place in range(1, len(cells) + 1)]
+    if (few_named and any(re.fullmatch(r"-?[\d.,]+", cell) for cell in filled)) or _are_values(filled):
+        return [f"column {number}" for number in range(1, len(cells) + 1)]
     return []
+
+
+def _are_values(cells: Sequence[str]) -> bool:
+    """Return whether cells cannot be names of columns: one stands twice, or is long."""
+    return len(set(cells)) < len(cells) or any(len(cell) > 200 for cell in cells)
 
 
 def _wide(text: str) -> int:
     return sum(ord(letter) >= 0x2E80 for letter in text)
 
 
-def _header(cells: Sequence[str], where: str) -> list[str]:
-    names = [cell.strip() or f"column {place}" for place, cell in enumerate(cells, 1)]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise DatasetError(f"{where}: {twice!r:.60} heads two columns; give each a name of its own")
-    return names
-
-
 # --- parquet and arrow -----------------------------------------------------------------------------------------------
 
 
-def _pyarrow(path: Path) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError:
-        raise DatasetError(
-            f"{path}: pyarrow is needed to read it; pip install 'pytest-adaptive-eval[parquet]', or save it as JSON "
-            "lines"
-        ) from None
-    return pyarrow
-
-
 def _parquet(path: Path) -> Iterator[Record]:
-    pyarrow = _pyarrow(path)
-    try:
-        with open_regular(path) as file:
-            table = pyarrow.parquet.ParquetFile(file)
-            about = table.metadata
-            chunks = (
-                about.row_group(group).column(column).total_uncompressed_size
-                for group in range(about.num_row_groups)
-                for column in range(about.num_columns)
-            )
-            largest = max(chunks, default=0)
-            if about.num_rows > ROW_LIMIT or largest > CHUNK_LIMIT:
-                raise DatasetError(
-                    f"{path}: declares {about.num_rows} rows and {largest} bytes in a column chunk, at most "
-                    f"{ROW_LIMIT} and {CHUNK_LIMIT} are read; split the file"
-                )
-            names = _class_names(table.schema_arrow.metadata)
-            # a text that repeats is stored once, and unpacked for each row
-            rows = max(1, min(64, _BATCH_LIMIT // max(1, largest)))
-            yield from _batches(path, table.iter_batches(batch_size=rows, use_threads=False), names)
-    except DatasetError:
-        raise
-    except (pyarrow.ArrowException, ValueError, OverflowError, OSError, MemoryError) as error:
-        raise DatasetError(f"{path}: not a readable parquet file ({error!s:.200}); copy it anew") from None
+    with open_regular(path) as file, with_pyarrow(path, "parquet") as pyarrow:
+        table = pyarrow.parquet.ParquetFile(file)
+        largest = check_parquet(path, table.metadata, ROW_LIMIT, CHUNK_LIMIT)
+        # a text that repeats is stored once, and unpacked for each row
+        rows = max(1, min(64, _BATCH_LIMIT // max(1, largest)))
+        batches = table.iter_batches(batch_size=rows, use_threads=False)
+        yield from _batches(path, batches, _class_names(table.schema_arrow.metadata))
 
 
 def _arrow(path: Path) -> Iterator[Record]:
     """Yield the rows of an arrow stream or file, such as ``datasets`` saves to disk."""
-    pyarrow = _pyarrow(path)
     data = read_bounded(path)
-    try:
+    with with_pyarrow(path, "arrow") as pyarrow:
         _refuse_compressed(pyarrow, path, data)
         if data[:6] == b"ARROW1":
             reader = pyarrow.ipc.open_file(io.BytesIO(data))
@@ -490,10 +444,6 @@ def _arrow(path: Path) -> Iterator[Record]:
             batches = iter(reader)
         names = _class_names(reader.schema.metadata)
         yield from _batches(path, (part for batch in batches for part in _slices(batch)), names)
-    except DatasetError:
-        raise
-    except (pyarrow.ArrowException, ValueError, OverflowError, OSError, MemoryError) as error:
-        raise DatasetError(f"{path}: not a readable arrow file ({error!s:.200}); copy it anew") from None
 
 
 def _slices(batch: Any) -> Iterator[Any]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.importing.choices import as_text
-from pytest_adaptive_eval.banks.importing.records import data_files, read_bounded, read_records, stem_of, suffix_of
+from pytest_adaptive_eval.banks.importing.records import data_files, read_bounded, read_records, suffix_of
+from pytest_adaptive_eval.banks.rows import stem_of
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 
