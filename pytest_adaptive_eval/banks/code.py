@@ -78,13 +78,13 @@ def calls_of_tests(tests: str, function: str) -> list[dict[str, Any]]:
 
 def _statements(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Return the statements of a module, with those of ``check`` in its place."""
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "check":
-            found += statement.body
+            statements += statement.body
         else:
-            found.append(statement)
-    return found
+            statements.append(statement)
+    return statements
 
 
 def _is_metadata(statement: ast.stmt) -> bool:
@@ -110,8 +110,8 @@ def _call(test: ast.expr, names: set[str]) -> dict[str, Any]:
             return {**_made(parts[0], parts[1], names), "tolerance": float(_literal(right))}
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "isclose":
         relative = next((float(_literal(word.value)) for word in test.keywords if word.arg == "rel_tol"), 1e-9)
-        made = _made(test.args[0], test.args[1], names)
-        return {**made, "tolerance": relative * max(1.0, abs(float(ast.literal_eval(made["expected"]))))}
+        call = _made(test.args[0], test.args[1], names)
+        return {**call, "tolerance": relative * max(1.0, abs(float(ast.literal_eval(call["expected"]))))}
     return _made(test, ast.Constant(True), names)
 
 

@@ -217,12 +217,12 @@ def _path(text: str) -> Value:
         steps.append(_entry(index.strip()) if index is not None else _key(name, first=not steps, quoted=bool(quoted)))
 
     def value(row: Any, names: Mapping[str, Any]) -> Any:
-        found: Any = row
+        reached: Any = row
         for step in steps:
-            found = step(found, row, names)
-            if found is None:
+            reached = step(reached, row, names)
+            if reached is None:
                 return None
-        return found
+        return reached
 
     return value
 
@@ -266,8 +266,8 @@ def _each(rest: Value) -> Step:
         entries = list(value.values()) if isinstance(value, Mapping) else value
         if not isinstance(entries, list):
             return None
-        found = [rest(entry, names) if isinstance(entry, Mapping) else None for entry in entries]
-        return [each for each in found if each is not None]
+        values = [rest(entry, names) if isinstance(entry, Mapping) else None for entry in entries]
+        return [each for each in values if each is not None]
 
     return step
 
@@ -347,14 +347,14 @@ def _scaled(value: Any, argument: str) -> float | None:
 def _letter(value: Any, argument: str) -> Any:
     """Return the letter of an index, counted from 0 or from the number in the argument."""
     number = _number(value, "")
-    place = None if number is None else int(number) - int(argument or 0)
-    return chr(ord("A") + place) if place is not None and 0 <= place < 26 else value
+    index = None if number is None else int(number) - int(argument or 0)
+    return chr(ord("A") + index) if index is not None and 0 <= index < 26 else value
 
 
 def _lettered(value: Any, _argument: str) -> str | None:
     if not isinstance(value, list):
         return None
-    return "\n".join(f"{chr(ord('A') + place)}. {_as_text(entry)}" for place, entry in enumerate(value[:26]))
+    return "\n".join(f"{chr(ord('A') + index)}. {_as_text(entry)}" for index, entry in enumerate(value[:26]))
 
 
 def _search(value: Any, pattern: str) -> Any:
@@ -362,10 +362,10 @@ def _search(value: Any, pattern: str) -> Any:
     import regex
 
     try:
-        found = list(regex.finditer(pattern, _as_text(value)[:_LONGEST], timeout=_SECONDS))
+        matches = list(regex.finditer(pattern, _as_text(value)[:_LONGEST], timeout=_SECONDS))
     except TimeoutError:
         raise ConfigError(f"the search for {pattern!r:.80} does not end in time; write a simpler pattern") from None
-    return found[-1] if found else None
+    return matches[-1] if matches else None
 
 
 def _extract(value: Any, pattern: str) -> str | None:
@@ -433,8 +433,8 @@ def _filtered(value: Value, text: str) -> Value:
     apply = FILTERS[name]
 
     def filtered(row: Any, names: Mapping[str, Any]) -> Any:
-        found = value(row, names)
-        return apply(found, argument) if found is not None or name == _DEFAULT else None
+        unfiltered = value(row, names)
+        return apply(unfiltered, argument) if unfiltered is not None or name == _DEFAULT else None
 
     return filtered
 

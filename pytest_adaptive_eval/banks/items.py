@@ -138,7 +138,7 @@ def _fields(text: bytes | str, where: str) -> dict[str, Any]:
         if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
             data[name] = json.dumps(value)
         elif name == "answer" and isinstance(value, list) and value:
-            data[name] = [_one_answer(one, where) for one in value]
+            data[name] = [_one_answer(entry, where) for entry in value]
         elif name == "category" and isinstance(value, str):
             data[name] = [value]
         else:
@@ -203,8 +203,8 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
     if grader == CODE:
         return grade_code
     if grader not in grader_kinds():
-        known = ", ".join((*grader_kinds(), CODE, *TEXT_SCORINGS))
-        raise BankError(f"{where}: grader {grader!r:.80} is not known; use {known}, task or python:module:function")
+        graders = ", ".join((*grader_kinds(), CODE, *TEXT_SCORINGS))
+        raise BankError(f"{where}: grader {grader!r:.80} is not known; use {graders}, task or python:module:function")
     return None
 
 

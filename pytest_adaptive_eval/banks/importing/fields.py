@@ -301,15 +301,15 @@ def normal(key: str) -> str:
 
 def keys_of(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the fields of records, and the fields of objects in them as ``outer.inner``."""
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
     for record in records:
         for key, value in record.items():
-            found.setdefault(_quoted(str(key)))
+            keys.setdefault(_quoted(str(key)))
             if isinstance(value, Mapping) and len(value) <= 12:
-                found.update((f"{_quoted(str(key))}.{_quoted(str(inner))}", None) for inner in value)
-        if len(found) > 400:
+                keys.update((f"{_quoted(str(key))}.{_quoted(str(inner))}", None) for inner in value)
+        if len(keys) > 400:
             break
-    return list(found)
+    return list(keys)
 
 
 def _quoted(key: str) -> str:
@@ -330,7 +330,7 @@ def series(keys: Sequence[str]) -> list[tuple[str, ...]]:
         match = _SERIES.fullmatch(key)
         if match and normal(match[1]) not in _OTHER_SERIES and "." not in key:
             groups.setdefault(f"{normal(match[1])}{'#' if match[2].isdigit() else ''}", {})[match[2].upper()] = key
-    found = []
+    runs = []
     for members in groups.values():
         label: str = next((name for name in ("0", "1", "A") if name in members), "")
         run: list[str] = []
@@ -338,5 +338,5 @@ def series(keys: Sequence[str]) -> list[tuple[str, ...]]:
             run.append(members[label])
             label = str(int(label) + 1) if label.isdigit() else chr(ord(label) + 1)
         if len(run) > 1:
-            found.append(tuple(run))
-    return sorted(found, key=len, reverse=True)
+            runs.append(tuple(run))
+    return sorted(runs, key=len, reverse=True)

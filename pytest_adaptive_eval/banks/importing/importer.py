@@ -89,7 +89,9 @@ class Imported:
         kinds: dict[str, list[tuple[str, str]]] = {}
         for where, reason in self.refused:
             kinds.setdefault(re.sub(r"'[^']*'|\[.*\]|\d+", "..", reason), []).append((where, reason))
-        return sorted(((len(found), found[0][1], found[0][0]) for found in kinds.values()), key=lambda kind: -kind[0])
+        return sorted(
+            ((len(reasons), reasons[0][1], reasons[0][0]) for reasons in kinds.values()), key=lambda kind: -kind[0]
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -195,10 +197,10 @@ def check_refused(imported: Imported, source: str) -> None:
 def _empty_files(drafts: Sequence[Draft], items: Sequence[Item], refused: Sequence[tuple[str, str]]) -> list[str]:
     """Return a note for each file none of whose records became an item."""
     rows = {item.meta["row"] for item in items}
-    kept = {file_of(draft.where) for draft in drafts if draft.number in rows}
+    with_items = {file_of(draft.where) for draft in drafts if draft.number in rows}
     first: dict[str, str] = {}
     for where, reason in refused:
-        if file_of(where) not in kept:
+        if file_of(where) not in with_items:
             first.setdefault(file_of(where), reason)
     return [f"no item from {file}: {reason}" for file, reason in first.items()]
 

@@ -23,9 +23,9 @@ __all__ = ["merged", "open_files", "preset"]
 _ABOVE = 2
 
 
-def merged(mine: ItemMapping, given: ItemMapping) -> ItemMapping:
+def merged(defaults: ItemMapping, settings: ItemMapping) -> ItemMapping:
     """Return a mapping with the user's fields in place of its own."""
-    return replaced(mine, **{name: getattr(given, name) for name in given.given()})
+    return replaced(defaults, **{name: getattr(settings, name) for name in settings.given()})
 
 
 def preset(
@@ -56,7 +56,7 @@ def preset(
 
     def opened(source: str, settings: ImportSettings) -> list[Dataset]:
         second = settings.labels or (labels(Path(source)) if labels else None)
-        found: list[Dataset] = []
+        datasets: list[Dataset] = []
         notes: list[str] = []
         for number, plain in enumerate(open_files(source, settings, files, variants[0] if variants else None, name)):
             forms = [open_files(source, settings, files, variant, name)[number] for variant in variants] or [plain]
@@ -65,13 +65,13 @@ def preset(
                 note = f"left out: {', '.join(plain.files[:4])}: its fields are none of those of {name}"
                 notes.append(note)
                 continue
-            found.append(replace(fitting, labels=second, facts={**fitting.facts, **about}))
-        if not found:
+            datasets.append(replace(fitting, labels=second, facts={**fitting.facts, **about}))
+        if not datasets:
             raise DatasetError(
                 f"{source}: its fields are none of those that {name} is published with; leave --preset out, or name "
                 "the fields"
             )
-        return [replace(found[0], notes=(*found[0].notes, *notes)), *found[1:]]
+        return [replace(datasets[0], notes=(*datasets[0].notes, *notes)), *datasets[1:]]
 
     return Importer(name, summary, opened, ask, few_shot)
 
@@ -83,8 +83,8 @@ def _fits(dataset: Dataset) -> bool:
         records = list(islice(dataset.records(50), 50))
     except DatasetError:
         return False
-    wanted = [text for text in (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer) if text]
-    parsed = [parse_expression(text) for text in wanted if not text.startswith("$label")]
+    expressions = [text for text in (mapping.question, mapping.messages, *mapping.choices[:1], mapping.answer) if text]
+    parsed = [parse_expression(text) for text in expressions if not text.startswith("$label")]
     return all(any(value(record.data, record.names) is not None for record in records) for value in parsed)
 
 
@@ -110,11 +110,13 @@ def open_files(
         There is no file.
     """
     path = Path(source)
-    kept, others = chosen_files(path, settings.files or (files if path.is_dir() else ""))
+    chosen, others = chosen_files(path, settings.files or (files if path.is_dir() else ""))
     whole = merged(mapping or ItemMapping(), settings.mapping)
-    facts: dict[str, Any] = {"source": path.name, "licence": licence_of(path), "files": file_hashes(kept, path)}
-    left = [f"{len(others)} data files are left out: {', '.join(file.name for file in others[:6])}"] if others else []
-    forms = _forms(kept, whole) if len(kept) > 1 else [kept]
+    facts: dict[str, Any] = {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)}
+    left_out = (
+        [f"{len(others)} data files are left out: {', '.join(file.name for file in others[:6])}"] if others else []
+    )
+    forms = _forms(chosen, whole) if len(chosen) > 1 else [chosen]
     names = [tuple(file.relative_to(path).as_posix() for file in form) if len(forms) > 1 else () for form in forms]
 
     def records(form: Sequence[Path], limit: int | None = None) -> Iterator[Record]:
@@ -129,7 +131,7 @@ def open_files(
             _bases(path, settings),
             settings.labels,
             facts,
-            tuple(left) if not number else (),
+            tuple(left_out) if not number else (),
             names[number],
         )
         for number, form in enumerate(forms)

@@ -140,9 +140,9 @@ class Collected:
 
     def reply(self, item: str, text: object, score: float) -> None:
         """Add an answer with its logged score, as an example; a few of each item are kept."""
-        kept = self._replies.setdefault(item, [])
-        if len(kept) < _REPLIES and isinstance(text, str) and len(text) <= _REPLY_LENGTH and not math.isnan(score):
-            kept.append((text, score))
+        replies = self._replies.setdefault(item, [])
+        if len(replies) < _REPLIES and isinstance(text, str) and len(text) <= _REPLY_LENGTH and not math.isnan(score):
+            replies.append((text, score))
 
     def check_questions(self, fix: str) -> None:
         """Refuse items whose question differs between logs.

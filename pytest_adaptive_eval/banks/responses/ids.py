@@ -49,7 +49,7 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
     """
     rename = _renamer(responses, ids, items)
     renamed = [rename(item) for item in responses.items]
-    columns = [place for place, name in enumerate(renamed) if name]
+    columns = [column for column, name in enumerate(renamed) if name]
     if not columns:
         raise ResponsesError(
             f"--ids {ids!r:.80} fits none of the items of {responses.source}, such as {responses.items[0]!r:.80}; "
@@ -66,7 +66,7 @@ def rename_items(responses: Responses, ids: str, items: Sequence[Item] = ()) -> 
 
 def _with_names(responses: Responses, columns: Sequence[int], names: Sequence[str]) -> Responses:
     """Return the responses to the items at some positions, under other names."""
-    by_name = {name: responses.items[place] for place, name in zip(columns, names, strict=True)}
+    by_name = {name: responses.items[column] for column, name in zip(columns, names, strict=True)}
     questions = {name: responses.questions[old] for name, old in by_name.items() if old in responses.questions}
     return replace(
         responses, items=tuple(names), scores=responses.scores[:, np.asarray(columns, int)], questions=questions
@@ -116,11 +116,11 @@ def _folded(text: str) -> str:
 
 def propose_ids(responses: Responses, items: Sequence[Item]) -> tuple[str, int]:
     """Return the value of ``ids`` under which most items of the logs are in `items`, and how many are."""
-    own = {item.id for item in items}
-    best = "", sum(item in own for item in responses.items)
+    bank_ids = {item.id for item in items}
+    best = "", sum(item in bank_ids for item in responses.items)
     for ids in _candidates(responses):
         rename = _renamer(responses, ids, items)
-        matches = Counter(name for item in responses.items if (name := rename(item)) in own)
+        matches = Counter(name for item in responses.items if (name := rename(item)) in bank_ids)
         if len(matches) > best[1] and len(matches) == matches.total():
             best = ids, len(matches)
     return best

@@ -244,9 +244,9 @@ def questions_of(log: Log) -> Iterator[Callable[[Sample], tuple[LoggedQuestion |
 def _question(sample: Mapping[str, Any], path: Path) -> tuple[LoggedQuestion | None, Any]:
     if sample.get("sandbox") or sample.get("files"):
         return None, None
-    given, attachments = sample.get("input"), sample.get("attachments")
+    asked, attachments = sample.get("input"), sample.get("attachments")
     attached = attachments if isinstance(attachments, Mapping) else {}
-    texts, images = _parts(given, attached)
+    texts, images = _parts(asked, attached)
     target = sample.get("target")
     fields = {
         "question": texts,
@@ -262,12 +262,12 @@ def _question(sample: Mapping[str, Any], path: Path) -> tuple[LoggedQuestion | N
     return as_question(fields, path), answer if isinstance(answer, str) else None
 
 
-def _parts(given: Any, attached: Mapping[str, Any]) -> tuple[Any, list[str]]:
+def _parts(asked: Any, attached: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """Return a sample's input with texts as contents, and its images."""
-    if not isinstance(given, list):
-        return _resolved(given, attached), []
+    if not isinstance(asked, list):
+        return _resolved(asked, attached), []
     messages, images = [], list[str]()
-    for message in given:
+    for message in asked:
         content = message.get("content") if isinstance(message, Mapping) else None
         parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
         images += [image for part in parts if isinstance(image := _resolved(part.get("image"), attached), str)]

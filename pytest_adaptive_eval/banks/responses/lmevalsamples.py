@@ -58,12 +58,12 @@ def _right_choice(target: Any, choices: Sequence[str]) -> tuple[str, ...]:
     """Return the letter of the right choice, which the target names by number or by text."""
     text = str(target).strip()
     if text in choices and not (text.isdecimal() and int(text) < len(choices)):
-        place = choices.index(text)
+        index = choices.index(text)
     elif text.isdecimal() and int(text) < len(choices):
-        place = int(text)
+        index = int(text)
     else:
         return ()
-    return (chr(ord("A") + place),) if place < 26 else ()
+    return (chr(ord("A") + index),) if index < 26 else ()
 
 
 def _chat(context: str) -> tuple[Mapping[str, Any], ...]:

@@ -1,4 +1,4 @@
-"""Where the fields of a response stand in the rows of any file, as a user says or as names of columns suggest."""
+"""Mapping of the columns in any file to the fields of a response, as a user gives it or as their names suggest."""
 
 from __future__ import annotations
 

@@ -141,12 +141,12 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
         kind = f"{len(question.choices) > 0}{_form(question.answers)}"
         groups.setdefault(f"{item.partition(':')[0] if ':' in item else ''}\0{kind}", []).append(item)
     items: list[Item] = []
-    left: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     for names in groups.values():
         answered = {name: responses.questions[name] for name in names if responses.questions[name].answers}
-        left["without a right answer"] += len(names) - len(answered)
+        left_out["without a right answer"] += len(names) - len(answered)
         questions = {name: each for name, each in answered.items() if not (each.choices and len(each.answers) > 1)}
-        left["with several right choices"] += len(answered) - len(questions)
+        left_out["with several right choices"] += len(answered) - len(questions)
         if not questions:
             continue
         grader = _choose_grader(questions, note)
@@ -155,8 +155,8 @@ def items_of(responses: Responses, folder: Path, note: Callable[[str], object]) 
                 images = _write_images(question.images, folder, name)
                 items.append(_item(name, question, grader, images, str(folder)))
             except BankError as error:
-                left[f"with a question that cannot be asked ({str(error).partition(': ')[2]:.120})"] += 1
-    for reason, count in left.items():
+                left_out[f"with a question that cannot be asked ({str(error).partition(': ')[2]:.120})"] += 1
+    for reason, count in left_out.items():
         if count:
             note(f"left out: {counted(count, 'item')} {reason}")
     return items

@@ -25,9 +25,9 @@ def _loaded(name: str, configuration: str, split: str) -> Any:
     try:
         loaded = datasets.load_dataset(name, configuration or None, split=split or "test")
     except Exception as error:  # of the network, the hub, and the formats
-        said = (str(error).splitlines() or [""])[0]
+        first_line = (str(error).splitlines() or [""])[0]
         raise DatasetError(
-            f"hf:{name}: it cannot be loaded ({type(error).__name__}: {said:.200}). "
+            f"hf:{name}: it cannot be loaded ({type(error).__name__}: {first_line:.200}). "
             "Without a network, download its files elsewhere and give their folder; name configuration and split as "
             "hf:OWNER/NAME:CONFIGURATION:SPLIT"
         ) from None

@@ -30,29 +30,29 @@ def _loaded(name: str, folder: str) -> Any:
         raise DatasetError(f"lm_eval:{name}: the package lm-eval is needed; pip install lm-eval") from None
     try:
         manager = TaskManager(include_path=folder or None)
-        found = _tasks(manager.load(name) if hasattr(manager, "load") else manager.load_task_or_group(name))
+        tasks = _tasks(manager.load(name) if hasattr(manager, "load") else manager.load_task_or_group(name))
     except Exception as error:  # of the harness, the hub, and the task's own code
-        said = (str(error).splitlines() or [""])[0]
+        first_line = (str(error).splitlines() or [""])[0]
         raise DatasetError(
-            f"lm_eval:{name}: the harness cannot load it ({type(error).__name__}: {said:.200}). Tasks of your own are "
-            "given as lm_eval:NAME@FOLDER; data sets of the hub need a network"
+            f"lm_eval:{name}: the harness cannot load it ({type(error).__name__}: {first_line:.200}). Tasks of your "
+            "own are given as lm_eval:NAME@FOLDER; data sets of the hub need a network"
         ) from None
-    if len(found) != 1:
+    if len(tasks) != 1:
         raise DatasetError(
-            f"lm_eval:{name}: it is a group of {len(found)} tasks; name one of {', '.join(sorted(found)[:8])}"
+            f"lm_eval:{name}: it is a group of {len(tasks)} tasks; name one of {', '.join(sorted(tasks)[:8])}"
         )
-    return next(iter(found.values()))
+    return next(iter(tasks.values()))
 
 
 def _tasks(loaded: Any) -> dict[str, Any]:
     """Return the tasks of what the loader returns, in which groups are nested."""
-    found: dict[str, Any] = {}
+    tasks: dict[str, Any] = {}
     for key, value in loaded.items() if isinstance(loaded, Mapping) else ():
         if isinstance(value, Mapping):
-            found |= _tasks(value)
+            tasks |= _tasks(value)
         elif hasattr(value, "doc_to_text"):
-            found[str(key)] = value
-    return found
+            tasks[str(key)] = value
+    return tasks
 
 
 def _grader(task: Any, source: str) -> str:
@@ -65,15 +65,15 @@ def _grader(task: Any, source: str) -> str:
             f"lm_eval:{source}: output_type {kind} has no answer to grade; only choices and generated texts have"
         )
     metrics = [str(entry.get("metric")) for entry in task.config.metric_list or ()]
-    known = [name for name in metrics if name in _METRICS]
-    if not known:
+    graded = [name for name in metrics if name in _METRICS]
+    if not graded:
         raise DatasetError(f"lm_eval:{source}: no grader stands for {', '.join(metrics)}; name one with --grader")
     steps = {str(step.get("function")) for entry in task.config.filter_list or () for step in entry.get("filter", ())}
     if foreign := steps - _FILTERS:
         raise DatasetError(
             f"lm_eval:{source}: no grader stands for the filter {', '.join(sorted(foreign))}; give --grader"
         )
-    return _METRICS[known[0]]
+    return _METRICS[graded[0]]
 
 
 def open_task(source: str, settings: ImportSettings) -> list[Dataset]:

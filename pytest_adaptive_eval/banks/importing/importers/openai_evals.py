@@ -47,17 +47,17 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
     folder = Path(source)
     if not folder.is_dir():
         raise DatasetError(f"{folder} is no folder; give the one that holds the samples and their yaml")
-    found: list[Dataset] = []
+    datasets: list[Dataset] = []
     notes: list[str] = []
     files: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
+    opened: set[tuple[str, str]] = set()
     for name, about in _evaluations(folder):
         samples = str(about["args"]["samples_jsonl"])
         kind = str(about.get("class", "")).rpartition(":")[2]
         path = next((folder / f"{samples}{end}" for end in ("", ".gz") if (folder / f"{samples}{end}").is_file()), None)
-        if (samples, kind) in seen:
+        if (samples, kind) in opened:
             continue
-        seen.add((samples, kind))
+        opened.add((samples, kind))
         if path is None or ".." in Path(samples).parts:
             notes.append(f"left out: {name}: its samples {samples} are not here")
         elif kind not in _GRADERS:
@@ -66,13 +66,13 @@ def open_evals(source: str, settings: ImportSettings) -> list[Dataset]:
             mapping = ItemMapping(messages="input", answer="ideal", grader=_GRADERS[kind], category=("$folder",))
             dataset = open_files(str(path), replace(settings, mapping=merged(mapping, settings.mapping)))[0]
             files |= dict(dataset.facts["files"])
-            found.append(replace(dataset, files=(f"{name} ({samples})",), name="evals"))
-    if not found:
+            datasets.append(replace(dataset, files=(f"{name} ({samples})",), name="evals"))
+    if not datasets:
         raise DatasetError(
             f"{folder}: no yaml names samples in it whose class is {', '.join(_GRADERS)}; {'; '.join(notes[:4])}"
         )
-    facts = {**found[0].facts, "source": folder.name, "files": files}
-    return [replace(found[0], notes=tuple(notes), facts=facts), *found[1:]]
+    facts = {**datasets[0].facts, "source": folder.name, "files": files}
+    return [replace(datasets[0], notes=tuple(notes), facts=facts), *datasets[1:]]
 
 
 REGISTERED = (Importer("openai-evals", "OpenAI evals: a folder of samples and the registry's yaml", open_evals),)

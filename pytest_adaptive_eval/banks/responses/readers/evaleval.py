@@ -47,10 +47,10 @@ def read_every_eval_ever(path: Path, settings: ReadSettings) -> Responses:
     return collected.responses()
 
 
-def _fields(given: Any) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
+def _fields(asked: Any) -> dict[str, Any]:
+    if not isinstance(asked, Mapping):
         return {}
-    return {"question": given.get("raw"), "target": given.get("reference"), "choices": given.get("choices")}
+    return {"question": asked.get("raw"), "target": asked.get("reference"), "choices": asked.get("choices")}
 
 
 def _reply(output: Any) -> Any:

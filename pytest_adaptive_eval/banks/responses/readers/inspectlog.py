@@ -144,9 +144,9 @@ def _ask(
                     collected.reply(item, answer, _number(sample.values.get(scorer), sample.where))
 
 
-def _compared(given: Any) -> str:
+def _compared(asked: Any) -> str:
     """Return the beginning of an input's texts, as whole logs and their summaries both have it."""
-    messages = given if isinstance(given, list) else [given]
+    messages = asked if isinstance(asked, list) else [asked]
     contents = [message.get("content") if isinstance(message, dict) else message for message in messages]
     texts = [part.get("text", "") if isinstance(part, dict) else part for c in contents for part in _listed(c)]
     return " ".join(" ".join(str(text) for text in texts if text).split())[:_COMPARED]

@@ -72,10 +72,10 @@ def read_mapped(path: Path, settings: ReadSettings) -> Responses:
     files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path]
     if not files:
         raise ResponsesError(f"{path}: no file with rows; expected {', '.join(SUFFIXES)}")
-    given = settings.mapping or ResponseMapping()
+    chosen = settings.mapping or ResponseMapping()
     collected, counts, skipped = Collected(str(path)), _Counts(seen=set()), []
     for file in files:
-        mapping = _complete(given, file, settings)
+        mapping = _complete(chosen, file, settings)
         reader = _Reader(mapping, settings, collected, counts)
         if not reader.read(file):
             skipped.append((file, mapping))
@@ -98,13 +98,13 @@ def _is_table(file: Path) -> bool:
     return file.name.removesuffix(".gz").lower().endswith(SUFFIXES)
 
 
-def _complete(given: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
+def _complete(chosen: ResponseMapping, file: Path, settings: ReadSettings) -> ResponseMapping:
     """Return the mapping with the fields that the names of a file's columns tell."""
-    suggested = suggest_mapping(read_records(file, given.rows), verdict)
-    if given.score or (given.answer and (given.target or settings.items)):
+    suggested = suggest_mapping(read_records(file, chosen.rows), verdict)
+    if chosen.score or (chosen.answer and (chosen.target or settings.items)):
         suggested = ResponseMapping(**{k: v for k, v in suggested.given.items() if k != "score"})
-    mapping = given.with_defaults(suggested)
-    if added := {k: v for k, v in mapping.given.items() if k not in given.given}:
+    mapping = chosen.with_defaults(suggested)
+    if added := {k: v for k, v in mapping.given.items() if k not in chosen.given}:
         settings.note(f"{file.name}: by the names of its columns, {ResponseMapping(**added).options}")
     return mapping
 
@@ -174,9 +174,9 @@ class _Reader:
         if isinstance(value, str | int) and not isinstance(value, bool) and (text := str(value).strip()):
             return text
         expression = self._mapping.given.get(field)
-        found = f"{expression} is {value!r:.80}" if expression else "none of its columns names it"
+        problem = f"{expression} is {value!r:.80}" if expression else "none of its columns names it"
         raise ResponsesError(
-            f"{row.where}: no {field}: {found}; give --{field} the column that holds it; there are "
+            f"{row.where}: no {field}: {problem}; give --{field} the column that holds it; there are "
             f"{_keys(row)}, $file, $folder, $line"
         )
 
@@ -190,10 +190,10 @@ def _nothing_read(file: Path, mapping: ResponseMapping) -> ResponsesError:
     """Return the error for files without any score."""
     row = next(iter(read_records(file, mapping.rows)), None)
     keys = "no rows" if row is None else _keys(row)
-    what = f"no row has a value at score {mapping.score!r:.80}" if mapping.score else "no column holds scores"
+    problem = f"no row has a value at score {mapping.score!r:.80}" if mapping.score else "no column holds scores"
     return ResponsesError(
-        f"{file}: {what}; give --score the column that does, or --answer and --target to compare; the first record has "
-        f"{keys}"
+        f"{file}: {problem}; give --score the column that does, or --answer and --target to compare; the first "
+        f"record has {keys}"
     )
 
 
