@@ -181,10 +181,10 @@ def _pyirt_rows(path: Path, data: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not model.startswith(("3", "three")):
         arrays.pop("lambdas", None)
     rows = []
-    for place, name in data["item_ids"].items():
+    for index, name in data["item_ids"].items():
         row: dict[str, Any] = {"id": name}
         for key, values in arrays.items():
-            value = values[int(place)] if str(place).isdecimal() and int(place) < len(values) else None
+            value = values[int(index)] if str(index).isdecimal() and int(index) < len(values) else None
             row[_PYIRT[key]] = value[0] if isinstance(value, list) and len(value) == 1 else value
         rows.append(row)
     return rows

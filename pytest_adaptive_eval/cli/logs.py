@@ -34,10 +34,10 @@ def mapping_of(options: argparse.Namespace) -> ResponseMapping | None:
     """Return the mapping that the options give, None where they give none."""
     from pytest_adaptive_eval.banks.responses.mapping import MAPPING_FIELDS, ResponseMapping, read_mapping
 
-    given = {name: text for name in MAPPING_FIELDS if (text := getattr(options, f"map_{name}")) is not None}
+    expressions = {name: text for name in MAPPING_FIELDS if (text := getattr(options, f"map_{name}")) is not None}
     if options.mapping is None:
-        return ResponseMapping(**given) if given else None
-    return ResponseMapping(**given).with_defaults(read_mapping(options.mapping))
+        return ResponseMapping(**expressions) if expressions else None
+    return ResponseMapping(**expressions).with_defaults(read_mapping(options.mapping))
 
 
 def add_ids_argument(parser: argparse.ArgumentParser) -> None:
@@ -60,19 +60,19 @@ def joined(responses: Responses, ids: str | None, items: Sequence[Item] | None) 
     from pytest_adaptive_eval.banks.responses.ids import propose_ids, rename_items
 
     if ids is not None:
-        responses, left = rename_items(responses, ids, items or ())
-        if left:
-            screen.note(f"left out: {counted(left, 'item')} to which --ids {ids} gives no id")
+        responses, left_out = rename_items(responses, ids, items or ())
+        if left_out:
+            screen.note(f"left out: {counted(left_out, 'item')} to which --ids {ids} gives no id")
     if items is None:
         return responses
-    own = {item.id for item in items}
-    found = sum(item in own for item in responses.items)
-    if found == len(responses.items):
+    bank_ids = {item.id for item in items}
+    matching = sum(item in bank_ids for item in responses.items)
+    if matching == len(responses.items):
         return responses
     better, count = propose_ids(responses, items)
     if better:
-        text = f"with --ids {better!r}, {count} of {len(responses.items)} items match, and {found} do now"
-        if not found:
+        text = f"with --ids {better!r}, {count} of {len(responses.items)} items match, and {matching} do now"
+        if not matching:
             raise ResponsesError(
                 f"{responses.source}: none of its items, such as {responses.items[0]!r:.80}, is among the items with "
                 f"texts, such as {items[0].id!r:.80}; {text}"

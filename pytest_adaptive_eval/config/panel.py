@@ -376,10 +376,12 @@ def _notes(assessment: Assessment) -> list[str]:
         notes.append(
             f"{assessment.missing_share:.0%} of the judgments are missing: of no use were {_useless(assessment)}"
         )
-    for topics, what in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
+    for topics, reason in zip(assessment.absent_topics(), ("not drawn", "without an accepted task"), strict=True):
         if topics:
-            some = f"{', '.join(topics[:_TOPICS])}{', ...' if len(topics) > _TOPICS else ''}"
-            notes.append(f"{len(topics)} of {counted(len(assessment.settings.topics), 'topic')} {what}: {some}")
+            first_topics = f"{', '.join(topics[:_TOPICS])}{', ...' if len(topics) > _TOPICS else ''}"
+            notes.append(
+                f"{len(topics)} of {counted(len(assessment.settings.topics), 'topic')} {reason}: {first_topics}"
+            )
     fit = assessment.reliability
     if fit is not None and not assessment.fault and assessment.settings.mode == "reliability":
         flagged = {name: fit.flags.words(i) for i, name in enumerate(assessment.names)}

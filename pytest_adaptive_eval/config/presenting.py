@@ -1,4 +1,4 @@
-"""How an evaluation presents its items: template, examples, and scoring by likelihood, as the user wrote them."""
+"""Presentation of an evaluation's items as the user wrote it: template, examples, and scoring by likelihood."""
 
 from __future__ import annotations
 

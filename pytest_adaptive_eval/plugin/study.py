@@ -44,9 +44,9 @@ class Study(EvaluationNode):
         """Return a result with what gates need of the run: the number of claims, and the baselines."""
         baselines = {}
         for name, source in self.sources.items():
-            found = self.state.lookup(source.nodeid)[1] if isinstance(source, EvaluationNode) else source
-            assert isinstance(found, StudyResult)
-            baselines[name] = found
+            study_result = self.state.lookup(source.nodeid)[1] if isinstance(source, EvaluationNode) else source
+            assert isinstance(study_result, StudyResult)
+            baselines[name] = study_result
         return replace(result, family=self.state.family, baselines=baselines, no_baselines=dict(self.missing))
 
     def administer(self) -> None:

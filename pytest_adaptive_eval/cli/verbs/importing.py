@@ -146,11 +146,11 @@ def _report(imported: Imported, source: str) -> Iterator[str]:
     from pytest_adaptive_eval.text import clean_terminal, wrap
 
     for part in imported.parts:
-        given = part.given.given()
+        settings = part.given.given()
         yield f"mapping of {', '.join(part.files) or source}:"
         for name, value in part.mapping.given().items():
             text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            guessed = "" if given.get(name) == value else "   (guessed)"
+            guessed = "" if settings.get(name) == value else "   (guessed)"
             yield f"  {name:<12} {clean_terminal(text)}{guessed}"
     graders = Counter(item.grader for item in imported.items)
     yield f"{len(imported.items)} items of {imported.read} records; graders: " + (
@@ -166,8 +166,8 @@ def _examples(items: list[Item]) -> Iterator[str]:
     """Yield three items as a subject and the grader get them: the first, the middle and the last."""
     from pytest_adaptive_eval.text import clean_terminal
 
-    for place in sorted({0, len(items) // 2, len(items) - 1}):
-        item = items[place]
+    for index in sorted({0, len(items) // 2, len(items) - 1}):
+        item = items[index]
         yield ""
         yield f"item {item.id}" + (f" [{' / '.join(item.category)}]" if item.category else "")
         texts = [item.prompt] if item.prompt else [f"{part['role']}: {part['content']}" for part in item.messages]

@@ -142,8 +142,8 @@ def _answers(account: Mapping[str, Any], names: Sequence[str]) -> Table:
     for n, cycle in enumerate(map(as_mapping, as_list(account.get("rounds"))), 1):
         judgments = [_numbers(row) for row in as_list(cycle.get("judgments"))]
         for j, answer in enumerate(as_list(cycle.get("answers"))):
-            given = [mark for i, row in enumerate(judgments) if i != j and (mark := _at(row, j)) is not None]
-            mean = number_or_dash(sum(given) / len(given) if given else None, 1)
+            marks = [mark for i, row in enumerate(judgments) if i != j and (mark := _at(row, j)) is not None]
+            mean = number_or_dash(sum(marks) / len(marks) if marks else None, 1)
             text = "-" if answer is None else short(answer, _TEXT, keep_end=False)
             rows.append((f"{n}", _name(names, j), mean, text))
     heads = ("round", "model", "mean judgment by others", "answer")

@@ -61,9 +61,9 @@ def quantities(results: Sequence[NetworkResult]) -> dict[str, Array]:
     values: dict[str, list[float]] = {"energy": [result.energy.estimate for result in results]}
     for n, node in enumerate(results[0].nodes):
         nodes = [result.nodes[n] for result in results]
-        values[f"area of {node.name}"] = [one.area for one in nodes]
-        if any(one.interviewer for one in nodes):
-            values[f"error rate of {node.name}"] = [one.error_rate for one in nodes]
+        values[f"area of {node.name}"] = [node_result.area for node_result in nodes]
+        if any(node_result.interviewer for node_result in nodes):
+            values[f"error rate of {node.name}"] = [node_result.error_rate for node_result in nodes]
     return {name: np.array(by_seed, dtype=np.float64) for name, by_seed in values.items()}
 
 

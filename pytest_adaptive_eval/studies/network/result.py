@@ -104,8 +104,10 @@ class NetworkResult:
         rows = []
         for name in dict.fromkeys(node.interviewer for node in self.nodes if node.interviewer):
             row: dict[str, Any] = {"name": name}
-            for kind, told in (("without", False), ("with", True)):
-                nodes = [node for node in self.nodes if node.interviewer == name and (node.messages > 0) == told]
+            for kind, with_messages in (("without", False), ("with", True)):
+                nodes = [
+                    node for node in self.nodes if node.interviewer == name and (node.messages > 0) == with_messages
+                ]
                 attempts, errors = sum(node.counts.get("attempts", 0) for node in nodes), sum(n.errors for n in nodes)
                 row[kind] = {"attempts": attempts, "errors": errors, "rate": errors / attempts if attempts else None}
             rows.append(row)

@@ -88,10 +88,10 @@ def _nucleus(logits: torch.Tensor, top_p: float) -> torch.Tensor:
     """Return logits, shape (rows, vocabulary), that are -inf outside the likeliest tokens of a probability `top_p`."""
     if top_p >= 1.0:
         return logits
-    ordered, places = logits.sort(dim=-1, descending=True)
+    ordered, tokens = logits.sort(dim=-1, descending=True)
     shares = ordered.float().softmax(dim=-1)
     outside = shares.cumsum(dim=-1) - shares >= top_p  # the token that reaches the share is inside
-    return logits.masked_fill(outside.scatter(-1, places, outside), float("-inf"))
+    return logits.masked_fill(outside.scatter(-1, tokens, outside), float("-inf"))
 
 
 def _gumbel(generator: torch.Generator, size: int) -> torch.Tensor:

@@ -83,8 +83,8 @@ class LikelihoodScorer:
                 yield from self._attempt([question])
             return
         read, remainder = divmod(self._rater.read - before, len(questions))
-        for place, (question, completion) in enumerate(zip(questions, completions, strict=True)):
-            tokens = read + (remainder if place == 0 else 0)
+        for number, (question, completion) in enumerate(zip(questions, completions, strict=True)):
+            tokens = read + (remainder if number == 0 else 0)
             yield question.index, completion, Usage(1, tokens, flops=2.0 * self._parameters * tokens)
 
     def _prepare(self, index: int, item: Item, prompt: Prompt) -> _Question:
@@ -113,9 +113,9 @@ class LikelihoodScorer:
         head_tokens, wholes = encoded[0], encoded[1:]
         if not head_tokens:
             head_tokens, wholes = [self._begin], [[self._begin, *whole] for whole in wholes]
-        found = TokenGroup(tuple(head_tokens), tuple(tuple(whole[len(head_tokens) :]) for whole in wholes))
-        self._check(prompt.name, found)
-        return found
+        group = TokenGroup(tuple(head_tokens), tuple(tuple(whole[len(head_tokens) :]) for whole in wholes))
+        self._check(prompt.name, group)
+        return group
 
     def _check(self, name: str, group: TokenGroup) -> None:
         if not all(group.texts):

@@ -104,10 +104,10 @@ class Rater:
         rated: list[list[float]] = [[] for _ in groups]
         with torch.inference_mode():
             for start in range(0, len(order), self._batch_size):
-                places = order[start : start + self._batch_size]
-                batch = [groups[n] for n in places]
-                for place, values in zip(places, self._rate_batch(batch, shared), strict=True):
-                    rated[place] = values
+                positions = order[start : start + self._batch_size]
+                batch = [groups[n] for n in positions]
+                for position, values in zip(positions, self._rate_batch(batch, shared), strict=True):
+                    rated[position] = values
         return rated
 
     def last(self, inputs: Mapping[str, Any], count: int) -> torch.Tensor:
@@ -151,7 +151,7 @@ class Rater:
         rows = [group.head[shared:] for group in batch]
         self.read += sum(map(len, rows))
         width = max(map(len, rows))
-        tokens, mask = _padded(rows, width, left=True)
+        tokens, mask = _padded(rows, width, left_padded=True)
         positions = (mask.cumsum(1) - 1).clamp(min=0) + shared
         mask = torch.cat([mask.new_ones(len(rows), shared), mask], dim=1)
         logits, cache = _forward(self._generator, self._inputs(tokens, mask, positions), past, 1)
@@ -203,14 +203,16 @@ class Rater:
         return inputs
 
 
-def _padded(rows: Sequence[Sequence[int]], width: int, *, left: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+def _padded(
+    rows: Sequence[Sequence[int]], width: int, *, left_padded: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return tokens and attention mask of rows padded to a width, shape (B, width)."""
     tokens = torch.zeros(len(rows), width, dtype=torch.long)
     mask = torch.zeros(len(rows), width, dtype=torch.long)
     for index, row in enumerate(rows):
-        place = slice(width - len(row), width) if left else slice(0, len(row))
-        tokens[index, place] = torch.tensor(row, dtype=torch.long)
-        mask[index, place] = 1
+        columns = slice(width - len(row), width) if left_padded else slice(0, len(row))
+        tokens[index, columns] = torch.tensor(row, dtype=torch.long)
+        mask[index, columns] = 1
     return tokens, mask
 
 

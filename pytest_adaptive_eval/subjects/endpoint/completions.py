@@ -53,8 +53,8 @@ def text_of_item(item: Item) -> str:
         The item has messages or images, which only a chat can hold.
     """
     if item.messages or item.images:
-        held = "messages" if item.messages else "images"
-        raise BankError(f'item {item.id!r} has {held}, and api = "completions" sends one text; use api = "chat"')
+        content = "messages" if item.messages else "images"
+        raise BankError(f'item {item.id!r} has {content}, and api = "completions" sends one text; use api = "chat"')
     return item.prompt
 
 

@@ -83,14 +83,14 @@ def _of_prompt(choice: Any) -> tuple[list[float | None], list[str] | None]:
     """
     logs: list[float | None] = []
     tokens: list[str] = []
-    for place in msgspec.convert(choice, _PromptChoice).prompt_logprobs:
-        if not place:
+    for candidates in msgspec.convert(choice, _PromptChoice).prompt_logprobs:
+        if not candidates:
             logs.append(None)
             tokens.append("")
             continue
-        own = max(place.values(), key=lambda entry: entry.rank or 0)
-        logs.append(own.logprob)
-        tokens.append(own.decoded_token or "")
+        prompt_token = max(candidates.values(), key=lambda entry: entry.rank or 0)
+        logs.append(prompt_token.logprob)
+        tokens.append(prompt_token.decoded_token or "")
     return logs, tokens
 
 
@@ -147,35 +147,35 @@ def read_tokens(method: str, delivery: Delivery, text: str) -> TokenLogs:
     Malformed
         The figures are missing, of another number of tokens, or of another text.
     """
-    way = METHODS[method]
+    api = METHODS[method]
     choices = delivery.data.get("choices")
     if not isinstance(choices, list) or len(choices) != 1:
         raise Malformed("the reply has no single choice")
     try:
-        logs, tokens = way.read(choices[0])
+        logs, tokens = api.read(choices[0])
     except msgspec.ValidationError as error:
         raise Malformed(f"no log-probabilities of the prompt came ({error})") from None
-    if way.generated:
-        logs, tokens = logs[: -way.generated], None if tokens is None else tokens[: -way.generated]
+    if api.generated:
+        logs, tokens = logs[: -api.generated], None if tokens is None else tokens[: -api.generated]
     if not logs or logs[0] is not None or None in logs[1:]:
         raise Malformed("the first token of the prompt, and no other, must lack a log-probability")
     usage = delivery.data.get("usage")
     counted = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
     if counted is not None and counted != len(logs):
         raise Malformed(f"{len(logs)} log-probabilities came for a prompt of {counted} tokens")
-    return TokenLogs(logs, _begun(way, tokens, text))
+    return TokenLogs(logs, _begun(api, tokens, text))
 
 
-def _begun(way: _Method, tokens: Sequence[str] | None, text: str) -> bool:
+def _begun(api: _Method, tokens: Sequence[str] | None, text: str) -> bool:
     """Return whether a token of the server's precedes the text; refuse tokens that spell another text."""
     if tokens is None:
         return False
-    wanted = _UNSURE.sub("", text)
+    sent = _UNSURE.sub("", text)
     rest = _UNSURE.sub("", "".join(tokens[1:]))
-    if rest == wanted:
+    if rest == sent:
         return True
-    first = _UNSURE.sub("", tokens[0]) if way.names_first else wanted[: len(wanted) - len(rest)]
-    if not any("\ufffd" in token for token in tokens) and first + rest != wanted:
+    first = _UNSURE.sub("", tokens[0]) if api.names_first else sent[: len(sent) - len(rest)]
+    if not any("\ufffd" in token for token in tokens) and first + rest != sent:
         raise Malformed(f"the tokens spell {''.join(tokens)!r:.80}, and {text!r:.80} was sent")
     return False
 
@@ -229,15 +229,15 @@ class LikelihoodReader:
             raise ConfigError(
                 f'items are scored by the likelihoods of texts, and {name} is asked by chats: set api = "completions"'
             )
-        found = self._request(PROBES)
-        if problem := _mistrust([found[text] for text in PROBES]):
+        replies = self._request(PROBES)
+        if problem := _mistrust([replies[text] for text in PROBES]):
             raise ConfigError(
                 f"items are scored by the likelihoods of texts, and {name} does not give them by {self._method}: "
                 f'{problem}; expected a server such as vLLM, or one that echoes prompts, with likelihoods = "echo" '
                 "(which ends some servers); or score a local checkpoint"
             )
         bare = any(not text.after_prompt for item in items for text in item.continuations)
-        first = found[PROBES[0]]
+        first = replies[PROBES[0]]
         if bare and not self._begin_text and isinstance(first, TokenLogs) and not first.begun:
             raise ConfigError(
                 f"a text without a prompt needs a token before it, and {name} puts none there: set begin_text to the "
@@ -248,10 +248,12 @@ class LikelihoodReader:
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
         needed: list[list[_Needed] | Completion] = [self._needed(item) for item in items]
-        texts = [text for group in needed if isinstance(group, list) for one in group for text in (one.head, one.whole)]
-        found = self._request([text for text in dict.fromkeys(texts) if text])
+        texts = [
+            text for group in needed if isinstance(group, list) for pair in group for text in (pair.head, pair.whole)
+        ]
+        replies = self._request([text for text in dict.fromkeys(texts) if text])
         return [
-            self._completion(item, group, found) if isinstance(group, list) else group
+            self._completion(item, group, replies) if isinstance(group, list) else group
             for item, group in zip(items, needed, strict=True)
         ]
 
@@ -272,44 +274,44 @@ class LikelihoodReader:
         """Return the log-probabilities of each text's tokens, or the reply that has none."""
         fields = METHODS[self._method].fields
         bodies = [self._endpoint.body(text, 1, temperature=0.0, seed=None, **fields) for text in texts]
-        found: dict[str, TokenLogs | Reply] = {}
+        replies: dict[str, TokenLogs | Reply] = {}
         for text, delivery in zip(texts, self._endpoint.post(bodies), strict=True):
             reply = read_completion(delivery)
             self.usage += reply.usage
             if delivery.status is not Status.OK or delivery.data.get("error"):
-                found[text] = reply
+                replies[text] = reply
                 continue
             try:
-                found[text] = read_tokens(self._method, delivery, text)
+                replies[text] = read_tokens(self._method, delivery, text)
             except Malformed as error:
-                found[text] = Reply("", Status.ERROR, f"the reply does not follow the protocol: {error}")
-        return found
+                replies[text] = Reply("", Status.ERROR, f"the reply does not follow the protocol: {error}")
+        return replies
 
-    def _completion(self, item: Item, group: Sequence[_Needed], found: Mapping[str, TokenLogs | Reply]) -> Completion:
+    def _completion(self, item: Item, group: Sequence[_Needed], replies: Mapping[str, TokenLogs | Reply]) -> Completion:
         logs = []
-        for one in group:
-            head: TokenLogs | Reply = found[one.head] if one.head else TokenLogs([None], begun=True)
-            whole = found[one.whole]
+        for choice in group:
+            head: TokenLogs | Reply = replies[choice.head] if choice.head else TokenLogs([None], begun=True)
+            whole = replies[choice.whole]
             for reply in (head, whole):
                 if isinstance(reply, Reply):
                     return Completion("", reply.status, detail=reply.detail)
             assert isinstance(head, TokenLogs)
             assert isinstance(whole, TokenLogs)
-            own = whole.logs[len(head.logs) :]
-            if not own or (not one.head and not whole.begun):
+            choice_logs = whole.logs[len(head.logs) :]
+            if not choice_logs or (not choice.head and not whole.begun):
                 return Completion("", Status.ERROR, detail="a choice has no token of its own, or none before it")
-            logs.append(math.fsum(log for log in own if log is not None))
+            logs.append(math.fsum(log for log in choice_logs if log is not None))
         result = item.likelihood_result(logs)
         return Completion(result.text, score=result.score, likelihood=result.facts)
 
 
-def _mistrust(found: Sequence[TokenLogs | Reply]) -> str:
+def _mistrust(replies: Sequence[TokenLogs | Reply]) -> str:
     """Return why the figures of the probes cannot be those of their tokens; empty if they can."""
     logs = []
-    for one in found:
-        if isinstance(one, Reply):
-            return one.detail
-        logs.append([log for log in one.logs if log is not None])
+    for reply in replies:
+        if isinstance(reply, Reply):
+            return reply.detail
+        logs.append([log for log in reply.logs if log is not None])
     first, second = logs
     if len(first) < 2 or len(second) < 2:
         return f"figures of {len(first) + 1} tokens came for {PROBES[0]!r}"

@@ -120,9 +120,9 @@ class EndpointSettings:
             raise ConfigError(f"extra is {self.extra!r:.80}, expected settings by name, such as {{ top_p = 0.9 }}")
         if reserved := sorted(_RESERVED_FIELDS & set(self.extra or {})):
             raise ConfigError(f"extra sets {', '.join(reserved)}, which it may not set; remove it there")
-        for name, value, known in (("api", self.api, _APIS), ("likelihoods", self.likelihoods, _LIKELIHOODS)):
-            if value not in known:
-                raise ConfigError(f"{name} is {value!r:.80}, expected {' or '.join(map(repr, known))}")
+        for name, value, allowed in (("api", self.api, _APIS), ("likelihoods", self.likelihoods, _LIKELIHOODS)):
+            if value not in allowed:
+                raise ConfigError(f"{name} is {value!r:.80}, expected {' or '.join(map(repr, allowed))}")
         _check_proxy(self.proxy)
 
     @property

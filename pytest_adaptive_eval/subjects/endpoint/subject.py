@@ -140,8 +140,8 @@ class EndpointSubject(Subject):
             arrived(index, completion)
         written = [index for index in range(len(items)) if index not in set(rated)]
 
-        def take(place: int, delivery: Delivery) -> None:
-            index = written[place]
+        def take(number: int, delivery: Delivery) -> None:
+            index = written[number]
             reply = self._read(delivery, items[index])
             self._usage += reply.usage
             completions[index] = Completion(reply.text, reply.status, detail=reply.detail)

@@ -132,7 +132,7 @@ class Server:
 
     def _wait(self, program: str, seconds: float) -> None:
         """Return when the server is healthy.  Say once that this takes time."""
-        begun, told = time.monotonic(), False
+        begun, announced = time.monotonic(), False
         while not self._healthy():
             exit_code = _read(self.folder / "status.json").get("exit_code")
             if exit_code is not None:
@@ -144,11 +144,11 @@ class Server:
                     f"the server {program!r} is not healthy after {seconds:g} s: neither /health nor /v1/models of "
                     f"port {self.port} answers; raise start_timeout if it loads that long{self._output()}"
                 )
-            if not told:
-                told = True
+            if not announced:
+                announced = True
                 _LOGGER.warning("starting %s at port %d, for up to %g s", program, self.port, seconds)
             time.sleep(PERIOD)
-        if told:
+        if announced:
             _LOGGER.warning("%s is ready after %.1f s", program, time.monotonic() - begun)
         (self.folder / "healthy").touch()
 
@@ -177,8 +177,8 @@ class Server:
             lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
         except OSError:
             lines = []
-        shown = "\n".join(f"  {clean_terminal(line)}" for line in lines if line.strip())
-        return f"; it wrote ({self.log}):\n{shown}" if shown else f"; it wrote nothing to {self.log}"
+        listing = "\n".join(f"  {clean_terminal(line)}" for line in lines if line.strip())
+        return f"; it wrote ({self.log}):\n{listing}" if listing else f"; it wrote nothing to {self.log}"
 
 
 def _start(command: Sequence[str], folder: Path, where: Path) -> None:

@@ -111,12 +111,12 @@ def _launch(target: str, serve: str, serve_args: str, cache: Path | None, option
     )
 
 
-def _words(what: str, text: str) -> list[str]:
+def _words(name: str, text: str) -> list[str]:
     """Split a command line into words, as a shell does, without a shell."""
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise ConfigError(f"{what} {text!r} cannot be split into words: {error}; mend its quotes") from None
+        raise ConfigError(f"{name} {text!r} cannot be split into words: {error}; mend its quotes") from None
 
 
 class ServedSubject(EndpointSubject):

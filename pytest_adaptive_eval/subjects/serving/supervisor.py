@@ -47,8 +47,8 @@ _PR_SET_PDEATHSIG = 1
 
 def supervise(folder: Path) -> None:
     """Run the server until nobody leases it."""
-    with (folder / "supervisor").open("a") as own, (folder / "lease").open("a") as lease:
-        fcntl.flock(own, fcntl.LOCK_EX)
+    with (folder / "supervisor").open("a") as own_lock, (folder / "lease").open("a") as lease:
+        fcntl.flock(own_lock, fcntl.LOCK_EX)
         command = json.loads((folder / "command.json").read_text(encoding="utf-8"))
         starts, free_since = 0, 0.0
         server: subprocess.Popen[bytes] | None = None
