@@ -17,8 +17,9 @@ from pytest_adaptive_eval.text import counted
 
 __all__ = ["sweep_page", "write_sweep_page"]
 
-#: Most pictures of estimates along training steps; the record has all of them.
-CURVES = 48
+#: Most pictures of estimates along training steps, and most lines of one that have intervals.
+PANELS = 48
+_WITH_INTERVALS = 3
 _SIZE, _MARGINS = (300.0, 180.0), (40.0, 16.0, 12.0, 42.0)
 _WORDS = {
     "PASS": "passed",
@@ -200,50 +201,54 @@ def _best(matrix: Matrix) -> Markup | None:
 
 
 def _curves(matrix: Matrix) -> Markup | None:
-    curves = matrix.curves()
-    if not curves:
-        return None
+    panels: dict[tuple[str, str], list[Curve]] = {}
     spans: dict[str, tuple[float, float]] = {}
-    for curve in curves:
-        values = [bound for point in curve.points for bound in (point.low, point.high, point.estimate)]
+    for curve in matrix.curves():
+        panels.setdefault((curve.evaluation, curve.measure), []).append(curve)
+        values = [bound for point in curve.points for bound in (point.low, point.high)]
         low, high = spans.get(curve.measure, (min(values), max(values)))
         spans[curve.measure] = min(low, *values), max(high, *values)
-    panels = [_panel(curve, span_of(spans[curve.measure], 0.1), f"c{n}") for n, curve in enumerate(curves[:CURVES])]
-    left = len(curves) - len(panels)
-    caption = "Each interval is two-sided at 90 % for its own checkpoint; pictures of one measure share their axis."
+    if not panels:
+        return None
+    drawn = [
+        _panel(curves, span_of(spans[curves[0].measure], 0.1), f"c{n}")
+        for n, curves in enumerate(list(panels.values())[:PANELS])
+    ]
+    caption = "Each interval is two-sided at 90 % for its own checkpoint; pictures of one measure share their axis. "
+    caption += "Each training run has a line, which tells its name under the pointer."
+    left = len(panels) - len(drawn)
     caption += f" {counted(left, 'further picture')} left out." if left > 0 else ""
     return tag(
         "section",
         tag("h2", "Along training steps"),
         tag("p", caption, class_="soft small"),
-        tag("div", *panels, class_="panels"),
+        tag("div", *drawn, class_="panels"),
     )
 
 
-def _panel(curve: Curve, span: tuple[float, float], key: str) -> Markup:
-    steps = [point.step for point in curve.points]
+def _panel(curves: Sequence[Curve], span: tuple[float, float], key: str) -> Markup:
+    """Return the picture of one evaluation, with intervals where there are few lines."""
+    steps = [point.step for curve in curves for point in curve.points]
     margin = 0.04 * (max(steps) - min(steps))
     frame = Frame((min(steps) - margin, max(steps) + margin), span, _SIZE, _MARGINS)
-    metric = registered_metric(curve.measure)
+    measure, evaluation = curves[0].measure, clean_html(curves[0].evaluation, 80)
+    metric = registered_metric(measure)
     parts = frame.grid(ticks_in(span, 5), share_label if metric is not None and metric.is_share else signed_label)
-    positions = [(frame.x(point.step), frame.y(point.estimate)) for point in curve.points]
-    parts.append(path(positions, "line faint"))
-    for point, (x, y) in zip(curve.points, positions, strict=True):
-        parts.append(whisker(x, frame.y(point.low), frame.y(point.high), cap=0.0))
-        parts.append(tag("circle", class_="point", cx=x, cy=y, r=3))
+    for curve in curves:
+        positions = [(frame.x(point.step), frame.y(point.estimate)) for point in curve.points]
+        drawn = [tag("title", clean_html(curve.training_run, 80)), path(positions, "line faint")]
+        for point, (x, y) in zip(curve.points, positions, strict=True):
+            if len(curves) <= _WITH_INTERVALS:
+                drawn.append(whisker(x, frame.y(point.low), frame.y(point.high), cap=0.0))
+            drawn.append(tag("circle", class_="point", cx=x, cy=y, r=2.5))
+        parts.append(tag("g", *drawn))
     ticks = [tick for tick in ticks_in((min(steps), max(steps)), 5) if tick == round(tick)]
     parts += frame.below([(frame.x(tick), f"{tick:g}" if tick < 1e6 else f"{tick:.3g}") for tick in ticks], "step")
-    last = curve.points[-1]
-    about = f"{len(curve.points)} checkpoints, the last, {last.checkpoint}, at {last.estimate:.2f}"
-    picture = frame.picture(
-        key, f"{curve.measure} of {clean_html(curve.evaluation, 80)}", clean_html(about, 200), parts
-    )
-    return tag(
-        "figure",
-        tag("h3", clean_html(curve.evaluation, 80)),
-        tag("p", f"{curve.measure}, {clean_html(curve.training_run, 60)}", class_="soft small"),
-        picture,
-    )
+    last = curves[-1].points[-1]
+    runs = clean_html(curves[0].training_run, 60) if len(curves) == 1 else counted(len(curves), "training run")
+    about = f"{runs}; {last.checkpoint} is at {last.estimate:.2f}"
+    picture = frame.picture(key, f"{measure} of {evaluation}", clean_html(about, 200), parts)
+    return tag("figure", tag("h3", evaluation), tag("p", f"{measure}, {runs}", class_="soft small"), picture)
 
 
 def _failures(matrix: Matrix, cells: Sequence[Cell]) -> Markup | None:

@@ -248,3 +248,14 @@ def test_the_line_of_a_cell_runs_no_command_of_a_log() -> None:
     line = cell_line(cell("::error::x"), end_of(cell("::error::x"), "FAIL"))
     assert "::error" not in line
     assert "FAIL in 2.0 s, 7 questions: FAIL because" in line
+
+
+def test_each_evaluation_has_a_picture_with_a_line_for_each_training_run() -> None:
+    cells = [cell(f"run{run}-{step}", "a") for run in "xyzw" for step in (1, 2)]
+    ends = {c.key: end_of(c) for c in cells}
+    page = sweep_page("many", cells, ends)
+    assert page.count("<figure>") == 1
+    assert page.count('class="line faint"') == 4
+    assert page.count('class="whisker"') == 0  # they would hide each other
+    assert "<title>runx-*</title>" in page
+    assert sweep_page("few", cells[:2], ends).count('class="whisker"') == 2
