@@ -1,0 +1,113 @@
+"""Checks of a whole bank, and the differences between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_adaptive_eval.errors import AdaptiveEvalError
+from pytest_adaptive_eval.text import counted
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.bank import ItemBank
+    from pytest_adaptive_eval.items.item import Item
+
+__all__ = ["Differences", "compare", "faults", "warnings"]
+
+#: Graders whose keys are answers that they accept.
+_OWN_KEY = {"exact", "choice", "numeric", "contains", "math"}
+
+
+def faults(bank: ItemBank) -> Iterator[str]:
+    """Yield what keeps a bank from being asked as it was written; reads every item and image.
+
+    Raises
+    ------
+    BankError
+        An item is malformed, or the texts were edited.
+    """
+    from pytest_adaptive_eval.banks.reader import content_hash
+
+    missing = [(item.id, path) for item in bank.items for path in item.image_paths if not Path(path).is_file()]
+    if missing:
+        yield f"{counted(len(missing), 'image')} not there, such as {missing[0][1]} of item {missing[0][0]!r}"
+    elif bank.content_hash and (found := content_hash(bank.items)) != bank.content_hash:
+        yield f"the content is {found}, and {bank.content_hash} when the bank was written: an image was changed"
+    if bank.report.get("textless"):
+        yield "it has no texts and cannot be asked: calibrate it with --items"
+
+
+def warnings(bank: ItemBank) -> Iterator[str]:
+    """Yield what a user should look at."""
+    refused = [item.id for item in bank.items if item.grader in _OWN_KEY and not _accepts_own_key(item)]
+    if refused:
+        yield f"{counted(len(refused), 'item')} whose grader does not accept the key, such as {refused[0]!r}"
+    first: dict[tuple[object, ...], str] = {}
+    repeated = []
+    for item in bank.items:
+        content = (item.prompt, str(item.messages), item.images, tuple(item.choices))
+        if first.setdefault(content, item.id) != item.id:
+            repeated.append((item.id, first[content]))
+    if repeated:
+        pair = f"{repeated[0][0]!r} like {repeated[0][1]!r}"
+        yield f"{counted(len(repeated), 'question')} that another item asks already, such as {pair}"
+    if bank.report.get("trusted") is False:
+        yield "the calibration failed its checks, and the bank was written by force"
+
+
+def _accepts_own_key(item: Item) -> bool:
+    try:
+        return all(item.grade(answer) > 0 for answer in item.answers[:1])
+    except AdaptiveEvalError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """What changed from one bank to another.
+
+    Parameters
+    ----------
+    added, removed, changed : list of str
+        Item ids.
+    same : int
+        Number of items with the same content.
+    moved : float or None
+        Largest change of a discrimination or an intercept of these; None if either bank has no parameters, or the
+        dimensions differ.
+    """
+
+    added: list[str]
+    removed: list[str]
+    changed: list[str]
+    same: int
+    moved: float | None
+
+    @property
+    def any(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.added or self.removed or self.changed or self.moved)
+
+
+def compare(old: ItemBank, new: ItemBank) -> Differences:
+    """Return what changed from `old` to `new`, by item id and content."""
+    before = {item.id: (n, item.content_hash) for n, item in enumerate(old.items)}
+    after = {item.id: (n, item.content_hash) for n, item in enumerate(new.items)}
+    same = [name for name in after if name in before and before[name][1] == after[name][1]]
+    moved = None
+    if same and old.calibrated and new.calibrated and old.dimensions == new.dimensions:
+        places = np.array([(before[name][0], after[name][0]) for name in same]).T
+        slopes = np.abs(old.discrimination[places[0]] - new.discrimination[places[1]]).max()
+        intercepts = np.abs(old.intercept[places[0]] - new.intercept[places[1]]).max()
+        moved = float(max(slopes, intercepts))
+    return Differences(
+        [name for name in after if name not in before],
+        [name for name in before if name not in after],
+        [name for name in after if name in before and before[name][1] != after[name][1]],
+        len(same),
+        moved,
+    )

@@ -1,0 +1,135 @@
+"""``adaptive-eval bank``: what a bank is, whether it is whole, what changed, and a folder to share."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_adaptive_eval.cli.options import NOT_PASSED, PASSED
+from pytest_adaptive_eval.cli.screen import say, width
+from pytest_adaptive_eval.cli.verb import Verb
+from pytest_adaptive_eval.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.items.bank import ItemBank
+
+__all__ = ["REGISTERED"]
+
+#: Item ids of a kind that are shown.
+_SHOWN = 8
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    text = "info: tell what it is; check: read all of it; diff: compare two; export: write a folder to share"
+    add("action", choices=list(_ACTIONS), help=text)
+    add("bank", metavar="BANK", type=Path, help="a bank folder, or a JSONL of items")
+    add("other", metavar="OTHER", nargs="?", type=Path, help="of diff: the newer bank")
+    text = "of export: the folder to write, in the layout of a Hugging Face data set"
+    add("-o", "--output", metavar="FOLDER", type=Path, help=text)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if (options.other is not None) != (options.action == "diff"):
+        raise ConfigError(f"bank {options.action} takes {'two banks' if options.action == 'diff' else 'one bank'}")
+    if (options.output is not None) != (options.action == "export"):
+        raise ConfigError("-o FOLDER goes with bank export" + (", which needs it" if not options.output else ""))
+    return _ACTIONS[options.action](options)
+
+
+def _info(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli.bank_card import facts
+    from pytest_adaptive_eval.text import wrap
+
+    bank = read_bank(options.bank)
+    for name, text in facts(bank):
+        say(wrap(text, width(), " " * 17, first=f"{name:<17}"))
+    return PASSED
+
+
+def _check(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli.bank_faults import faults, warnings
+    from pytest_adaptive_eval.text import clean_terminal
+
+    bank = read_bank(options.bank)
+    found = [clean_terminal(fault) for fault in faults(bank)]
+    say([f"fault: {fault}" for fault in found])
+    say([f"warning: {clean_terminal(warning)}" for warning in warnings(bank)])
+    say([f"{options.bank}: {len(bank)} items read, {'FAULTY' if found else 'whole'}"])
+    return NOT_PASSED if found else PASSED
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli.bank_faults import compare
+    from pytest_adaptive_eval.text import clean_terminal, number
+
+    old, new = read_bank(options.bank), read_bank(options.other)
+    found = compare(old, new)
+    say([f"{found.same} items are the same"])
+    for name in ("added", "removed", "changed"):
+        ids = getattr(found, name)
+        if ids:
+            more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+            say([clean_terminal(f"{len(ids)} {name}: {', '.join(ids[:_SHOWN])}{more}")])
+    if found.moved is not None:
+        say([f"parameters of the same items moved by at most {number(found.moved, 4)}"])
+    if old.scale != new.scale:
+        say([f"scale {old.scale or 'none'} and {new.scale or 'none'}: abilities on the two are not comparable"])
+    return NOT_PASSED if found.any or old.scale != new.scale else PASSED
+
+
+def _export(options: argparse.Namespace) -> int:
+    from pytest_adaptive_eval.banks.reader import is_bank, read_bank
+    from pytest_adaptive_eval.banks.writer import write_uncalibrated
+    from pytest_adaptive_eval.cli.bank_card import card, licence_of
+    from pytest_adaptive_eval.cli.bank_faults import faults
+
+    bank, output = read_bank(options.bank), options.output
+    if output.exists():
+        raise ConfigError(f"-o {output} exists; name a folder that is not there yet")
+    if found := next(faults(bank), None):
+        raise ConfigError(f"{options.bank}: {found}; mend it before it is shared")
+    text = card(bank)
+    if is_bank(options.bank):
+        _copy(options.bank, bank, output)
+    else:
+        staged = output.with_name(f"{output.name}.bank")
+        write_uncalibrated(staged, list(bank.items))
+        staged.rename(output)
+    (output / "README.md").write_text(text, encoding="utf-8")
+    say(
+        [
+            f"wrote {output}: {len(bank)} items, licence {licence_of(bank) or 'unknown: check it before you share'}",
+            f"push:  hf upload OWNER/{bank.name} {output} --repo-type dataset",
+            f"pull:  hf download OWNER/{bank.name} --repo-type dataset --local-dir {bank.name}.bank",
+        ]
+    )
+    return PASSED
+
+
+def _copy(folder: Path, bank: ItemBank, output: Path) -> None:
+    """Copy the files of a bank folder, and nothing else that lies there."""
+    images = sorted({image for item in bank.items for image in item.images})
+    for name in ("bank.json", "params.npz", "items.jsonl", *(("formats.npz",) if bank.in_formats else ()), *images):
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / name, output / name)
+
+
+_ACTIONS = {"info": _info, "check": _check, "diff": _diff, "export": _export}
+
+REGISTERED = (
+    Verb(
+        "bank",
+        "tell what a bank is, check it, compare two, or write one to share",
+        "Tell source, licence, items, fit and decided margins of a bank; read all of it and look for faults; list what "
+        "changed between two; or write it as a Hugging Face data set folder with a card. Exit code 1 where a check "
+        "finds a fault or two banks differ.",
+        _add_arguments,
+        _run,
+    ),
+)

@@ -1,0 +1,110 @@
+"""``adaptive-eval bank``: what a bank is, whether it is whole, what changed, and a folder to share."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_adaptive_eval.banks.reader import read_bank
+
+BANKS = Path(__file__).parents[2] / "fixtures" / "banks"
+
+
+def write_items(path, answers):
+    rows = [{"id": name, "prompt": f"{name}?", "answer": answer} for name, answer in answers.items()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_info_tells_source_fit_and_margins(run):
+    code, out, _ = run("bank", "info", BANKS / "text.bank")
+    assert code == 0
+    assert "graders          360 numeric, 264 exact" in out
+    assert "2pl, 1 dimension, scale 6d647d2eec4f878a, of 52 subjects with accuracies from .083 to .806" in out
+    assert "a margin of .090 from a threshold, four times in five" in out
+
+
+def test_margin_of_the_card_is_what_plan_says(run):
+    _, out, _ = run("plan", BANKS / "text.bank", "--at-least", "0.5", "--margin", "0.09", "--budget", "20%")
+    assert float(out.partition("verdict with probability ")[2].split()[0]) >= 0.8
+    _, out, _ = run("plan", BANKS / "text.bank", "--at-least", "0.5", "--margin", "0.08", "--budget", "20%")
+    assert float(out.partition("verdict with probability ")[2].split()[0]) < 0.8
+
+
+def test_check_finds_repeated_questions(run, tmp_path):
+    lines = [
+        {"id": "a", "prompt": "How much?", "answer": "12", "grader": "numeric"},
+        {"id": "b", "prompt": "How much?", "answer": "12", "grader": "numeric"},
+    ]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, out, _ = run("bank", "check", "q.jsonl")
+    assert code == 0
+    assert "1 question that another item asks already, such as 'b' like 'a'" in out
+    assert "q.jsonl: 2 items read, whole" in out
+
+
+def test_check_finds_a_missing_and_a_changed_image(run, tmp_path):
+    run("bank", "export", BANKS / "vision.bank", "-o", "copy")
+    image = next((tmp_path / "copy" / "vision-images").iterdir())
+    content = image.read_bytes()
+    image.write_bytes(content + b" ")
+    code, out, _ = run("bank", "check", "copy")
+    assert code == 1
+    assert "an image was changed" in out
+    image.unlink()
+    code, out, _ = run("bank", "check", "copy")
+    assert code == 1
+    assert f"not there, such as copy/vision-images/{image.name}" in out
+    assert run("bank", "export", "copy", "-o", "again")[0] == 4
+
+
+def test_diff_lists_what_changed(run, tmp_path):
+    write_items(tmp_path / "old.jsonl", {"a": "1", "b": "2", "c": "3"})
+    write_items(tmp_path / "new.jsonl", {"a": "1", "b": "4", "d": "3"})
+    code, out, _ = run("bank", "diff", "old.jsonl", "new.jsonl")
+    assert code == 1
+    assert out.splitlines() == ["1 items are the same", "1 added: d", "1 removed: c", "1 changed: b"]
+    assert run("bank", "diff", "old.jsonl", "old.jsonl")[0] == 0
+
+
+def test_exported_folder_is_a_data_set_and_the_same_bank(run, tmp_path):
+    code, out, _ = run("bank", "export", BANKS / "vision.bank", "-o", "shared")
+    assert code == 0
+    assert "pull:  hf download OWNER/vision --repo-type dataset --local-dir vision.bank" in out
+    assert run("bank", "diff", BANKS / "vision.bank", "shared")[0] == 0
+    assert read_bank(tmp_path / "shared").scale == read_bank(BANKS / "vision.bank").scale
+    assert (tmp_path / "shared" / "README.md").read_text().startswith("---\nlicense: unknown\n")
+
+
+def test_exported_folder_is_read_by_datasets(run, tmp_path, monkeypatch):
+    datasets = pytest.importorskip("datasets", reason="(extra datasets)")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    run("bank", "export", BANKS / "text.bank", "-o", "shared")
+    loaded = datasets.load_dataset(str(tmp_path / "shared"), cache_dir=str(tmp_path / "cache"))
+    assert loaded["train"]["id"] == list(read_bank(BANKS / "text.bank").ids)
+
+
+def test_exported_items_carry_the_licence_of_their_source(run, tmp_path):
+    (tmp_path / "q.csv").write_text("question,answer\nWhat is 1 + 1?,2\nWhat is 2 + 2?,4\n")
+    run("import", "q.csv", "-o", "q.bank", "--licence", "CC-BY-4.0", "--source", "made up | <b>")
+    _, out, _ = run("bank", "export", "q.bank", "-o", "shared")
+    text = (tmp_path / "shared" / "README.md").read_text()
+    assert "license: cc-by-4.0\n" in text
+    assert "| source | made up \\| \\<b\\> |" in text
+    assert "licence CC-BY-4.0" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["diff", "a.jsonl"], "bank diff takes two banks"),
+        (["info", "a.jsonl", "b.jsonl"], "bank info takes one bank"),
+        (["export", "a.jsonl"], "-o FOLDER goes with bank export, which needs it"),
+        (["info", "a.jsonl", "-o", "x"], "-o FOLDER goes with bank export"),
+        (["info", "none.bank"], "there is no bank at none.bank"),
+    ],
+)
+def test_mistakes_of_use(run, tmp_path, arguments, message):
+    write_items(tmp_path / "a.jsonl", {"a": "1"})
+    code, _, err = run("bank", *arguments)
+    assert code == 4
+    assert message in err
