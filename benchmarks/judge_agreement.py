@@ -101,7 +101,9 @@ def main() -> None:
     judge = Judge(
         spec or "stand-in", (lambda: load_agent(spec)) if spec else lambda: CodedAgent("stand-in", standing_in)
     )
-    graders = {name: by_code(name) for name in ("exact", "contains")} | {f"judge {judge.name}": by_judge(judge)}
+    graders = {name: by_code(name) for name in ("exact", "exact_match", "f1", "contains")} | {
+        f"judge {judge.name}": by_judge(judge)
+    }
     for file in FILES:
         labelled = list(lines(file))[: options.lines or None]
         right = sum(line.right for line in labelled)

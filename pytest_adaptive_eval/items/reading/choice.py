@@ -40,8 +40,8 @@ _CUES = re.compile(
     re.IGNORECASE,
 )
 _SUFFIX = re.compile(
-    rf"(?:{_WORD}[\s_]{{0,4}})?[(\[*\"'$]{{0,5}}(?<![A-Za-z0-9])([A-Z]|(?<=[(\[])[a-z](?=[)\]]))(?![A-Za-z0-9'])[)\]*\"'.:$]{{0,5}}"
-    r"(?:\s{0,3}[(\[][^()\[\]\n]{0,80}[)\]]|\s+[^\n.!?]{0,60}?)?[*,]{0,3}\s{0,3}"
+    rf"(?:{_WORD}[\s_]{{0,4}})?[(\[*\"'$]{{0,5}}(?<![A-Za-z0-9])([A-Z]|(?<=[(\[])[a-z](?=[)\]]))(?![A-Za-z0-9'])[)\]*\"'$]{{0,5}}"
+    r"(?:\s{0,3}[(\[][^()\[\]\n]{0,80}[)\]]|\s+(?:(?![(\[][A-Za-z][)\]])[^\n.!?]){0,60}?)?[*,]{0,3}\s{0,3}"
     r"(?:(?:is|would\s+be|must\s+be|seems|appears\s+to\s+be|should\s+be)\s+(?:therefore\s+|thus\s+|likely\s+|probably\s+|"
     r"indeed\s+|also\s+|clearly\s+)?(?:the\s+)?(?:only\s+|most\s+)?(?:one\s+)?"
     r"(?:correct|right|best|better|true|accurate|answer|closest|appropriate|likely|suitable|preferred|superior|valid|consistent)\b"

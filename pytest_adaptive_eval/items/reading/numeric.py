@@ -31,6 +31,7 @@ _TOLD = re.compile(
 _CORRECTED = re.compile(r"\b(?:or rather|no|wait|actually|correction)\b", re.IGNORECASE)
 #: What makes a number part of an expression, which is no number.
 _EXPRESSION = re.compile(r"\s?(?:\\sqrt|\\pi|π|√|\^)")
+_ROOT = re.compile(r"(?:\\sqrt|√)\s*[{(\[]?\s*\Z")
 #: Values of several names.
 _ASSIGNED = re.compile(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
@@ -51,7 +52,7 @@ def _first(text: str) -> list[Values]:
     parts = _EQUAL.split(sentence)
     sentence = next((part for part in reversed(parts) if find_numbers(part)), sentence)
     numbers = find_numbers(sentence)
-    if numbers and _EXPRESSION.match(sentence, numbers[0].end):
+    if numbers and (_EXPRESSION.match(sentence, numbers[0].end) or _ROOT.search(sentence[: numbers[0].start])):
         return [()]
     return _joined(numbers, sentence)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import ascii_uppercase
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind, Leniency
@@ -33,8 +34,17 @@ def _one_choice(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG00
 
 def _truth(question: Asked, text: str) -> float:
     """Return 1 for yes, no or unknown as accepted, in many languages; true is yes."""
-    value = read_truth(text).value
-    return float(value is not None and value in [truth_of(answer) for answer in question.answers])
+    values = _truths(question, text)
+    return float(len(values) == 1 and values[0] in [truth_of(answer) for answer in question.answers])
+
+
+def _truths(question: Asked, text: str) -> Sequence[str | None]:
+    """Return the truth values that a text gives; a letter stands for the choice yes or no."""
+    values = read_truth(text).values
+    if values or not question.choices:
+        return values
+    chosen = read_choice(text, question.choices).value
+    return [truth_of(question.choices[index]) for index in chosen or ()]
 
 
 def _check_truth(question: Asked, answer: str) -> str:  # noqa: ARG001
@@ -55,6 +65,6 @@ REGISTERED = (
         "the answer is yes (true), no (false) or unknown, as accepted, in many languages",
         _truth,
         check=_check_truth,
-        readable=lambda _, text: bool(read_truth(text).values),
+        readable=lambda question, text: bool(_truths(question, text)),
     ),
 )
