@@ -41,6 +41,8 @@ CLEAR_CORRELATION = 2.0
 FEWEST_SUBJECTS, FEW_SUBJECTS = 5, 20
 #: Mean squares of the weighted residuals outside of these bounds are misfit (Wright & Linacre 1994).
 INFIT = (0.7, 1.3)
+#: They must also differ from 1 by this many standard errors under the model.
+INFIT_ERRORS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Quality:
     extreme : int
         Number of items that all subjects got right, or all wrong.
     misfit : tuple of str
-        Items whose infit lies outside `INFIT`, worst first, at most twenty.
+        Items of scores 0 or 1 whose infit lies clearly outside `INFIT`, worst first, at most twenty.
     misfits : int
         Number of such items.
     details : mapping
@@ -225,8 +227,12 @@ def assess(
     counted = observed if weights is None else weights[:, None] * observed
     w = counted * p * (1.0 - p)
     infit = (counted * (np.nan_to_num(scores) - p) ** 2).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-9)
-    infit = np.where(w.sum(axis=0) > 0.5, infit, 1.0)  # too little expected variance for a statement
-    misfits = np.flatnonzero((infit < INFIT[0]) | (infit > INFIT[1]))
+    # the square of a residual of a score of 0 or 1 has variance v (1 - 4 v), with v = p (1 - p)
+    v, share = p * (1.0 - p), 1.0 if weights is None else weights[:, None]
+    error = np.sqrt((share**2 * observed * v * (1.0 - 4.0 * v)).sum(axis=0)) / np.maximum(w.sum(axis=0), 1e-9)
+    fractional = (observed & (scores > 0.0) & (scores < 1.0)).any(axis=0)  # whose residuals are smaller than v
+    stated = ~fractional & (np.abs(infit - 1.0) > INFIT_ERRORS * error)
+    misfits = np.flatnonzero(stated & ((infit < INFIT[0]) | (infit > INFIT[1])))
     misfits = misfits[np.argsort(-np.abs(np.log(np.maximum(infit[misfits], 1e-9))))]
     right, count = np.nansum(scores, axis=0), observed.sum(axis=0)
     row = {name: k for k, name in enumerate(dict.fromkeys(names))}

@@ -480,3 +480,22 @@ def test_many_negative_slopes_are_explained(kind, reason):
     assert sentence.startswith("25 % of the slopes are negative")
     assert reason in sentence
     assert _why_negative(scores, np.ones(40), None) == []
+
+
+@pytest.mark.parametrize("subjects", [30, 58, 300])
+def test_responses_of_the_model_itself_are_hardly_ever_misfits(subjects):
+    rng = np.random.default_rng(7)
+    theta, b = rng.normal(size=(subjects, 1)), rng.normal(2.0, 1.5, size=200)
+    scores = (rng.random((subjects, 200)) < 1 / (1 + np.exp(b - theta))).astype(float)
+    scores = scores[:, scores.any(axis=0)]
+    recipe = Recipe("1pl")
+    quality = assess(scores, recipe(scores), recipe, [f"i{i}" for i in range(scores.shape[1])])
+    assert quality.misfits <= 0.02 * scores.shape[1]
+
+
+def test_fractional_scores_are_no_misfits():
+    rng = np.random.default_rng(8)
+    p = 1 / (1 + np.exp(rng.normal(size=30) - rng.normal(size=(200, 1))))
+    scores = np.clip(p + rng.normal(0.0, 0.05, p.shape), 0.0, 1.0)
+    recipe = Recipe("2pl")
+    assert assess(scores, recipe(scores), recipe, [f"i{i}" for i in range(30)]).misfits == 0
