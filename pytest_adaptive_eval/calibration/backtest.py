@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.contender import Contender
+from pytest_adaptive_eval.calibration.prediction import fit_assisted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
 from pytest_adaptive_eval.cat.session import Policy, Session
@@ -302,6 +303,11 @@ def backtest(
     result = Backtest(n, counts, {}, 1, confidence)
     banks: dict[Recipe | None, ItemBank] = {}
     for contender in contenders:
+        if contender.form_share is not None:
+            for label, count in counts.items():
+                estimated = _by_form(responses, split, count, contender.form_share, seed)
+                result.cells[contender.name, label] = _cell(estimated, estimated, truth, count, n, confidence)
+            continue
         fit = _bank_recipe(contender, recipe)
         if fit not in banks:
             banks[fit] = make_bank(fit)
@@ -338,6 +344,29 @@ def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
     return recipe if contender.model == "bank" else recipe.with_model(contender.model)
 
 
+def _by_form(responses: Responses, split: Split, count: int, share: float, seed: int) -> Array:
+    """Return the accuracies of the test subjects as estimated by `fit_assisted` on the others."""
+    assisted = fit_assisted(responses.of(split.train), count, share, seed)
+    estimated = np.empty(len(split.test))
+    for row, s in enumerate(split.test):
+        items = assisted.draw(count, np.random.default_rng(seed + int(s)))
+        estimated[row] = assisted.estimate(items, responses.scores[s, items])
+    return estimated
+
+
+def _cell(rated: Array, accuracy: Array, truth: Array, asked: ArrayLike, n: int, confidence: float) -> Cell:
+    """Compare estimates with the truth."""
+    count = np.asarray(asked)
+    variance = np.maximum(truth * (1.0 - truth), 1e-12) / count * np.maximum(1.0 - count / n, 1e-12)
+    return Cell(
+        [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
+        [rank_correlation(rated, truth)],
+        [float(np.abs(accuracy - truth).mean())],
+        truth.tolist(),
+        uniform=(student_quantile(math.inf, confidence) * np.sqrt(variance)).tolist(),
+    )
+
+
 def _evaluate(
     session: Session, contender: Contender, truth: Array, confidence: float, intervals: bool, table: Conformal | None
 ) -> Cell:
@@ -349,15 +378,8 @@ def _evaluate(
     accuracy, error = session.projection() if session.bank.calibrated else (mean, np.zeros(len(mean)))
     rated = {"projection": accuracy, "mean": mean, "ability": session.estimate.theta[:, 0]}[contender.estimate]
     estimated_accuracy = mean if contender.estimate == "mean" else accuracy
-    variance = np.maximum(truth * (1.0 - truth), 1e-12) / asked * np.maximum(1.0 - asked / n, 1e-12)
+    cell = _cell(rated, estimated_accuracy, truth, asked, n, confidence)
     z = student_quantile(math.inf, confidence)
-    cell = Cell(
-        [ranking_accuracy(rated, truth) if np.ptp(truth) > 0 else float("nan")],
-        [rank_correlation(rated, truth)],
-        [float(np.abs(estimated_accuracy - truth).mean())],
-        truth.tolist(),
-        uniform=(z * np.sqrt(variance)).tolist(),
-    )
     if session.bank.calibrated and contender.estimate == "projection":
         cell.intervals["model-based"] = list(zip(accuracy - z * error, accuracy + z * error, strict=True))
     scale = conformal_scale(accuracy, error, asked, n)

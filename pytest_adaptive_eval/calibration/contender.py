@@ -40,7 +40,10 @@ class Contender:
     needs : {"categories", "responses", "one dimension"}, optional
         Requirement besides the bank.
     variant : bool
-        Whether it is another contender with one setting changed; ``all`` leaves it out.
+        Whether it is another contender with one setting changed, or takes much longer; ``all`` leaves it out.
+    form_share : float, optional
+        Share of the items that are a fixed form of `prediction`, in place of `policy` and
+        `estimate`; the rest is drawn uniformly.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Contender:
     summary: str
     needs: Literal["categories", "responses", "one dimension"] | None = None
     variant: bool = False
+    form_share: float | None = None
 
     def missing_requirement(self, bank: ItemBank | None, categories: Sequence[str]) -> str:
         """Return the reason why the contender cannot take part, or an empty text.

@@ -13,6 +13,7 @@ import pytest_adaptive_eval.calibration.backtest as module
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
 from pytest_adaptive_eval.calibration.contenders import classical
 from pytest_adaptive_eval.calibration.parameters import read_parameters
+from pytest_adaptive_eval.calibration.prediction import fit_assisted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.errors import ResponsesError
@@ -224,13 +225,20 @@ def test_a_cluster_form_is_of_items_that_differ():
 
 def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
     made = planted(30, 25, 6)
-    banks = []
+    banks: list[tuple[object, ...]] = []
 
     def spy(bank, policy, scores, *, seed):
         banks.append((bank.discrimination.tolist(), bank.intercept.tolist(), bank.guess.tolist(), repr(policy)))
         return replay(bank, policy, scores, seed=seed)
 
+    def spy_on_form(*given):
+        made = fit_assisted(*given)
+        predictor = made.predictor
+        banks.append((predictor.mean.tolist(), predictor.loadings.tolist(), made.form.tolist(), made.design_weight))
+        return made
+
     monkeypatch.setattr(module, "replay", spy)
+    monkeypatch.setattr(module, "fit_assisted", spy_on_form)
     names = [one.name for one in classical.REGISTERED if one.name != "stratified"]
     run(made, names)
     poisoned = made.scores.copy()
