@@ -26,6 +26,7 @@ from pytest_adaptive_eval.items.presentation import REPORT_KEY, presented
 from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.subjects.judging import RUBRIC, Judge, judged_bank
+from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys
 
 if TYPE_CHECKING:
@@ -420,9 +421,12 @@ def _item_with_sample(bank: ItemBank) -> str | None:
 
 def bank_notes(bank: ItemBank, selector: str, *, climbed: bool) -> list[str]:
     """Return notes on the bank for readers of any verdict, by its selector or ladder."""
+    notes = [
+        f"{counted(count, 'question')} of level {level} repeat others: the task has no more"
+        for level, count in bank.report.get("repeated", {}).items()
+    ]
     if not bank.calibrated and not climbed:
-        return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank"]
-    notes = []
+        return ["uncalibrated bank, uniform draws" if selector == "random" else "uncalibrated bank", *notes]
     if bank.report.get("trusted") is False:
         notes.append("the bank failed its quality checks and was written by force")
     if REPORT_KEY in bank.report:

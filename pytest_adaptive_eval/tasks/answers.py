@@ -14,7 +14,7 @@ from pytest_adaptive_eval.items.reading.reader import Parser as Reader
 from pytest_adaptive_eval.items.reading.reader import read_answer
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
 
-__all__ = ["by_choice", "by_letters", "by_number", "by_pattern", "last_line", "shortened"]
+__all__ = ["by_any", "by_choice", "by_letters", "by_number", "by_pattern", "last_line", "shortened"]
 
 #: Returns all candidate answers in a text, in order.
 Parser = Callable[[str], Iterable[str]]
@@ -63,6 +63,16 @@ def _judge_by(expected: str, parse: Parser) -> Judge:
         if answer == expected:
             return Mark(1.0)
         return Mark(0.0, why or f"{shortened(answer)} is not {expected}")
+
+    return judge
+
+
+def by_any(judges: Iterable[Judge]) -> Judge:
+    """Return a judge by the best of several marks, of equal ones the first."""
+    accepting = tuple(judges)
+
+    def judge(text: str, runner: Runner | None) -> Mark:
+        return max((each(text, runner) for each in accepting), key=lambda mark: mark.score)
 
     return judge
 

@@ -23,23 +23,27 @@ __all__ = ["task_bank"]
 
 #: Questions of each level that enter the bank's content hash.
 _HASHED = 3
+#: First seed of the questions that stand in for repeated ones, and draws to find one.
+_OTHER_SEEDS, _TRIES = 10**9, 50
+#: Levels in a row without a repeated question, above which none is looked for.
+_ALL_DIFFER = 3
 
 
 class _Drawn(Sequence[Any]):
     """Items of a family, level by level, each drawn on access."""
 
-    def __init__(self, family: TaskFamily, levels: int, queries: int, first: int, pictures: Path | None) -> None:
-        self._family, self._levels, self._queries, self._first = family, levels, queries, first
-        self._pictures = pictures
+    def __init__(self, family: TaskFamily, seeds: Sequence[Sequence[int]], pictures: Path | None) -> None:
+        self._family, self._seeds, self._pictures = family, seeds, pictures
 
     def __len__(self) -> int:
-        return self._levels * self._queries
+        return sum(map(len, self._seeds))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[n] for n in range(*index.indices(len(self)))]
         n = range(len(self))[index]
-        level, seed = n // self._queries + 1, self._first + n % self._queries
+        queries = len(self._seeds[0])
+        level, seed = n // queries + 1, self._seeds[n // queries][n % queries]
         item = self._family.item(level, seed)
         if not item.images or self._pictures is None:
             return item
@@ -47,6 +51,50 @@ class _Drawn(Sequence[Any]):
         if not path.exists():
             save_png(self._family.picture(level, seed), path)
         return replace(item, root=str(self._pictures))
+
+
+def _distinct_seeds(
+    family: TaskFamily, levels: int, queries: int, first: int
+) -> tuple[list[Sequence[int]], dict[str, int]]:
+    """Return the seeds of each level's questions, no two alike, and how many are by level where the family has no more.
+
+    Questions run out at the easiest levels: those above `_ALL_DIFFER` levels in a row whose questions all differ are
+    not compared.  Questions about pictures are not compared at all, since their words are the same.
+    """
+    seeds: list[Sequence[int]] = [range(first, first + queries) for _ in range(levels)]
+    repeated: dict[str, int] = {}
+    differing = 0
+    for level in range(1, 1 if family.pictorial else levels + 1):
+        distinct, left = _distinct_level(family, level, range(first, first + queries))
+        differing = 0 if left or distinct != list(seeds[level - 1]) else differing + 1
+        if differing == _ALL_DIFFER:
+            break
+        if distinct != list(seeds[level - 1]):
+            seeds[level - 1] = distinct
+        if left:
+            repeated[str(level)] = left
+    return seeds, repeated
+
+
+def _distinct_level(family: TaskFamily, level: int, seeds: range) -> tuple[list[int], int]:
+    """Return the seeds of a level with others for those of repeated questions, and how many still repeat one."""
+    prompts: set[str] = set()
+    again: list[int] = []
+    for k, seed in enumerate(seeds):
+        prompt = family.question(level, seed).prompt
+        if prompt in prompts:
+            again.append(k)
+        prompts.add(prompt)
+    distinct, left = list(seeds), 0
+    others = iter(range(_OTHER_SEEDS + seeds.start * _TRIES, _OTHER_SEEDS + (seeds.start + len(again)) * _TRIES))
+    for k in again:
+        other = next((seed for seed in others if family.question(level, seed).prompt not in prompts), None)
+        if other is None:
+            left += 1
+        else:
+            distinct[k] = other
+            prompts.add(family.question(level, other).prompt)
+    return distinct, left
 
 
 def task_bank(
@@ -95,18 +143,22 @@ def task_bank(
     check_count("queries", queries)
     size, first = cap * queries, seed * queries
 
+    seeds, repeated = _distinct_seeds(family, cap, queries, first)
     digest = hashlib.sha256(f"{family.name} {cap} {queries} {first}".encode())
     for level in range(1, cap + 1):
         for k in range(min(queries, _HASHED)):
-            digest.update(family.item(level, first + k).content_hash.encode())
+            digest.update(family.item(level, seeds[level - 1][k]).content_hash.encode())
+        if seeds[level - 1] != range(first, first + queries):
+            digest.update(str(list(seeds[level - 1])).encode())
     sized = {} if family.pixels is None else {"pixels": family.pixels}
     scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
     curves = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
+    told = {"repeated": repeated} if repeated else {}
     floors = {"guess_by_level": guess_floors(family, cap)} if guess_by_level else {}
     return ItemBank(
         family.name,
-        [family.item_id(n // queries + 1, first + n % queries) for n in range(size)],
-        _Drawn(family, cap, queries, first, pictures),
+        [family.item_id(level, s) for level, level_seeds in enumerate(seeds, 1) for s in level_seeds],
+        _Drawn(family, seeds, pictures),
         np.ones((size, 1)) if curves is None else curves[:, :1],
         np.zeros(size) if curves is None else curves[:, 1],
         calibrated=curves is not None,
@@ -118,6 +170,7 @@ def task_bank(
                 "task": {"levels": cap, "queries": queries, "seed": seed, **sized, **scaled},
                 "guess": family.guess_floor,
                 **floors,
+                **told,
             }
         ),
         categories=[f"level {n // queries + 1}" for n in range(size)],

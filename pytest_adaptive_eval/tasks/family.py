@@ -78,6 +78,8 @@ class Question:
     material : str
         Hash of whatever `render` draws besides the question itself.  It enters the name of the picture's file, so
         that changed material makes another file and another item.
+    others : tuple of str
+        Further right answers.
     """
 
     prompt: str
@@ -86,6 +88,7 @@ class Question:
     judge: Judge | None = None
     choices: tuple[str, ...] = ()
     material: str = ""
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,7 @@ class TaskFamily:
             formats=PICTURE_FORMATS if self.pictorial else ("text",),
             meta=MappingProxyType({"level": level, "seed": seed, **size}),
             custom=self.grade,
+            others=question.others,
         )
 
     def picture(self, level: int, seed: int) -> Picture:

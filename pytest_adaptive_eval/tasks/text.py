@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 import re
 
-from pytest_adaptive_eval.tasks.answers import by_letters
+from pytest_adaptive_eval.tasks.answers import by_any, by_letters
 from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match, plural
 from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
-from pytest_adaptive_eval.tasks.words import WORDS
+from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 
 __all__ = ["FAMILIES"]
 
@@ -181,7 +181,9 @@ def _unscramble(rng: random.Random, level: int) -> Question:
     letters = list(word)
     while (mixed := "".join(letters)) == word:
         rng.shuffle(letters)
-    return Question(f"Which word is {mixed}?", word, judge=by_letters(word, mixed))
+    others = ANAGRAMS.get(word, ())
+    judge = by_any(by_letters(each, mixed) for each in (word, *others))
+    return Question(f"Which word is {mixed}?", word, judge=judge, others=others)
 
 
 FAMILIES = (

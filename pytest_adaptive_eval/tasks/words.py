@@ -1,11 +1,11 @@
-"""Common words by length, no two of which are anagrams."""
+"""Common words by length, no two of which are anagrams, and the other words of their letters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["WORDS"]
+__all__ = ["ANAGRAMS", "WORDS"]
 
 _BY_LENGTH = (
     "SKY BUS CUP DOG EGG FAN GUM HEN INK JAM KEY LIP MUD NUT OAK PIE RUG SUN TOY VAN WEB YAK ZIP ICE BOX FLY",
@@ -25,4 +25,19 @@ _BY_LENGTH = (
 #: Words by their length, in a fixed order.
 WORDS: Mapping[int, tuple[str, ...]] = MappingProxyType(
     {len(words.split()[0]): tuple(words.split()) for words in _BY_LENGTH}
+)
+
+# From the lexicon of wordfreq, without names and abbreviations, see benchmarks/anagrams.py.
+_SAME_LETTERS = (
+    "BUS SUB, DOG GOD, GUM MUG, INK KIN, NUT TUN, OAK KOA OKA, SUN NUS UNS, VAN NAV, YAK KAY, DESK KEDS,"
+    " IRON NOIR INRO, LAMP PALM, MOON MONO, SHIP HIPS PISH, TREE RETE, VASE SAVE AVES, WOLF FLOW FOWL,"
+    " YARD DRAY, BOOK KOBO, APPLE APPEL, BREAD BARED BEARD DEBAR ARDEB, CLOUD COULD, DANCE CANED DECAN,"
+    " LEMON MELON, NIGHT THING, OLIVE VOILE, SUGAR ARGUS GAURS, TABLE BLEAT ABLET, ANCHOR ARCHON RANCHO,"
+    " FLOWER FOWLER REFLOW, ORANGE ONAGER, SILVER LIVERS LIVRES SLIVER, GALLERY ALLERGY LARGELY REGALLY,"
+    " KITCHEN THICKEN, GARDENER GARNERED"
+)
+
+#: Other English words with the letters of a word of `WORDS`.
+ANAGRAMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {word: tuple(others) for word, *others in (row.split() for row in _SAME_LETTERS.split(","))}
 )

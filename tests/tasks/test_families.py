@@ -30,7 +30,7 @@ GOLDEN: dict[str, tuple[int, str]] = {
     "addition": (5, "da7c8e422aa4a6c7"),
     "operations": (8, "84928745f8e26ac1"),
     "post_order": (8, "036fa15e01ed081c"),
-    "unscramble": (6, "df58ab386a94b898"),
+    "unscramble": (6, "437987ff97598a3b"),
     "grid-48": (6, "63dace45d9a7c2e4"),
     "caption-48": (6, "f3564c3496caedc0"),
     "noise-48": (8, "0283c171273dfea2"),

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.graphs import shortest
 from pytest_adaptive_eval.tasks.sentences import LEXICON
+from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 from tests.tasks.solvers import matched
 
 seeds = st.integers(0, 10**9)
@@ -101,3 +103,24 @@ def test_noise_hides_the_shape_more_and_more_from_the_best_eye() -> None:
     }
     assert right[1] == right[5] == 15
     assert right[20] <= 9
+
+
+def test_every_word_of_the_letters_is_a_right_answer() -> None:
+    family, words = FAMILIES["unscramble"], {word for same_length in WORDS.values() for word in same_length}
+    assert ANAGRAMS.keys() <= words
+    asked = 0
+    for level in range(1, family.levels + 1):
+        for seed in range(60):
+            item = family.item(level, seed)
+            for other in ANAGRAMS.get(item.answer, ()):
+                asked += 1
+                assert sorted(other) == sorted(item.answer)
+                assert other not in words
+                assert item.grade(other) == 1.0
+                if other not in item.prompt:
+                    assert item.grade(f"The letters make {other.lower()}.") == 1.0
+                exported = Item(item.id, item.prompt, item.answer, others=item.others)
+                assert exported.grade(other) == 1.0
+            assert item.grade(item.answer) == 1.0
+            assert item.grade(item.answer[1:]) == 0.0
+    assert asked > 60
