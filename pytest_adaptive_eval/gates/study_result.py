@@ -218,7 +218,8 @@ class StudyResult(Result):
         if self.error:
             return with_note(verdict, self.error)
         compared = (subject,) if paired else (subject, condition.name)
-        if without_value := self._without_value(condition.metric, compared, verdict):
+        without_value = self._without_value(condition.metric, compared, verdict)
+        if without_value is not None:  # a verdict itself is false unless it passes
             return without_value
         measured, index = self.quantities[condition.metric], self.subjects.index(subject)
         if paired:
