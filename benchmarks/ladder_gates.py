@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--queries", type=int, default=50)
     arguments = parser.parse_args()
-    subjects = {name: TransformersSubject.load(CHECKPOINTS / name, batch_size=64) for name in NAMES}
+    subjects = {name: TransformersSubject.load(CHECKPOINTS / name, max_tokens=16, batch_size=64) for name in NAMES}
     verdicts: dict[str, Counter[str]] = {task: Counter() for task in TASKS}
     ordered: Counter[str] = Counter()
     for seed in range(100, 100 + arguments.seeds):

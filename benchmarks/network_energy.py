@@ -64,7 +64,7 @@ WRITABLE = ("addition", "operations", "counting", "post_order")
 
 def subject(name: str) -> TransformersSubject:
     """A checkpoint as an interviewee."""
-    return TransformersSubject.load(CHECKPOINTS / name, device="cpu", batch_size=32)
+    return TransformersSubject.load(CHECKPOINTS / name, device="cpu", max_tokens=16, batch_size=32)
 
 
 def pool(capacity: int | None = None, **more: Any) -> AgentPool:
