@@ -50,6 +50,8 @@ def test_declared_options_are_those_of_the_loader(kind: object, role: str) -> No
         pytest.importorskip("transformers", reason="checkpoints need transformers (extra hf)")
     if "endpoint" in module or "serving" in module:
         pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)")
+    if "harness" in module:
+        pytest.importorskip("lm_eval")
     load = getattr(importlib.import_module(module), loader).load
     parameters = inspect.signature(load).parameters.values()
     by_name = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]

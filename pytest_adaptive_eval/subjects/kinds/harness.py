@@ -1,0 +1,36 @@
+"""Models of lm-evaluation-harness as a kind of subject."""
+
+from __future__ import annotations
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.subjects.kind import SubjectKind
+
+__all__ = ["REGISTERED", "HarnessModel"]
+
+
+class HarnessModel(SubjectKind):
+    """A model of lm-evaluation-harness, with any of its backends."""
+
+    name = "lm-eval"
+    form = "lm-eval:BACKEND#KEY=VALUE,..."
+    help = "a model of lm-evaluation-harness"
+    prefixes = ("lm-eval:",)
+    subject = "pytest_adaptive_eval.subjects.harness:HarnessSubject"
+    subject_options = ("max_tokens", "until", "chat")
+
+    def arguments(self, spec: str) -> tuple[str, str]:
+        """Return the backend's name, and its arguments."""
+        backend, _, arguments = spec.removeprefix(self.prefixes[0]).partition("#")
+        return backend, arguments
+
+    def model_name(self, spec: str) -> str:
+        """Return the last part of the model's path or name, else the backend."""
+        backend, arguments = self.arguments(spec)
+        values = dict(part.partition("=")[::2] for part in arguments.split(","))
+        named = values.get("pretrained") or values.get("model") or backend
+        if not named:
+            raise ConfigError(f"{spec!r} names no backend: write {self.form}")
+        return named.rstrip("/").rpartition("/")[2]
+
+
+REGISTERED = (HarnessModel(),)
