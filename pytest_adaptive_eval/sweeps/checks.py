@@ -92,9 +92,16 @@ def check_room(needs: ResourceTable, machines: Sequence[Machine], where: str) ->
 
 
 class Signatures:
-    """Hashes of evaluation files and the banks that they name, and marks of checkpoints, each computed once."""
+    """Hashes of evaluation files and the banks that they name, and marks of checkpoints, each computed once.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    base : Path
+        Folder in which the commands run.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
         self._banks: dict[Path, Mapping[str, str]] = {}
         self._checkpoints: dict[Path, str] = {}
 
@@ -118,7 +125,7 @@ class Signatures:
             The file is no evaluation, or a bank is not there.
         """
         if file.path not in self._banks:
-            self._banks[file.path] = file_hashes([file.path, *named_banks(file.path)])
+            self._banks[file.path] = file_hashes([file.path, *named_banks(file.path, self._base)])
         return self._banks[file.path]
 
     def files(self, cells: Iterable[Cell]) -> dict[str, str]:
@@ -131,7 +138,7 @@ class Signatures:
         return hashes
 
 
-def named_banks(path: Path) -> list[Path]:
+def named_banks(path: Path, base: Path) -> list[Path]:
     """Return the banks that a file of evaluations names; those of a Python file are not known before it runs.
 
     Raises
@@ -145,7 +152,7 @@ def named_banks(path: Path) -> list[Path]:
     for evaluation in read_toml(path).evaluations:
         if isinstance(evaluation.spec, StudySpec) or not (text := evaluation.spec.data.get("bank")):
             continue
-        found = find_input(str(text), [path.parent, Path()])
+        found = find_input(str(text), [path.parent, base])
         if found is None:
             raise ConfigError(f"{path}:{evaluation.line}: there is no bank {text!r}; correct the path")
         banks.append(found)

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.sweeps.checks import (
     check_room,
     file_hashes,
     fingerprint,
+    named_banks,
     node_complaints,
 )
 from pytest_adaptive_eval.sweeps.driver import SweepRun
@@ -68,7 +69,7 @@ def test_a_file_that_is_no_sweep_is_refused(tmp_path: Path, text: str, message: 
 def test_a_cell_is_another_after_a_change_of_bank_checkpoint_or_evaluation(grid: Path) -> None:
     def mark() -> str:
         (first, *_) = read_sweep(grid / "sweep.toml").cells
-        return fingerprint(first, (), Signatures())
+        return fingerprint(first, (), Signatures(grid))
 
     marks = [mark(), mark()]
     assert marks[0] == marks[1]
@@ -259,3 +260,14 @@ def test_each_evaluation_has_a_picture_with_a_line_for_each_training_run() -> No
     assert page.count('class="whisker"') == 0  # they would hide each other
     assert "<title>runx-*</title>" in page
     assert sweep_page("few", cells[:2], ends).count('class="whisker"') == 2
+
+
+def test_banks_are_found_beside_the_file_and_where_the_commands_run(tmp_path: Path) -> None:
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "top.jsonl").touch()
+    (tmp_path / "evals" / "own.jsonl").touch()
+    path = tmp_path / "evals" / "x.eval.toml"
+    path.write_text('[[eval]]\nbank = "own.jsonl"\n\n[[eval]]\nbank = "top.jsonl"\n\n[[eval]]\ntask = "counting"\n')
+    assert named_banks(path, tmp_path) == [tmp_path / "evals" / "own.jsonl", tmp_path / "top.jsonl"]
+    with pytest.raises(ConfigError, match=r"x\.eval\.toml:4: there is no bank 'top\.jsonl'"):
+        named_banks(path, tmp_path / "evals")

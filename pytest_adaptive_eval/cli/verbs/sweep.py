@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
     sweep = read_sweep(options.sweep, options.folder)
     if options.report_only:
         return PASSED if _report(sweep, sweep.cells) else NOT_PASSED
-    signatures = Signatures()
+    signatures = Signatures(sweep.base)
     cells, complaints = startable(sweep, signatures, keep_going=options.keep_going)
     for complaint in complaints:
         screen.note(f"left out: {complaint}")
