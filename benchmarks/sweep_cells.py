@@ -125,12 +125,20 @@ def plain(folder: Path, checkpoints: Sequence[str]) -> None:
 
 
 def journalled(folder: Path) -> dict[str, int]:
-    """Answers on the disk of each cell that is not finished."""
+    """Graded answers on the disk of each cell without a record; completions of a batch in work are not counted."""
     counts = {}
     for cell in folder.glob("cells/*"):
         if not (cell / "record.json").exists():
-            counts[cell.name] = sum(path.read_bytes().count(b"\n") for path in cell.glob("journal/*.jsonl"))
+            counts[cell.name] = sum(map(graded, cell.glob("journal/*.jsonl")))
     return counts
+
+
+def graded(journal: Path) -> int:
+    """Number of lines of a journal that hold a graded answer."""
+    try:
+        return sum(b' completion"' not in line for line in journal.read_bytes().splitlines())
+    except FileNotFoundError:  # the interview has just ended
+        return 0
 
 
 def wait_until(folder: Path, ended: int, asked: int) -> dict[str, int]:
@@ -170,13 +178,14 @@ def kills(folder: Path, checkpoints: Sequence[str]) -> None:
     command = [*COMMAND, "sweep.toml", "--ray", address, "--folder", str(results)]
     begun, kept = time.monotonic(), {}
     driver = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    kept["worker"] = wait_until(results, 3, 8)
+    whole = len(expected)
+    kept["worker"] = wait_until(results, whole // 8, 8)
     os.kill(cell_workers(results)[0], signal.SIGKILL)
-    kept["node"] = wait_until(results, 7, 8)
+    kept["node"] = wait_until(results, whole // 3, 8)
     nodes.stdin.write("kill\n")
     nodes.stdin.flush()
     nodes.stdout.readline()
-    kept["driver"] = wait_until(results, 12, 8)
+    kept["driver"] = wait_until(results, whole // 2, 8)
     driver.kill()
     said = driver.communicate()[0].decode()
     before = {path: path.stat().st_mtime_ns for path in records(results).values()}

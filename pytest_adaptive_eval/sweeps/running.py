@@ -70,10 +70,13 @@ def run_cell(
         earlier = read_end(job.folder)
         if earlier is not None and earlier.finished and earlier.fingerprint == job.fingerprint:
             return earlier
-        attempts = 1 + (earlier.attempts if earlier is not None and earlier.fingerprint == job.fingerprint else 0)
-        end = replace(end, attempts=attempts)
+        if earlier is not None and earlier.fingerprint == job.fingerprint:
+            if earlier.died and (judged := _recorded(earlier, job.folder)):
+                write_end(job.folder, judged)
+                return judged
+            end = replace(end, attempts=earlier.attempts + 1)
+        (job.folder / RECORD).unlink(missing_ok=True)  # before the new fingerprint: a record is of the one beside it
         write_end(job.folder, replace(end, reason="it has not ended"))
-        (job.folder / RECORD).unlink(missing_ok=True)
         status = _run_process(job, descriptor, stop, environment)
         end = _judged(replace(end, seconds=time.monotonic() - begun), status, job.folder)
         write_end(job.folder, end)
@@ -141,6 +144,18 @@ def _judged(end: CellEnd, status: int, folder: Path) -> CellEnd:
     if status not in (0, 1):
         content["reason"] = _STATUSES.get(status, f"pytest ended with {status}")
     return replace(end, **content)
+
+
+def _recorded(end: CellEnd, folder: Path) -> CellEnd | None:
+    """Return the end of a cell that died after it had written its record; None where it had not."""
+    try:
+        record = read_run(folder / RECORD)
+    except AdaptiveEvalError:
+        return None
+    if record.exit_status not in (0, 1):
+        return None
+    content: dict[str, Any] = summary_of(record)
+    return replace(end, exit_status=record.exit_status, seconds=record.seconds, **content)
 
 
 def _last_line(folder: Path) -> str:

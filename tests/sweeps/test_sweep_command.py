@@ -208,3 +208,21 @@ def test_a_full_disk_at_the_end_loses_no_cell(grid: Path, capsys: Any, monkeypat
     (folder / "record.json").rmdir()
     assert main(["sweep", "sweep.toml"]) == 0
     assert "1 finished before" in capsys.readouterr().out
+
+
+def test_a_cell_that_died_after_its_record_is_not_asked_again(grid: Path) -> None:
+    (grid / "answers" / "step-9.jsonl").unlink()
+    assert main(["sweep", "sweep.toml"]) == 0
+    (path,) = grid.glob(".adaptive-eval-sweep/cells/*/cell.json")
+    end, record = json.loads(path.read_text()), path.with_name("record.json")
+    path.write_text(json.dumps({**end, "exit_status": None, "gates": [], "interviews": []}))
+    written = record.stat().st_mtime_ns
+    assert main(["sweep", "sweep.toml"]) == 0
+    assert record.stat().st_mtime_ns == written
+    assert json.loads(path.read_text())["gates"] == end["gates"]
+    data = json.loads(record.read_text())
+    record.write_text(json.dumps({**data, "exit_status": 2}))  # of an interrupted run: that is no verdict
+    path.write_text(json.dumps({**end, "exit_status": None}))
+    assert main(["sweep", "sweep.toml"]) == 0
+    assert record.stat().st_mtime_ns != written
+    assert json.loads(path.read_text())["attempts"] == 2
