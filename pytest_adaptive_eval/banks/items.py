@@ -133,17 +133,20 @@ def _fields(text: bytes | str, where: str) -> dict[str, Any]:
             "Put your own fields under meta"
         )
     for name, value in data.items():
-        if isinstance(value, ITEM_FIELDS[name]):
-            continue
-        if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
-            data[name] = json.dumps(value)
-        elif name == "answer" and isinstance(value, list) and value:
-            data[name] = [_one_answer(entry, where) for entry in value]
-        elif name == "category" and isinstance(value, str):
-            data[name] = [value]
-        else:
-            raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
+        if not isinstance(value, ITEM_FIELDS[name]):
+            data[name] = _converted(name, value, where)
     return data
+
+
+def _converted(name: str, value: Any, where: str) -> str | list[str]:
+    """Return a number as an answer, a list of answers, or one category in a list; refuse other values."""
+    if name == "answer" and isinstance(value, int | float) and not isinstance(value, bool):
+        return json.dumps(value)
+    if name == "answer" and isinstance(value, list) and value:
+        return [_one_answer(entry, where) for entry in value]
+    if name == "category" and isinstance(value, str):
+        return [value]
+    raise BankError(f"{where}: {name} is {value!r:.80}, expected {_WORDS[ITEM_FIELDS[name]]}")
 
 
 def _one_answer(value: Any, where: str) -> str:

@@ -1,9 +1,9 @@
-"""How the answers of a data set name choices, found over all of its rows."""
+"""Conventions by which the answers of a data set name choices, judged over all of its rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from pytest_adaptive_eval.banks.importing.choices import Choices, as_list, as_text
@@ -40,11 +40,11 @@ def _by_letter(answer: Any, choices: Choices) -> int | None:
 
 
 def _by_text(answer: Any, choices: Choices) -> int | None:
-    wanted = as_text(answer)
-    if choices.texts.count(wanted) == 1:
-        return choices.texts.index(wanted)
+    stripped = as_text(answer)
+    if choices.texts.count(stripped) == 1:
+        return choices.texts.index(stripped)
     texts = [_normal(text) for text in choices.texts]
-    for form in (_normal(wanted), _normal(re.sub(r"\A[(\[]?[A-Za-z][)\].:]\s+", "", wanted))):
+    for form in (_normal(stripped), _normal(re.sub(r"\A[(\[]?[A-Za-z][)\].:]\s+", "", stripped))):
         if form and texts.count(form) == 1:
             return texts.index(form)
     return None
@@ -90,8 +90,8 @@ def named(answer: Any, choices: Choices, convention: str) -> frozenset[int]:
     parts = as_list(answer)
     if len(parts) == 1 and isinstance(parts[0], str) and read(parts[0], choices) is None:
         parts = _split(parts[0], convention)
-    found = [read(part, choices) for part in parts]
-    return frozenset() if None in found else frozenset(index for index in found if index is not None)
+    indexes = [read(part, choices) for part in parts]
+    return frozenset() if None in indexes else frozenset(index for index in indexes if index is not None)
 
 
 def _split(text: str, convention: str) -> list[str]:
@@ -119,22 +119,13 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
     DatasetError
         No convention explains nine tenths of the rows, or numbers may count from 0 and from 1.
     """
-    explained = {way: sum(bool(named(answer, choices, way)) for answer, choices in rows) for way in READERS}
-    whole = [way for way, count in explained.items() if count == len(rows)]
-    if {"0", "1"} & set(whole) or not whole:
-        numbers = [answer for answer, _ in rows if _number(answer) is not None]
-        typed = any(isinstance(answer, int) for answer, _ in rows)
-        indexed = bool(re.search(r"(?i)ind(ex)?|idx|label|cop|num|gold", name))
-        if "label" in whole:
-            return "label"
-        if "text" in whole and not (typed and indexed):
-            return "text"
-        if len(numbers) >= len(rows) * _EXPLAINED:
-            return _first_number(rows, explained, name)
-    for way in ("label", "letter", "text"):
-        if way in whole:
-            return way
-    best = max(explained, key=lambda way: explained[way])
+    explained = {reader: sum(bool(named(answer, choices, reader)) for answer, choices in rows) for reader in READERS}
+    whole = {reader for reader, count in explained.items() if count == len(rows)}
+    if ({"0", "1"} & whole or not whole) and (convention := _among_numbers(rows, explained, whole, name)):
+        return convention
+    if convention := next((reader for reader in ("label", "letter", "text") if reader in whole), ""):
+        return convention
+    best = max(explained, key=lambda reader: explained[reader])
     if explained[best] >= len(rows) * _EXPLAINED:
         return best
     answer, choices = next((row for row in rows if not named(*row, best)), rows[0])
@@ -142,6 +133,20 @@ def find_convention(rows: Sequence[tuple[Any, Choices]], name: str) -> str:
         f"the answers of {name!r} name a choice in {explained[best]} of {len(rows)} rows only: found {answer!r:.60} "
         f"for the choices {list(choices.texts)!r:.120}; give --answer another field, or --choices"
     )
+
+
+def _among_numbers(
+    rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], whole: Set[str], name: str
+) -> str:
+    """Return the convention where answers may be numbers of choices; empty if too few of them are numbers."""
+    typed = any(isinstance(answer, int) for answer, _ in rows)
+    indexed = bool(re.search(r"(?i)ind(ex)?|idx|label|cop|num|gold", name))
+    if "label" in whole:
+        return "label"
+    if "text" in whole and not (typed and indexed):
+        return "text"
+    numbers = sum(_number(answer) is not None for answer, _ in rows)
+    return _first_number(rows, explained, name) if numbers >= len(rows) * _EXPLAINED else ""
 
 
 def _first_number(rows: Sequence[tuple[Any, Choices]], explained: Mapping[str, int], name: str) -> str:

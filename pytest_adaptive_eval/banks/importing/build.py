@@ -74,14 +74,14 @@ class _Ids:
         """Return the id of a record: its name, with a hash of its content where the name repeats."""
         digest = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
         base = re.sub(r"-{2,}", "-", re.sub(r"[^!-9;-Z\\^-~]", "-", name))[:100].strip("-")
-        found = base if base and self.names[name] == 1 else f"{base or self.prefix}-{digest[: 6 if base else 10]}"
-        self._used[found] += 1
-        return found if self._used[found] == 1 else f"{found}-{self._used[found]}"
+        item_id = base if base and self.names[name] == 1 else f"{base or self.prefix}-{digest[: 6 if base else 10]}"
+        self._used[item_id] += 1
+        return item_id if self._used[item_id] == 1 else f"{item_id}-{self._used[item_id]}"
 
 
 @dataclass(slots=True)
 class _Question:
-    """What an item asks and expects."""
+    """Question of an item, with its grader, answers and choices."""
 
     draft: Draft
     grader: str
@@ -108,21 +108,7 @@ def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str,
         No convention fits the answers.
     """
     built = Built()
-    questions: list[tuple[_Question, ItemMapping]] = []
-    errors: list[DatasetError] = []
-    for drafts, mapping in forms:
-        for group in _groups(drafts, mapping):
-            with_choices = [draft for draft in group if draft.choices.texts]
-            without = [draft for draft in group if not draft.choices.texts]
-            for some, read in ((with_choices, _with_choices), (without, _without)):
-                try:
-                    questions += [(question, mapping) for question in read(some, mapping, built)]
-                except DatasetError as error:
-                    errors.append(error)
-                    built.refused += [(draft.where, str(error)) for draft in some]
-    if errors and not questions:
-        raise errors[0]
-    questions.sort(key=lambda entry: entry[0].draft.number)
+    questions = sorted(_questions(forms, built), key=lambda entry: entry[0].draft.number)
     ids = _Ids(prefix, Counter(question.draft.name for question, _ in questions))
     for question, mapping in questions:
         try:
@@ -131,6 +117,27 @@ def build_items(forms: Sequence[tuple[Sequence[Draft], ItemMapping]], root: str,
             built.refused.append((question.draft.where, _reason(str(error))))
     built.refused.sort(key=lambda entry: entry[0])
     return built
+
+
+def _questions(
+    forms: Sequence[tuple[Sequence[Draft], ItemMapping]], built: Built
+) -> list[tuple[_Question, ItemMapping]]:
+    """Return the questions of all drafts; add drafts whose answers no convention fits to those refused."""
+    questions: list[tuple[_Question, ItemMapping]] = []
+    errors: list[DatasetError] = []
+    for drafts, mapping in forms:
+        for group in _groups(drafts, mapping):
+            with_choices = [draft for draft in group if draft.choices.texts]
+            without = [draft for draft in group if not draft.choices.texts]
+            for part, read in ((with_choices, _with_choices), (without, _without)):
+                try:
+                    questions += [(question, mapping) for question in read(part, mapping, built)]
+                except DatasetError as error:
+                    errors.append(error)
+                    built.refused += [(draft.where, str(error)) for draft in part]
+    if errors and not questions:
+        raise errors[0]
+    return questions
 
 
 def file_of(where: str) -> str:
@@ -154,32 +161,42 @@ def _groups(drafts: Sequence[Draft], mapping: ItemMapping) -> Iterable[Sequence[
 
 
 def _with_choices(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> list[_Question]:
-    open_rows = [
+    convention = _convention(drafts, mapping) if mapping.counted == "auto" else mapping.counted
+    answered = _with_right_choices(drafts, convention, built)
+    always_first = len(answered) >= _ALWAYS_FIRST and all(right == {0} for _, right in answered)
+    if always_first and not mapping.distractors:
+        built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
+    shuffled = bool(mapping.distractors) or always_first
+    several = any(
+        len(right) > 1 and (not draft.choices.either or draft.choices.right is None) for draft, right in answered
+    )
+    return [_chosen(draft, right, mapping, shuffled, several) for draft, right in answered]
+
+
+def _convention(drafts: Sequence[Draft], mapping: ItemMapping) -> str:
+    """Return the convention of the answers to questions whose choices do not mark the right one."""
+    rows = [
         (draft.answer, draft.choices) for draft in drafts if draft.choices.right is None and not _missing(draft.answer)
     ]
-    convention = mapping.counted
-    if convention == "auto":
-        convention = find_convention(open_rows, mapping.answer or "labels") if open_rows else "letter"  # type: ignore[assignment]
-    found: list[tuple[Draft, frozenset[int]]] = []
+    return find_convention(rows, mapping.answer or "labels") if rows else "letter"
+
+
+def _with_right_choices(drafts: Sequence[Draft], convention: str, built: Built) -> list[tuple[Draft, frozenset[int]]]:
+    """Return the drafts with the indexes of their right choices; add drafts without any to those refused."""
+    answered: list[tuple[Draft, frozenset[int]]] = []
     for draft in drafts:
         right = draft.choices.right
         if right is None:
             right = frozenset() if _missing(draft.answer) else named(draft.answer, draft.choices, convention)
         if right:
-            found.append((draft, right))
+            answered.append((draft, right))
         elif _missing(draft.answer):
             built.refused.append((draft.where, "no answer"))
         else:
             built.refused.append(
                 (draft.where, f"the answer {draft.answer!r:.60} names none of its {len(draft.choices.texts)} choices")
             )
-    shuffled = bool(mapping.distractors) or (len(found) >= _ALWAYS_FIRST and all(right == {0} for _, right in found))
-    if shuffled and not mapping.distractors:
-        built.notes.append("the right choice always comes first: the choices are shuffled, each by its question")
-    several = any(len(right) > 1 and not draft.choices.either for draft, right in found) or any(
-        len(right) > 1 and draft.choices.right is None for draft, right in found
-    )
-    return [_chosen(draft, right, mapping, shuffled, several) for draft, right in found]
+    return answered
 
 
 def _missing(answer: Any) -> bool:

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
+from types import UnionType
 from typing import Any, NamedTuple
 
 __all__ = ["Choices", "as_list", "as_text", "literal", "read_choices"]
@@ -61,18 +62,18 @@ def literal(value: Any) -> Any:
     text = re.sub(r"\Aarray\((.*?)(?:,\s*dtype=\w+)?\)\Z", r"\1", text, flags=re.DOTALL)
     for read in (json.loads, ast.literal_eval):
         try:
-            found = read(text)
+            parsed = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
-        if isinstance(found, list | tuple | dict | set):
-            return _numpy_list(text, list(found) if isinstance(found, set | tuple) else found)
+        if isinstance(parsed, list | tuple | dict | set):
+            return _numpy_list(text, list(parsed) if isinstance(parsed, set | tuple) else parsed)
     return _numpy_list(text, value)
 
 
-def _numpy_list(text: str, found: Any) -> Any:
+def _numpy_list(text: str, parts: Any) -> Any:
     """Return the strings of a list without commas, as numpy prints it, which Python reads as one string."""
     if not re.fullmatch(r"\[\s*(?:'[^']*'|\"[^\"]*\")(?:\s+(?:'[^']*'|\"[^\"]*\"))+\s*\]", text):
-        return found
+        return parts
     return [part[1:-1] for part in re.findall(r"'[^']*'|\"[^\"]*\"", text)]
 
 
@@ -104,46 +105,67 @@ def _of_mapping(value: Mapping[str, Any]) -> Choices:
     lists = {key: entry for key, entry in value.items() if isinstance(entry, list)}
     texts = next((lists[key] for key in (*_TEXT_KEYS, "choices", "options") if key in lists), None)
     if texts is not None:
-        labels = lists.get("label") or lists.get("labels") or []
-        if (
-            len(labels) == len(texts)
-            and "choices" in lists
-            and set(map(as_text, labels)) <= {"0", "1", "True", "False"}
-        ):
-            right = frozenset(n for n, label in enumerate(labels) if label in (1, True, "1"))
-            return Choices(tuple(map(as_text, texts)), (), right)
-        return Choices(tuple(map(as_text, texts)), tuple(map(as_text, labels)) if len(labels) == len(texts) else ())
-    numbers = [entry for entry in value.values() if isinstance(entry, int | float)]
-    lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
-    if numbers and len(numbers) == len(value) and not lettered:
-        best = max(numbers)
+        return _of_lists(texts, lists)
+    if _are_scores(value):
+        best = max(value.values())
         right = frozenset(n for n, entry in enumerate(value.values()) if entry == best and best > 0)
         return Choices(tuple(map(str, value)), (), right)
-    kept = {str(key): as_text(entry) for key, entry in value.items() if as_text(entry)}
+    filled = {str(key): as_text(entry) for key, entry in value.items() if as_text(entry)}
     return Choices(
-        tuple(kept.values()),
-        tuple(re.sub(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)", "", key) for key in kept),
+        tuple(filled.values()),
+        tuple(re.sub(r"(?i)\A(?:option|choice|ans(?:wer)?)[ _-]?(?=\w{1,2}\Z)", "", key) for key in filled),
     )
+
+
+def _of_lists(texts: Sequence[Any], lists: Mapping[str, Sequence[Any]]) -> Choices:
+    """Return choices whose texts stand in one list, and labels, or marks of the right ones, in another."""
+    labels = lists.get("label") or lists.get("labels") or []
+    choices = tuple(map(as_text, texts))
+    if len(labels) != len(texts):
+        return Choices(choices)
+    if "choices" in lists and set(map(as_text, labels)) <= {"0", "1", "True", "False"}:
+        return Choices(choices, (), frozenset(n for n, label in enumerate(labels) if label in (1, True, "1")))
+    return Choices(choices, tuple(map(as_text, labels)))
+
+
+def _are_scores(value: Mapping[str, Any]) -> bool:
+    """Return whether an object gives a number to each choice by its text, not by its letter."""
+    lettered = [str(key).upper() for key in value] == [chr(ord("A") + n) for n in range(len(value))]
+    return bool(value) and not lettered and all(isinstance(entry, int | float) for entry in value.values())
 
 
 def _of_objects(value: Sequence[Mapping[str, Any]]) -> Choices:
     if all(isinstance(entry.get("output"), Mapping) and isinstance(entry.get("tags"), list) for entry in value):
-        tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])  # references of HELM
-        return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
-    text = next(
-        (key for key in _TEXT_KEYS if all(isinstance(entry.get(key), str | int | float) for entry in value)), ""
-    )
+        return _of_references(value)
+    text = _key_of_all(value, _TEXT_KEYS, str | int | float)
     if not text:
         return Choices(())
-    label = next((key for key in _LABEL_KEYS if key != text and all(key in entry for entry in value)), "")
-    right = next((key for key in _RIGHT_KEYS if all(isinstance(entry.get(key), bool | int) for entry in value)), "")
+    label, right = _label_and_mark(value, text)
     marked = None
-    if not right and label and all(isinstance(entry[label], bool) for entry in value):
-        label, right = "", label
     if right:
         marked = frozenset(n for n, entry in enumerate(value) if entry[right] in (True, 1))
     labels = tuple(as_text(entry[label]) for entry in value) if label else ()
     return Choices(tuple(as_text(entry[text]) for entry in value), labels, marked, either=False)
+
+
+def _label_and_mark(value: Sequence[Mapping[str, Any]], text: str) -> tuple[str, str]:
+    """Return the key of the labels and the key that marks the right choices; empty where there is none."""
+    label = next((key for key in _LABEL_KEYS if key != text and all(key in entry for entry in value)), "")
+    right = _key_of_all(value, _RIGHT_KEYS, bool | int)
+    if not right and label and all(isinstance(entry[label], bool) for entry in value):
+        return "", label
+    return label, right
+
+
+def _of_references(value: Sequence[Mapping[str, Any]]) -> Choices:
+    """Return the choices of references as HELM writes them, with the right ones tagged."""
+    tagged = frozenset(n for n, entry in enumerate(value) if "correct" in entry["tags"])
+    return Choices(tuple(as_text(entry["output"].get("text")) for entry in value), (), tagged)
+
+
+def _key_of_all(value: Sequence[Mapping[str, Any]], keys: Sequence[str], kind: type | UnionType) -> str:
+    """Return the first of the keys under which all objects have a value of a kind, empty if there is none."""
+    return next((key for key in keys if all(isinstance(entry.get(key), kind) for entry in value)), "")
 
 
 def _without_leads(texts: tuple[str, ...]) -> Choices:

@@ -77,8 +77,8 @@ def choices_of(columns: Sequence[str]) -> Callable[[Record], Choices]:
 
 def _endings(columns: Sequence[str]) -> list[str]:
     """Return the letters or numbers in which names of columns end."""
-    found = [re.search(r"(\d+|[A-Za-z])\Z", column) for column in columns]
-    endings = [match[1].upper() if match else "" for match in found]
+    matches = [re.search(r"(\d+|[A-Za-z])\Z", column) for column in columns]
+    endings = [match[1].upper() if match else "" for match in matches]
     return endings if all(endings) and len(set(endings)) == len(endings) else [""] * len(columns)
 
 
@@ -99,16 +99,16 @@ class Drafter:
 
     def __init__(self, mapping: ItemMapping, labels: Sequence[Any] | Mapping[str, Any] = ()) -> None:
         self.mapping, self._labels = mapping, labels
-        one = self._one
-        self._where, self._id, self._context = one("where"), one("id"), one("context")
-        self._question, self._messages, self._answer = one("question"), one("messages"), one("answer")
+        parsed = self._parsed
+        self._where, self._id, self._context = parsed("where"), parsed("id"), parsed("context")
+        self._question, self._messages, self._answer = parsed("question"), parsed("messages"), parsed("answer")
         self._choices = choices_of(mapping.choices) if mapping.choices else None
         self._distractors = [parse_expression(text, "distractors") for text in mapping.distractors]
         self._images = [parse_expression(text, "images") for text in mapping.images]
         self._category = [parse_expression(text, "category") for text in mapping.category]
         self._meta = {text: parse_expression(text, "meta") for text in mapping.meta}
 
-    def _one(self, name: str) -> Expression | None:
+    def _parsed(self, name: str) -> Expression | None:
         text = getattr(self.mapping, name)
         return parse_expression(text, name) if text else None
 
@@ -137,12 +137,17 @@ class Drafter:
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
         question = _joined(value(self._context), value(self._question))
         if not (question or messages):
-            found = sorted(map(str, data))[:12]
-            raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {found}")
+            present = sorted(map(str, data))[:12]
+            raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
         _refuse_media(data)
-        category = tuple(text for expression in self._category if (text := as_text(expression(data, names))))
-        meta = {key: found for key, expression in self._meta.items() if (found := expression(data, names)) is not None}
+        category, meta = self._filed(data, names)
         return Draft(record.where, number, name, question, messages, choices, answer, images + pictures, category, meta)
+
+    def _filed(self, data: Any, names: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Return the categories of a record, and its further fields that have a value."""
+        category = tuple(text for expression in self._category if (text := as_text(expression(data, names))))
+        values = {key: expression(data, names) for key, expression in self._meta.items()}
+        return category, {key: value for key, value in values.items() if value is not None}
 
     def _label(self, name: str, number: int) -> Any:
         """Return the answer of the second file."""
@@ -223,8 +228,8 @@ def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
         role = _ROLES.get(str(part.get("role", part.get("from", "user"))).lower())
         if role is None:
             raise DatasetError(f"a message has the role {part.get('role')!r:.40}; tools cannot be asked in a bank")
-        text, found = _content(part.get("content", part.get("value")))
-        pictures += found
+        text, images = _content(part.get("content", part.get("value")))
+        pictures += images
         messages.append({"role": _example_role(part, role), "content": text})
     while messages and messages[-1]["role"] == "assistant":
         messages.pop()
@@ -251,8 +256,8 @@ def _content(content: Any) -> tuple[str, list[Any]]:
         if kind == "text":
             texts.append(as_text(part.get("text")))
         elif kind in ("image", "image_url", "input_image"):
-            found = part.get("image", part.get("image_url"))
-            pictures.append(found.get("url") if isinstance(found, Mapping) else found)
+            image = part.get("image", part.get("image_url"))
+            pictures.append(image.get("url") if isinstance(image, Mapping) else image)
         else:
             raise DatasetError(f"a part of a message is of the type {kind!r:.40}; only text and images can be asked")
     return "\n".join(texts), pictures

@@ -42,7 +42,7 @@ _ALIAS_KEYS = ("aliases", "Aliases", "answer_aliases", "alternatives")
 
 
 class Free(NamedTuple):
-    """How one question without alternatives is graded.
+    """Grading of one question without alternatives.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def _of_object(value: Mapping[str, Any]) -> list[str]:
         return _flat(value["output"].get("text", "")) if "correct" in value["tags"] else []
     if "spans" in value or "date" in value:
         return _of_drop(value)
-    found = next((value[key] for key in _VALUE_KEYS if value.get(key) not in (None, "", [])), None)
+    answer = next((value[key] for key in _VALUE_KEYS if value.get(key) not in (None, "", [])), None)
     others: Any = next((value[key] for key in _ALIAS_KEYS if value.get(key)), [])
-    return ([] if found is None else _flat(found)) + _flat(list(others))
+    return ([] if answer is None else _flat(answer)) + _flat(list(others))
 
 
 def _of_drop(value: Mapping[str, Any]) -> list[str]:
@@ -123,24 +123,31 @@ def choose_grader(rows: Sequence[tuple[str, Sequence[str], Any]], given: str = "
         The answers are long texts, which no grader compares, or numbers that stand for classes without names.
     """
     if given:
-        words = [yes_or_no(value) if given == _YES_OR_NO else None for _, _, value in rows]
-        return [
-            Free(given, (word,) if word else tuple(answers)) for (_, answers, _), word in zip(rows, words, strict=True)
-        ]
+        return _by_given_grader(rows, given)
     if all(yes_or_no(value) for _, _, value in rows):
         return [Free("yesno", (str(yes_or_no(value)),), ("yes", "no")) for _, _, value in rows]
     if _are_flags(rows):
         return [Free("yesno", ("yes" if answers[0] == "1" else "no",), ("yes", "no")) for _, answers, _ in rows]
     _refuse_codes(rows, name)
-    letters = [_LETTER.fullmatch(answers[0]) for _, answers, _ in rows]
-    shown = sum(
-        bool(letter and _SHOWN.search(question)) for (question, _, _), letter in zip(rows, letters, strict=True)
-    )
-    if all(letters) and shown >= 0.8 * len(rows):
-        return [Free("choice", (letter[1],)) for letter in letters if letter]
+    if letters := _letters(rows):
+        return [Free("choice", (letter,)) for letter in letters]
     if all(len(answers) == 1 for _, answers, _ in rows) and (classes := _classes(rows)):
         return [Free("exact", tuple(answers), classes) for _, answers, _ in rows]
     return _each(rows)
+
+
+def _by_given_grader(rows: Sequence[tuple[str, Sequence[str], Any]], grader: str) -> list[Free]:
+    words = [yes_or_no(value) if grader == _YES_OR_NO else None for _, _, value in rows]
+    return [
+        Free(grader, (word,) if word else tuple(answers)) for (_, answers, _), word in zip(rows, words, strict=True)
+    ]
+
+
+def _letters(rows: Sequence[tuple[str, Sequence[str], Any]]) -> list[str]:
+    """Return the answers where all are letters, and most questions list choices with letters; else none."""
+    letters = [_LETTER.fullmatch(answers[0]) for _, answers, _ in rows]
+    with_choices = sum(bool(_SHOWN.search(question)) for question, _, _ in rows)
+    return [letter[1] for letter in letters if letter] if all(letters) and with_choices >= 0.8 * len(rows) else []
 
 
 def _are_flags(rows: Sequence[tuple[str, Sequence[str], Any]]) -> bool:
@@ -177,24 +184,25 @@ def _each(rows: Sequence[tuple[str, Sequence[str], Any]]) -> list[Free]:
             f"the answers are texts of {median(words):g} words in the middle, which comparing does not grade: name a "
             "grader (--grader f1, contains, judge or python:module:function), or another field (--answer)"
         )
-    formulas = sum(bool(_FORMULA.search(answer)) for _, answers, _ in rows for answer in answers)
-    text_grader = (
-        "math"
-        if formulas >= 0.1 * len(rows) or any("\\" in answer for _, a, _ in rows for answer in a)
-        else ("exact_match")
-    )
-    numeric = numbers >= 0.2 * len(rows) or text_grader == "math"
+    formulas = _have_formulas(rows)
+    numeric = formulas or numbers >= 0.2 * len(rows)
     plain = not words or median(words) <= _LONG_WORDS
     plain = plain and sum(all(map(_PLAIN.fullmatch, answers)) for _, answers, _ in rows) >= 0.5 * len(rows)
 
     def grader(answers: Sequence[str]) -> str:
         if numeric and all(map(_is_number, answers)):
             return "numeric"
-        if text_grader == "math":
+        if formulas:
             return "math"
         return "exact_match" if plain and all(map(_PLAIN.fullmatch, answers)) else "exact"
 
     return [Free(grader(answers), tuple(answers)) for _, answers, _ in rows]
+
+
+def _have_formulas(rows: Sequence[tuple[str, Sequence[str], Any]]) -> bool:
+    """Return whether answers are formulas: one in ten looks like one, or any has a command of LaTeX."""
+    texts = [answer for _, answers, _ in rows for answer in answers]
+    return sum(bool(_FORMULA.search(text)) for text in texts) >= 0.1 * len(rows) or any("\\" in text for text in texts)
 
 
 def _from_question(rows: Sequence[tuple[str, Sequence[str], Any]]) -> bool:

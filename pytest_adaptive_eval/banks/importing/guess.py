@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -176,24 +176,18 @@ def _images(sample: _Sample) -> tuple[str, ...]:
     return ()
 
 
-def _alternatives(sample: _Sample, given: ItemMapping, labelled: bool) -> dict[str, Any]:
+def _alternatives(sample: _Sample, mapping: ItemMapping, labelled: bool) -> dict[str, Any]:
     """Return the expressions of alternatives and answer that fit together, else of an answer alone."""
-    if given.choices or given.distractors:
-        answer = given.answer or _fitting(sample, given.choices) or next(iter(_answers(sample)), "")
-        return {"answer": answer}
+    if mapping.choices or mapping.distractors:
+        return {"answer": mapping.answer or _fitting(sample, mapping.choices) or next(iter(_answers(sample)), "")}
     by_field = {key: [read_choices(value) for value in sample.values(key)] for key in sample.matching(fields.CHOICES)}
-    if not given.answer and (marked := next((key for key, rows in by_field.items() if _mark_right(rows)), "")):
+    if not mapping.answer and (marked := _marked_field(by_field)):
         sample.used.add(marked)
         return {"choices": (marked,), "answer": next(iter(_answers(sample)), "")}
-    candidates: list[tuple[str, ...]] = [
-        (key,)
-        for key, rows in by_field.items()
-        if _share_with_choices(rows) >= (1 / 2 if normal(key) == "answers" else 1 / 20)
-    ]
-    candidates += series(sample.keys)
+    columns = [(key,) for key, rows in by_field.items() if _may_hold_choices(key, rows)] + series(sample.keys)
     if labelled:
-        return {"choices": candidates[0]} if candidates else {}
-    return _chosen(sample, given, candidates) or _distractors(sample, given)
+        return {"choices": columns[0]} if columns else {}
+    return _chosen(sample, mapping, columns) or _distractors(sample, mapping)
 
 
 def _share_with_choices(rows: Sequence[Choices]) -> float:
@@ -201,24 +195,31 @@ def _share_with_choices(rows: Sequence[Choices]) -> float:
     return sum(len(choices.texts) > 1 for choices in rows) / len(rows)
 
 
-def _mark_right(rows: Sequence[Choices]) -> bool:
-    """Return whether half of the records have alternatives in a field, and the right one is marked in all of them."""
-    return _share_with_choices(rows) >= 1 / 2 and all(choices.right for choices in rows if choices.texts)
+def _may_hold_choices(key: str, rows: Sequence[Choices]) -> bool:
+    return _share_with_choices(rows) >= (1 / 2 if normal(key) == "answers" else 1 / 20)
 
 
-def _chosen(sample: _Sample, given: ItemMapping, candidates: Sequence[tuple[str, ...]]) -> dict[str, Any]:
+def _marked_field(by_field: Mapping[str, Sequence[Choices]]) -> str:
+    """Return the first field with alternatives in half of the records, the right one marked in all; empty if none."""
+    for key, rows in by_field.items():
+        if _share_with_choices(rows) >= 1 / 2 and all(choices.right for choices in rows if choices.texts):
+            return key
+    return ""
+
+
+def _chosen(sample: _Sample, mapping: ItemMapping, candidates: Sequence[tuple[str, ...]]) -> dict[str, Any]:
     """Return the first columns of alternatives that an answer names, with that answer; empty if there are none."""
     for columns in candidates:
-        answer = given.answer or _fitting(sample, columns)
-        if answer and (not given.answer or _fits(sample, columns, answer)):
+        answer = mapping.answer or _fitting(sample, columns)
+        if answer and (not mapping.answer or _fits(sample, columns, answer)):
             return {"choices": columns, "answer": answer}
     return {}
 
 
-def _distractors(sample: _Sample, given: ItemMapping) -> dict[str, Any]:
+def _distractors(sample: _Sample, mapping: ItemMapping) -> dict[str, Any]:
     """Return the columns of wrong alternatives with the answer, or the answer alone."""
     wrong = tuple(key for key in sample.keys if fields.DISTRACTORS.fullmatch(normal(key)) and sample.filled(key))
-    answer = given.answer or next(iter(_answers(sample)), "")
+    answer = mapping.answer or next(iter(_answers(sample)), "")
     if wrong and answer:
         return {"distractors": wrong, "answer": answer}
     return {"answer": answer}

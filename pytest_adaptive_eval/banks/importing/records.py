@@ -264,11 +264,13 @@ def _largest(here: Any) -> tuple[str, Any]:
     if lists:
         key = max(lists, key=lambda name: len(lists[name]))
         return f'"{key}"' if re.search(r"[^\w-]", key) else key, lists[key]
-    inner = {key: value for key, value in here.items() if isinstance(value, dict) and len(value) > 1}
-    if len(inner) == 1 and len(here) <= 3:
-        key, value = next(iter(inner.items()))
-        return key, value
-    return "", None
+    return _only_object(here)
+
+
+def _only_object(here: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return key and value of the only object with several entries in a small object; no key if there is none."""
+    inner = [(key, value) for key, value in here.items() if isinstance(value, dict) and len(value) > 1]
+    return inner[0] if len(inner) == 1 and len(here) <= 3 else ("", None)
 
 
 def _share_a_key(values: Sequence[Any]) -> bool:
@@ -390,6 +392,9 @@ _HEADER_WORDS = re.compile(
 )
 
 
+_NUMBER = re.compile(r"-?[\d.,]+")
+
+
 def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     """Return the names of the columns of a table without a header, by its first row; none if that is a header.
 
@@ -397,14 +402,14 @@ def _unnamed_columns(cells: Sequence[str]) -> list[str]:
     its answer.  Numbers head no column.
     """
     filled = [cell.strip() for cell in cells if cell.strip()]
-    named = sum(bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5 for cell in filled)
+    named = sum(map(_is_column_name, filled))
     few_named = named * 2 < len(filled)
     letters = [chr(ord("A") + number) for number in range(len(cells) - 2)]
-    if few_named and 4 <= len(cells) <= 12 and cells[-1].strip() in letters and len(cells[0].split()) > 1:
+    if few_named and 2 <= len(letters) <= 10 and cells[-1].strip() in letters and len(cells[0].split()) > 1:
         return ["question", *letters, "answer"]
-    if named < 2 and len(cells) == 2 and (len(cells[0].split()) > 4 or _wide(cells[0]) > 8):
+    if named < 2 and len(cells) == 2 and _is_sentence(cells[0]):
         return ["question", "answer"]
-    if (few_named and any(re.fullmatch(r"-?[\d.,]+", cell) for cell in filled)) or _are_values(filled):
+    if (few_named and any(map(_NUMBER.fullmatch, filled))) or _are_values(filled):
         return [f"column {number}" for number in range(1, len(cells) + 1)]
     return []
 
@@ -414,8 +419,13 @@ def _are_values(cells: Sequence[str]) -> bool:
     return len(set(cells)) < len(cells) or any(len(cell) > 200 for cell in cells)
 
 
-def _wide(text: str) -> int:
-    return sum(ord(letter) >= 0x2E80 for letter in text)
+def _is_column_name(cell: str) -> bool:
+    return bool(_HEADER_WORDS.fullmatch(cell)) and len(cell.split()) <= 5
+
+
+def _is_sentence(cell: str) -> bool:
+    """Return whether a cell has more than four words, or characters of a script that has no spaces for as many."""
+    return len(cell.split()) > 4 or sum(ord(letter) >= 0x2E80 for letter in cell) > 8
 
 
 # --- parquet and arrow -----------------------------------------------------------------------------------------------
