@@ -145,6 +145,14 @@ def _with_texts(
     return with_text
 
 
+def _note_families(responses: Responses, together: Responses, recipe: Recipe, note: Callable[[str], None]) -> None:
+    """Note how many subjects joined the family of another, and that families weigh less than their subjects."""
+    if merged := len(set(responses.families)) - len(set(together.families)):
+        note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
+    if together.weights is not None and together.weights.sum() < WEIGHED * len(together.weights):
+        note(_weighing(together, recipe))
+
+
 def calibrate(
     responses: Responses,
     recipe: Recipe,
@@ -195,11 +203,7 @@ def calibrate(
     """
     firsts = copies(responses)
     together = grouped(responses, firsts)
-    if merged := len(set(responses.families)) - len(set(together.families)):
-        note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
-
-    if together.weights is not None and together.weights.sum() < WEIGHED * len(together.weights):
-        note(_weighing(together, recipe))
+    _note_families(responses, together, recipe, note)
 
     def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
@@ -212,8 +216,7 @@ def calibrate(
     texts = _texts(together, items)
     scale = None
     if formats is not None and not fit.interrupted:
-        low = np.array([LOW_QUALITY in item.meta for item in texts])
-        scale = _scale(*formats, together, low, seed, progress)
+        scale = _scale(*formats, together, texts, seed, progress)
         if not scale.report["converged"]:
             problem = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
             quality = replace(quality, problems=(*quality.problems, problem))
@@ -272,15 +275,16 @@ def _scale(
     formats: FormatResponses,
     form: Form,
     responses: Responses,
-    low: NDArray[np.bool_],
+    items: Sequence[Item],
     seed: int,
     progress: Callable[[str], None],
 ) -> FormatScale:
-    """Return the scale in formats of the subjects and items of `responses`."""
+    """Return the scale in formats of the subjects and items of `responses`, with the items' texts."""
     from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
 
     rows = [formats.subjects.index(name) for name in responses.subjects]
     columns = {name: n for n, name in enumerate(formats.items)}
+    low = np.array([LOW_QUALITY in item.meta for item in items])
     scores = formats.scores[np.ix_(rows, [columns[name] for name in responses.items])]
     return format_scale(scores, formats.modalities, form, low=low, seed=seed, progress=progress)
 

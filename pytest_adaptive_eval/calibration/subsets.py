@@ -95,7 +95,9 @@ def evolved(scores: Array, count: int, rng: np.random.Generator) -> Ints:
         order = np.argsort(-values, kind="stable")[:ELITE]
         if values[order[0]] > height:
             best, height = subsets[order[0]], float(values[order[0]])
-        often = np.bincount(np.concatenate([subsets[k] for k in order]), minlength=n) + MUTATION * ELITE * count / n
-        chance = np.log(often)  # with Gumbel noise added, the largest are draws in proportion without replacement
-        subsets = [best] + [np.argsort(-(chance + rng.gumbel(size=n)))[:count] for _ in range(POPULATION - 1)]
+        weights = np.bincount(np.concatenate([subsets[k] for k in order]), minlength=n) + MUTATION * ELITE * count / n
+        log_weights = np.log(
+            weights
+        )  # with Gumbel noise added, the largest are draws in proportion without replacement
+        subsets = [best] + [np.argsort(-(log_weights + rng.gumbel(size=n)))[:count] for _ in range(POPULATION - 1)]
     return np.sort(best)

@@ -121,7 +121,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class CellEnd:
-    """How a cell ended.
+    """End of a cell.
 
     Parameters
     ----------

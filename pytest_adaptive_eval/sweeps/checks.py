@@ -1,4 +1,4 @@
-"""What is checked before any cell of a sweep runs, on this machine and on nodes of a cluster."""
+"""Checks before any cell of a sweep runs, on this machine and on nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a machine offers to cells.
+    """Resources that a machine offers to cells.
 
     Parameters
     ----------
@@ -57,7 +57,9 @@ class Machine:
             "cores": (needs.cpus, self.cpus),
             "GiB": (needs.memory, self.memory),
         }
-        return ", ".join(f"{have:g} {name} of {wanted:g}" for name, (wanted, have) in pairs.items() if wanted > have)
+        return ", ".join(
+            f"{have:g} {name} of {required:g}" for name, (required, have) in pairs.items() if required > have
+        )
 
 
 def this_machine() -> Machine:

@@ -1,4 +1,4 @@
-"""Where cells run: the interface of executors, and processes of this machine."""
+"""Executors of cells: their interface, and processes of this machine."""
 
 from __future__ import annotations
 

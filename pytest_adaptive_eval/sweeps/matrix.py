@@ -63,9 +63,9 @@ class Entry:
         texts = []
         for cell, end in self.cells:
             if end is not None and not end.died:
-                said = [end.reason] if end.reason else [str(gate.get("sentence")) for gate in end.gates]
+                sentences = [end.reason] if end.reason else [str(gate.get("sentence")) for gate in end.gates]
                 prefix = f"seed {cell.seed}: " if len(self.cells) > 1 else ""
-                texts.append(prefix + ("; ".join(said) or "no gate"))
+                texts.append(prefix + ("; ".join(sentences) or "no gate"))
         return " | ".join(texts)
 
 
@@ -101,7 +101,7 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the cells cost: sums over all of them."""
+    """Cost of all cells together."""
 
     questions: int
     calls: float
@@ -143,13 +143,13 @@ class Matrix:
 
     def _interviews(self, checkpoint: Checkpoint) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
         """Return a checkpoint's interviews of all seeds, by file and evaluation."""
-        found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+        interviews: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
         for evaluation in self.evaluations:
             for cell in self._entries.get((checkpoint.name, evaluation.name), []):
                 end = self.ends.get(cell.key)
                 for interview in end.interviews if end is not None and end.finished else ():
-                    found.setdefault((evaluation.name, str(interview.get("name"))), []).append(interview)
-        return found
+                    interviews.setdefault((evaluation.name, str(interview.get("name"))), []).append(interview)
+        return interviews
 
     def curves(self) -> list[Curve]:
         """Return the estimates along training steps, of training runs with at least two checkpoints."""
@@ -164,9 +164,9 @@ class Matrix:
                     point = Point(checkpoint.name, checkpoint.step, *interval)
                     points.setdefault((title, measure, checkpoint.training_run), []).append(point)
         return [
-            Curve(*key, tuple(sorted(found, key=lambda point: point.step)))
-            for key, found in points.items()
-            if len({point.step for point in found}) > 1
+            Curve(*key, tuple(sorted(curve_points, key=lambda point: point.step)))
+            for key, curve_points in points.items()
+            if len({point.step for point in curve_points}) > 1
         ]
 
     def best(self) -> list[Best]:
@@ -180,29 +180,21 @@ class Matrix:
             for key, interviews in self._interviews(checkpoint).items():
                 if interval := _mean_interval(interviews):
                     estimates.setdefault(key, {})[checkpoint.name] = interval[0]
-        found = []
+        choices = []
         if overall := self._best_of_all(estimates):
-            found.append(overall)
+            choices.append(overall)
         for (file, name), values in estimates.items():
             if len(values) > 1:
                 best = max(values, key=lambda checkpoint: values[checkpoint])
                 title = name if name == file else f"{file}: {name}"
-                found.append(Best(title, best, f"{number(values[best], 2)}, the highest of {len(values)}"))
-        return found
+                choices.append(Best(title, best, f"{number(values[best], 2)}, the highest of {len(values)}"))
+        return choices
 
     def _best_of_all(self, estimates: Mapping[tuple[str, str], Mapping[str, float]]) -> Best | None:
         whole = [c.name for c in self.checkpoints if all(c.name in values for values in estimates.values())]
         if len(whole) < 2 or not estimates:
             return None
-        passed = dict.fromkeys(whole, 0)
-        gates = dict(passed)
-        for (name, _), cells in self._entries.items():
-            if name not in passed:
-                continue
-            for cell in cells:
-                for gate in self.ends[cell.key].gates if cell.key in self.ends else ():
-                    gates[name] += 1
-                    passed[name] += gate.get("outcome") == Outcome.PASS.value
+        passed, gates = self._gate_counts()
         scores = dict.fromkeys(whole, 0.0)
         for values in estimates.values():
             mean = sum(values[name] for name in whole) / len(whole)
@@ -212,6 +204,17 @@ class Matrix:
         best = max(whole, key=lambda name: (passed[name], scores[name]))
         reason = f"{passed[best]} of {gates[best]} gates passed; its estimates lie {number(scores[best], 2)} standard "
         return Best("all evaluations", best, reason + f"deviations above the mean of {len(whole)} checkpoints")
+
+    def _gate_counts(self) -> tuple[Counter[str], Counter[str]]:
+        """Return the numbers of passed gates and of all gates, by the checkpoint's name."""
+        passed: Counter[str] = Counter()
+        judged: Counter[str] = Counter()
+        for (name, _), cells in self._entries.items():
+            for cell in cells:
+                for gate in self.ends[cell.key].gates if cell.key in self.ends else ():
+                    judged[name] += 1
+                    passed[name] += gate.get("outcome") == Outcome.PASS.value
+        return passed, judged
 
     def cost(self) -> Cost:
         """Return what the cells cost."""
@@ -230,10 +233,10 @@ class Matrix:
 
 def _mean_interval(interviews: Sequence[Mapping[str, Any]]) -> tuple[float, float, float] | None:
     """Return the mean estimate over seeds, and its interval as if the seeds shared their questions."""
-    known = [interview for interview in interviews if isinstance(interview.get("estimate"), int | float)]
-    if not known:
+    estimated = [interview for interview in interviews if isinstance(interview.get("estimate"), int | float)]
+    if not estimated:
         return None
-    bounds = [_interval(interview) for interview in known]
+    bounds = [_interval(interview) for interview in estimated]
     estimate, low, high = (sum(values) / len(values) for values in zip(*bounds, strict=True))
     return estimate, low, high
 

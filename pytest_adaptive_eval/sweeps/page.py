@@ -147,11 +147,11 @@ def _matrix(matrix: Matrix, *, links: bool) -> Markup:
         for checkpoint in matrix.checkpoints
     ]
     table = tag("table", tag("thead", tag("tr", *heads), class_="tall" if tall else None), tag("tbody", *rows))
-    shown = {matrix.entry(c, e).state for c in matrix.checkpoints for e in matrix.evaluations}
+    states = {matrix.entry(c, e).state for c in matrix.checkpoints for e in matrix.evaluations}
     legend = [
         tag("li", tag("b", GLYPHS[state]), f" {words}", class_=_CLASSES.get(state))
         for state, words in _WORDS.items()
-        if state in shown
+        if state in states
     ]
     caption = (
         "The worst verdict of each cell's gates, and the estimate of its first evaluation: ability in logits on a "

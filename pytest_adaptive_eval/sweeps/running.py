@@ -98,14 +98,14 @@ def _locked(folder: Path, stop: threading.Event | None) -> Iterator[int | None]:
 
 def _run_process(job: Job, lock_descriptor: int, stop: threading.Event | None, environment: Mapping[str, str]) -> int:
     """Run pytest in a process group that ends with this process; returns the exit code."""
-    own = [f"--adaptive-eval-dir={job.folder}", f"--adaptive-eval-record={job.folder / RECORD}"]
+    own_options = [f"--adaptive-eval-dir={job.folder}", f"--adaptive-eval-record={job.folder / RECORD}"]
     reading, writing = os.pipe()
     try:
         with (job.folder / OUTPUT).open("wb") as output:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "pytest_adaptive_eval.sweeps.cell_process", str(reading)),
-                    *("--adaptive-eval", *own, *job.arguments),
+                    *("--adaptive-eval", *own_options, *job.arguments),
                 ],
                 cwd=job.base,
                 stdin=subprocess.DEVNULL,

@@ -119,8 +119,8 @@ def read_sweep(path: Path, folder: Path | None = None) -> Sweep:
     missing: list[str] = []
     checkpoints = _unique([c for text in table.checkpoints for c in _checkpoints(text, path.parent, missing)])
     evaluations = _evaluations(table.evaluations, path.parent, missing)
-    place = folder.absolute() if folder is not None else path.parent / table.folder
-    return Sweep(path, table, tuple(checkpoints), tuple(evaluations), place, tuple(missing))
+    results = folder.absolute() if folder is not None else path.parent / table.folder
+    return Sweep(path, table, tuple(checkpoints), tuple(evaluations), results, tuple(missing))
 
 
 def natural(text: str) -> list[tuple[int, int | str]]:
@@ -133,13 +133,12 @@ def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[Checkpoi
     prefix = _REPLAY if text.startswith(_REPLAY) else ""
     file, _, row = text.removeprefix(prefix).partition("#") if prefix else (text, "", "")
     if "://" not in text and _GLOB.search(file):
-        found = sorted(_matches(base, file), key=lambda path: natural(str(path)))
-        found = [path for path in found if path.is_file() == bool(prefix)]
-        if not found:
-            wanted = "recorded answers" if prefix else "checkpoint folder"
-            missing.append(f"checkpoints {text!r}: no {wanted} matches it in {base}; correct the pattern")
-        for path in found:
-            yield Checkpoint(row or _stem(path), f"{prefix}{path}" + (f"#{row}" if row else ""), path)
+        matches = sorted(_matches(base, file), key=lambda path: natural(str(path)))
+        paths = [path for path in matches if path.is_file() == bool(prefix)]
+        if not paths:
+            sought = "recorded answers" if prefix else "checkpoint folder"
+            missing.append(f"checkpoints {text!r}: no {sought} matches it in {base}; correct the pattern")
+        yield from (_at_path(prefix, path, row) for path in paths)
         return
     try:
         kind, located = resolve(text, [base])
@@ -151,11 +150,16 @@ def _checkpoints(text: str, base: Path, missing: list[str]) -> Iterator[Checkpoi
         if not path.is_file():
             missing.append(f"checkpoints {text!r}: there is no file {path}; correct the path")
             return
-        yield Checkpoint(row or _stem(path), f"{prefix}{path}" + (f"#{row}" if row else ""), path)
+        yield _at_path(prefix, path, row)
     elif Path(located).is_dir():
         yield Checkpoint(Path(located).resolve().name, str(Path(located).absolute()), Path(located).absolute())
     else:
         yield Checkpoint(kind.label(located), located, None)
+
+
+def _at_path(prefix: str, path: Path, row: str) -> Checkpoint:
+    """Return the checkpoint at a path, or one row of the recorded answers there."""
+    return Checkpoint(row or _stem(path), f"{prefix}{path}" + (f"#{row}" if row else ""), path)
 
 
 def _matches(base: Path, pattern: str) -> list[Path]:
@@ -191,10 +195,10 @@ def _evaluations(texts: Sequence[str], base: Path, missing: list[str]) -> list[E
     files: dict[str, Path] = {}
     for text in texts:
         pattern, colons, test = text.partition("::")
-        found = sorted(path for path in _matches(base, pattern) if path.is_file())
-        if not found:
+        paths = sorted(path for path in _matches(base, pattern) if path.is_file())
+        if not paths:
             missing.append(f"evaluations {text!r}: no file matches it in {base}; correct the path")
-        files |= {f"{path}{colons}{test}": path for path in found}
+        files |= {f"{path}{colons}{test}": path for path in paths}
     stems = {argument: _evaluation_stem(path) + argument.removeprefix(str(path)) for argument, path in files.items()}
     counts = Counter(stems.values())
     return [

@@ -1,4 +1,4 @@
-"""What the table and the page of a sweep show of a cell, from its record."""
+"""Summary of a cell from its record, for the table and the page of a sweep."""
 
 from __future__ import annotations
 
