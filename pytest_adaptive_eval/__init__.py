@@ -89,7 +89,7 @@ class _EarlierNames:
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> ModuleType | None:
-        """Leave it to Python."""
+        """Return None, so that Python creates the module."""
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:

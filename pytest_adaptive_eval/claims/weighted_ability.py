@@ -68,13 +68,13 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
             f"{usable} of {len(log)} draws have a propensity and a score; a weighted ability needs all, and 2 or more"
         )
     A, d, dimensions = bank.discrimination, bank.intercept, bank.dimensions
-    drawn, base = A[log.items], d[log.items]
+    slopes, intercepts = A[log.items], d[log.items]
     prior = np.eye(dimensions)
 
     def draws(theta: Array) -> Array:
         """Return the one-draw estimates, shape (t, D)."""
-        p = irt.probability(theta[None], drawn, base)[0]
-        scored = drawn * (log.scores - p)[:, None]
+        p = irt.probability(theta[None], slopes, intercepts)[0]
+        scored = slopes * (log.scores - p)[:, None]
         before = scored.cumsum(axis=0) - scored
         return np.asarray(before + scored / log.propensities[:, None])
 
@@ -85,7 +85,11 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
     whole = len(log) == len(bank)
     theta, longest, last = np.zeros(dimensions), 1.0, np.zeros(dimensions)
     for _ in range(ITERATIONS):
-        total = drawn.T @ (log.scores - irt.probability(theta[None], drawn, base)[0]) if whole else draws(theta).mean(0)
+        total = (
+            slopes.T @ (log.scores - irt.probability(theta[None], slopes, intercepts)[0])
+            if whole
+            else draws(theta).mean(0)
+        )
         step = np.linalg.solve(information(theta, A, d), total - theta)
         if step @ last < 0:
             longest *= 0.5
@@ -96,7 +100,7 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
             break
     covariance = np.linalg.inv(information(theta, A, d))
     # decoding noise moves the observed scores off their expectations, see `inference.noise.widen_for_noise`
-    noise_error = np.sqrt((covariance @ (drawn.T @ drawn) @ covariance).diagonal() * log.noise)
+    noise_error = np.sqrt((covariance @ (slopes.T @ slopes) @ covariance).diagonal() * log.noise)
     if whole:
         return WeightedAbility(theta, noise_error, np.full(dimensions, np.inf))
     estimates = draws(theta)
@@ -104,6 +108,6 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
     moves = (estimates - estimates.mean(axis=0)) @ covariance  # change of each ability by each draw
     squares = (moves**2).sum(axis=0)
     freedom = np.maximum(squares**2 / np.maximum((moves**4).sum(axis=0), 1e-300), 1.0)
-    drawn_covariance = np.linalg.inv(information(theta, drawn, base))
+    drawn_covariance = np.linalg.inv(information(theta, slopes, intercepts))
     variance = np.maximum(squares / (t * (t - 1)), (drawn_covariance - covariance).diagonal())
     return WeightedAbility(theta, np.sqrt(np.maximum(variance, 0.0)) + noise_error, freedom)

@@ -1,4 +1,4 @@
-"""What is installed, what models need, and what a run in a folder would do."""
+"""Diagnosis of an installation: packages, the needs of models, and the run that a folder would give."""
 
 from __future__ import annotations
 

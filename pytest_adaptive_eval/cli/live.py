@@ -21,9 +21,9 @@ _EVERY, _ROWS, _NAME = 0.5, 24, 32
 def cell_line(cell: Cell, end: CellEnd) -> str:
     """Return what a log says of a cell that ended."""
     state = state_of(end)
-    said = end.reason or "; ".join(str(gate.get("sentence")) for gate in end.gates) or "no gate"
+    sentence = end.reason or "; ".join(str(gate.get("sentence")) for gate in end.gates) or "no gate"
     asked = sum(int(interview.get("asked") or 0) for interview in end.interviews)
-    return clean_terminal(f"{cell.name}: {state} in {end.seconds:.1f} s, {asked} questions: {said}", 300)
+    return clean_terminal(f"{cell.name}: {state} in {end.seconds:.1f} s, {asked} questions: {sentence}", 300)
 
 
 class LiveTable:

@@ -218,11 +218,11 @@ def budgets_of(options: argparse.Namespace, items: int) -> list[str]:
     return names
 
 
-def refuse(options: argparse.Namespace, flags: Iterable[str], why: str) -> None:
+def refuse(options: argparse.Namespace, flags: Iterable[str], reason: str) -> None:
     """Raise a ConfigError if an option was given that does not apply."""
     for flag in flags:
         if getattr(options, flag.replace("-", "_")) not in (None, False, []):
-            raise ConfigError(f"--{flag} {why}; leave it out")
+            raise ConfigError(f"--{flag} {reason}; leave it out")
 
 
 def spare(writes: Mapping[str, Path | None], inputs: Iterable[Path | str | None]) -> None:

@@ -14,10 +14,10 @@ __all__ = ["Mergeable", "merged_parts"]
 
 
 class Mergeable(Protocol):
-    """A result that takes in others of its kind."""
+    """Result to which results of the same class can be added."""
 
     def merge(self, other: Self) -> None:
-        """Take in another part."""
+        """Add the result of another part."""
 
 
 Shared = TypeVar("Shared")

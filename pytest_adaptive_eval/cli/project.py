@@ -1,4 +1,4 @@
-"""What a folder holds that an evaluation can use: checkpoints, questions, logs, tests and continuous integration."""
+"""Content of a folder that an evaluation can use: checkpoints, questions, logs, tests and continuous integration."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What a folder holds.
+    """Content of a folder.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ _EXAMPLES, _COMPARED = 60, 200
 
 @dataclass(slots=True)
 class Setup:
-    """What `adaptive-eval init` says and writes.
+    """Findings and files of `adaptive-eval init`.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ def _responses(source: Path, setup: Setup, path: str) -> Responses | None:
     except AdaptiveEvalError as error:
         setup.findings.append(f"logs in {path}, which need a choice: {error}")
         return None
-    found = f"{counted(len(responses.subjects), 'subject')} on {counted(len(responses.items), 'item')}"
-    setup.findings.append(f"logs in {path}: {found}")
+    counts = f"{counted(len(responses.subjects), 'subject')} on {counted(len(responses.items), 'item')}"
+    setup.findings.append(f"logs in {path}: {counts}")
     return responses
 
 

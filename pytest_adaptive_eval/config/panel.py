@@ -201,7 +201,7 @@ _DEFAULTS = PeerSettings()
 
 
 class PanelTable(Table, frozen=True, kw_only=True):
-    """``[eval.panel]``."""
+    """``[eval.panel]``: tasks, rounds and scores of a panel."""
 
     mode: Annotated[Literal["reliability", "paper"], described("weights of votes and scores")] = _DEFAULTS.mode
     topics: Annotated[tuple[str, ...], described("topics of tasks, drawn uniformly")] = tuple(_DEFAULTS.topics)

@@ -107,7 +107,10 @@ def _log_normal(x: float) -> float:
 
 
 def fixed_size(outlook: Outlook, power: float) -> int:
-    """Return the items of a one-sided normal test that looks once, at the end, with the finite bank's correction."""
+    """Return the number of items that a one-sided normal test needs for a power, if it looks once, at the end.
+
+    The correction for a finite bank is applied.
+    """
     alpha, beta = (student_quantile(math.inf, level) for level in (outlook.confidence, power))
-    infinite = (alpha + beta) ** 2 * outlook.variance / outlook.gap**2
-    return math.ceil(infinite / (1.0 + infinite / outlook.size))
+    of_infinite_bank = (alpha + beta) ** 2 * outlook.variance / outlook.gap**2
+    return math.ceil(of_infinite_bank / (1.0 + of_infinite_bank / outlook.size))

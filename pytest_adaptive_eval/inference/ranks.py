@@ -190,7 +190,7 @@ def _refuse_unless_finite(estimate: float, spread: float) -> None:
 
 
 def _errors_at(table: Conformal, accuracy: float) -> Array:
-    """Return the replayed errors, moved to those of subjects of this projection, shape (N,)."""
+    """Return the replayed errors, shifted by their regression on the projection to this accuracy, shape (N,)."""
     errors, projected = np.array(table.errors), np.array(table.projected)
     if not len(projected) or np.ptp(projected) < TIE:
         return errors
@@ -257,7 +257,7 @@ def _standing(predictive: Predictive, accuracies: ArrayLike) -> tuple[Array, Arr
 
 
 def _checked(accuracies: ArrayLike) -> Array:
-    """Return the accuracies of the references, shape (R,), ascending."""
+    """Return the reference subjects' accuracies, shape (R,), ascending; refuse none and values that are not finite."""
     references = np.sort(np.asarray(accuracies, dtype=np.float64).ravel())
     if not len(references) or not np.isfinite(references).all():
         raise EstimationError(

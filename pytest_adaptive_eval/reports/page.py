@@ -250,7 +250,7 @@ def _interview(
 
 
 def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
-    """Return name, value and remark of each fact."""
+    """Return name, value and remark of each figure in the head of an interview."""
     percent = words.percent(interview)
     title = "Accuracy over the whole bank"
     interval = as_mapping(interview.accuracy or interview.accuracy_conformal or interview.accuracy_model)

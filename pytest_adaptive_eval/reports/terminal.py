@@ -134,13 +134,13 @@ def _interviews(interviews: Sequence[InterviewRecord], width: int) -> list[Line]
     if table_width <= width:
         head = _row({name: name for name in _HEADS}, widths) + (f"  {_END}" if end_column else "")
         lines.append(((head, _BOLD),))
-    for interview, row, end in zip(interviews, rows, ends, strict=True):
-        if end_column and columns(end) <= end_width:
-            lines += _styled([f"{_row(row, widths)}  {end}"])
+    for interview, row, ending in zip(interviews, rows, ends, strict=True):
+        if end_column and columns(ending) <= end_width:
+            lines += _styled([f"{_row(row, widths)}  {ending}"])
         elif table_width <= width:
-            lines += _styled([_row(row, widths).rstrip(), *wrap(end, width, "    ")])
+            lines += _styled([_row(row, widths).rstrip(), *wrap(ending, width, "    ")])
         else:
-            lines += _block(row, end, width)
+            lines += _block(row, ending, width)
         lines += _void(words.void(interview), width)
     note = words.interval_note(interviews, "")
     return [*lines, *_styled(wrap(note, width), {"light": True})]

@@ -87,7 +87,7 @@ class Process:
         self.end()
 
     def end(self) -> None:
-        """Kill the whole group and take the process away."""
+        """Kill the process and all of its group, and close its pipes."""
         if self._process.returncode is not None:
             return
         os.killpg(self._process.pid, signal.SIGKILL)  # not yet waited for: the number is still its own

@@ -174,7 +174,7 @@ def _marked_values(item: Item, where: str) -> tuple[list[str], dict[str, str]]:
 def _draw_values(
     rng: random.Random, expression: str, written: Mapping[str, str], answer: Fraction, where: str
 ) -> tuple[dict[str, str], Fraction]:
-    """Return other values and their answer."""
+    """Return redrawn values of a question's numbers, as texts by name, and the answer to them."""
     for _ in range(DRAWS):
         drawn = {name: _redrawn(rng, text) for name, text in written.items()}
         try:

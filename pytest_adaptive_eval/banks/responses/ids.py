@@ -127,7 +127,7 @@ def propose_ids(responses: Responses, items: Sequence[Item]) -> tuple[str, int]:
 
 
 def _candidates(responses: Responses) -> Iterator[str]:
-    """Yield values of ``ids`` to try."""
+    """Yield values of ``ids`` that may turn ids of the logs into those of the bank, such as a pattern of a prefix."""
     prefixes = Counter(item[: item.index(":") + 1] for item in responses.items if ":" in item)
     for prefix, _ in prefixes.most_common(_PREFIXES):
         yield f"{re.escape(prefix)}(.*)"

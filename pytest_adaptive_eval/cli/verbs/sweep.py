@@ -85,8 +85,8 @@ def _drive(sweep: Sweep, cells: Sequence[Cell], signatures: Signatures, options:
     make_private(sweep.folder)
     jobs = [job_of(sweep, cell, signatures) for cell in cells]
     run = SweepRun(jobs, sweep.table.retries)
-    kept = f", {run.kept} finished before" if run.kept else ""
-    say([f"{counted(len(cells), 'cell')}{kept}; results: {sweep.folder}"])
+    earlier = f", {run.kept} finished before" if run.kept else ""
+    say([f"{counted(len(cells), 'cell')}{earlier}; results: {sweep.folder}"])
     if run.waiting:
         executor = _executor(sweep, cells, signatures, options)
         table = LiveTable(cells, run.ends)
@@ -117,23 +117,23 @@ def _report(sweep: Sweep, cells: Sequence[Cell]) -> bool:
     from pytest_adaptive_eval.sweeps.merging import merge_cells
     from pytest_adaptive_eval.sweeps.page import write_sweep_page
 
-    found = {cell.key: end for cell in cells if (end := read_end(cell_folder(sweep.folder, cell))) is not None}
-    finished = [cell for cell in cells if cell.key in found and found[cell.key].finished]
+    ends = {cell.key: end for cell in cells if (end := read_end(cell_folder(sweep.folder, cell))) is not None}
+    finished = [cell for cell in cells if cell.key in ends and ends[cell.key].finished]
     record, page = sweep.folder / "record.json", sweep.folder / "sweep.html"
     merged = merge_cells(sweep.folder, finished, record)
     write_sweep_page(
         page,
         f"Sweep {sweep.path.parent.name if sweep.path.stem == 'sweep' else sweep.path.stem}",
         cells,
-        found,
+        ends,
         sweep.table.resources.gpus,
     )
-    matrix = Matrix(cells, found, sweep.table.resources.gpus)
+    matrix = Matrix(cells, ends, sweep.table.resources.gpus)
     words = {"none": "without a gate", "waiting": "not ended"}
     say([", ".join(f"{n} {words.get(state, state)}" for state, n in sorted(matrix.states.items()))])
     say([f"best: {best.checkpoint} ({best.reason})" for best in matrix.best()[:1]])
     say([*([f"record: {record}"] if merged is not None else []), f"page: {page}"])
-    return all(cell.key in found and found[cell.key].finished and found[cell.key].exit_status == 0 for cell in cells)
+    return all(cell.key in ends and ends[cell.key].finished and ends[cell.key].exit_status == 0 for cell in cells)
 
 
 REGISTERED = (

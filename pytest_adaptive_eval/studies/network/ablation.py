@@ -93,8 +93,8 @@ def mean_over_seeds(values: Array, confidence: float) -> Interval | None:
     if len(finite) < 2:
         return None
     mean, error = float(finite.mean()), float(finite.std(ddof=1)) / len(finite) ** 0.5
-    half = student_quantile(len(finite) - 1, confidence) * error
-    return Interval(mean, mean - half, mean + half, confidence, METHOD)
+    half_width = student_quantile(len(finite) - 1, confidence) * error
+    return Interval(mean, mean - half_width, mean + half_width, confidence, METHOD)
 
 
 def welch_p_value(first: Array, second: Array) -> float:

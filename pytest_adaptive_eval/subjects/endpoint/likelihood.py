@@ -50,7 +50,7 @@ class TokenLogs(NamedTuple):
 
 
 class _PromptLog(msgspec.Struct):
-    """One token in the place of a prompt's token."""
+    """Log-probability of one token at a position of the prompt, and its rank among all tokens."""
 
     logprob: _Log
     rank: int | None = None
