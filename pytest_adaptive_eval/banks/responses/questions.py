@@ -236,14 +236,15 @@ def _item(name: str, question: LoggedQuestion, grader: str, images: Sequence[str
     return parse_item(json.dumps(data), "the log", root)
 
 
-def _expected(question: LoggedQuestion, grader: str) -> dict[str, str]:
-    """Return grader and answer of an item; several accepted answers become a pattern."""
+def _expected(question: LoggedQuestion, grader: str) -> dict[str, Any]:
+    """Return grader and answers of an item; several of which one is a word of the text become a pattern."""
     first = question.answers[0].strip()
     if len(question.answers) == 1 or question.choices:
         return {"grader": grader, "answer": first.strip("()") if _form(question.answers) == "letter" else first}
+    if grader != "contains":
+        return {"grader": grader, "answer": [answer.strip() for answer in question.answers]}
     accepted = "|".join(re.escape(answer.strip()) for answer in question.answers)
-    whole = rf"(?i)^\W*(?:{accepted})\W*$"
-    return {"grader": "regex", "answer": rf"(?i)(?<!\w)(?:{accepted})(?!\w)" if grader == "contains" else whole}
+    return {"grader": "regex", "answer": rf"(?i)(?<!\w)(?:{accepted})(?!\w)"}
 
 
 def _write_images(images: Sequence[str | bytes], folder: Path, name: str) -> list[str]:
