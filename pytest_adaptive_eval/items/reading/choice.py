@@ -35,17 +35,19 @@ _MORE = re.compile(
 _CUES = re.compile(
     r"\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\s+to|\s+should|\s+can)?(?:\s+therefore|\s+thus)?\s+"
     r"(?:choose|chose|pick|select|go\s+with|opt\s+for|conclude(?:\s+that)?|guess|say)\b\s*(?:that\s+)?(?:it\s+is\s+)?(?:the\s+)?"
+    r"|\b(?:thus|so|hence|therefore),?\s+(?=(?:the\s+)?(?:option|choice)\b)"
     r"|\b(?:eliminates?|leaving|leaves)\s+(?:us\s+)?(?:with\s+)?(?:only\s+)?"
     r"|(?:故选|应选|因此选|所以选|选择|我选|选)(?!项|择题)\s*[:：]?",
     re.IGNORECASE,
 )
 _SUFFIX = re.compile(
-    rf"(?:{_WORD}[\s_]{{0,4}})?[(\[*\"'$]{{0,5}}(?<![A-Za-z0-9])([A-Z]|(?<=[(\[])[a-z](?=[)\]]))(?![A-Za-z0-9'])[)\]*\"'$]{{0,5}}"
+    rf"(?:{_WORD}[\s_]{{0,4}})?[(\[*\"'$]{{0,5}}"
+    r"(?<![A-Za-z0-9])(?<!nor )([A-Z]|(?<=[(\[])[a-z](?=[)\]]))(?![A-Za-z0-9'])[)\]*\"'$]{0,5}"
     r"(?:\s{0,3}[(\[][^()\[\]\n]{0,80}[)\]]|\s+(?:(?![(\[][A-Za-z][)\]])[^\n.!?]){0,60}?)?[*,]{0,3}\s{0,3}"
     r"(?:(?:is|would\s+be|must\s+be|seems|appears\s+to\s+be|should\s+be)\s+(?:therefore\s+|thus\s+|likely\s+|probably\s+|"
     r"indeed\s+|also\s+|clearly\s+)?(?:the\s+)?(?:only\s+|most\s+)?(?:one\s+)?"
     r"(?:correct|right|best|better|true|accurate|answer|closest|appropriate|likely|suitable|preferred|superior|valid|consistent)\b"
-    r"(?!\s+(?:than|for\s+the\s+first))|是?(?:正确|对|最佳)的?|が正しい|este\s+correct)"
+    r"(?!\s+(?:than|for\s+the\s+first))|[-\u2013\u2014:(]\s{0,2}(?:correct|right)\b|是?(?:正确|对|最佳)的?|が正しい|este\s+correct)"
 )
 #: A line of a list of choices.
 _LISTED = re.compile(r"\s*(?:[-*]\s+)?(?i:choice[\s_]*)?[(\[]?[A-Z][)\].:]\s*\S")

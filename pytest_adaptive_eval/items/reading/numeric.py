@@ -24,13 +24,15 @@ _END = re.compile(
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
 _TOLD = re.compile(
-    r"(?:=|≈|\\approx|≅|→|\b(?:is|are|was|were|be|equals)\b)[\s:~]*(?:(?:\w+ly|about|around|equal\s+to|only|just)\s+)*"
+    r"(?:=|≈|\\approx|≅|→|(?P<verb>\b(?:is|are|was|were|be|equals)\b))[\s:~]*(?:(?:\w+ly|about|around|equal\s+to|only|just)\s+)*"
     r"[\s$*(\\\"'{]*\Z",
     re.IGNORECASE,
 )
+_CLAUSE = re.compile(r"[,;](?!\d)|\.(?:\s|$)")
 _CORRECTED = re.compile(r"\b(?:or rather|no|wait|actually|correction)\b", re.IGNORECASE)
 #: What makes a number part of an expression, which is no number.
 _EXPRESSION = re.compile(r"\s?(?:\\sqrt|\\pi|π|√|\^)")
+_ROUNDED = re.compile(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
 _ROOT = re.compile(r"(?:\\sqrt|√)\s*[{(\[]?\s*\Z")
 #: Values of several names.
 _ASSIGNED = re.compile(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
@@ -52,6 +54,9 @@ def _first(text: str) -> list[Values]:
     parts = _EQUAL.split(sentence)
     sentence = next((part for part in reversed(parts) if find_numbers(part)), sentence)
     numbers = find_numbers(sentence)
+    rounded = [number for number in numbers if _ROUNDED.search(sentence[: number.start])]
+    if rounded:
+        return [(*rounded[-1].values, *numbers[0].values)]
     if numbers and (_EXPRESSION.match(sentence, numbers[0].end) or _ROOT.search(sentence[: numbers[0].start])):
         return [()]
     return _joined(numbers, sentence)
@@ -76,13 +81,29 @@ def _loose(text: str, given: frozenset[Fraction]) -> list[Values]:
     for line in reversed(text.split("\n")):
         plain = plain_latex(line[-_CHARACTERS:])
         numbers = find_numbers(plain)
-        told = [number for number in numbers if _TOLD.search(plain[max(0, number.start - _BEFORE) : number.start])]
-        if told and not _CORRECTED.search(plain[told[-1].end :]):
-            return [told[-1].values]
+        if told := _told(numbers, plain):
+            return told
         if numbers:
             fresh = [number for number in numbers if number.values[0] not in given]
             return _last(numbers, plain) if len(fresh) in (0, len(numbers)) else _last(fresh, plain)
     return []
+
+
+def _told(numbers: list[Number], text: str) -> list[Values]:
+    """Return the number that a sentence tells: after "is", or the result of what stands there."""
+    by_place = {}
+    for place, number in enumerate(numbers):
+        if match := _TOLD.search(text[max(0, number.start - _BEFORE) : number.start]):
+            by_place[place] = match["verb"] is not None
+    if not by_place:
+        return []
+    last = max((place for place, verb in by_place.items() if verb), default=max(by_place))
+    clause = _CLAUSE.split(text[numbers[last].end :], maxsplit=1)[0]
+    end = numbers[last].end + len(clause)
+    last = max(place for place in by_place if place == last or numbers[last].start < numbers[place].start < end)
+    if _CORRECTED.search(text[numbers[last].end :]):
+        return []
+    return _joined(numbers[last:], text)
 
 
 def _last(numbers: list[Number], text: str) -> list[Values]:

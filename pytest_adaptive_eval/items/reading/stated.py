@@ -40,7 +40,7 @@ _ENGLISH = (
 #: Words for the answer in other languages, with what may stand between them and it.
 _OTHERS = (
     r"(?:最终|最後の|最后的?|正确|正確な|参考|标准|故|因此)*(?:答案|答え|解答|正解|回答|结果)"
-    r"(?:应该|应|选项|选择|就|可能)*\s*(?:[是为為選选应が]+|は|[】\]*]*\s*[:=|]|】)\s*[:]?",
+    r"(?:应该|应|选项|选择|就|可能)*\s*(?:应选|应为|[是为為選选应が]|は|[】\]*]*\s*[:=|]|】)\s*[:]?",
     r"(?:故|应|因此|所以|综上)(?:本题)?(?:答案)?选(?:择|项|为)*\s*[:]?|正确(?:的)?(?:选项|答案|选择)?(?:是|为|:)+|选项(?:是|为|:)+|選ぶのは",
     r"(?:정답|답변|답|결과)\s*(?:은|는|이|:|=|\|)+",
     r"\b(?:respuesta|resposta|risposta|solución|resultado|opción correcta|opção correta|alternativa correta)\b"

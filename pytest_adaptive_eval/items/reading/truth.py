@@ -53,6 +53,8 @@ _LEADING = re.compile(
 )
 #: "no" before another word is mostly no answer, nor is "right" or "there are".
 _ALONE = re.compile(r"[\s]*(?:[.,!;:)\]}*\"'`|<$\n—–-]|\Z|[^\x00-\x7f])")
+#: Characters of a text whose first word is its answer though a sentence follows.
+_SHORT = 200
 _CLAIM = re.compile(
     r"(?:statement|claim|sentence|assertion|hypothesis|proposition|it|that|this|which|answer)\s+"
     r"(?:is|was|must be|would be)\s+"
@@ -107,8 +109,8 @@ def _loose(text: str) -> list[str]:
         tokens = {_kind(token) for token in _TOKEN.finditer(part) if _stands_alone(part, token)}
         if tokens:
             return sorted(tokens)
-    if match and match["yes" if _kind(match) == "yes" else "no"] and len(text) < 200:
-        return [_kind(match)]
+    if match and len(text) < _SHORT:
+        return _stated(text.partition("\n")[0])
     return ["unknown"] if abstains(text) else []
 
 
