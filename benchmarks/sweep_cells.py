@@ -16,12 +16,14 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,8 +212,8 @@ def kills(folder: Path, checkpoints: Sequence[str]) -> None:
     print(f"  cells that went on from their journal: {checked}; answers on disk that were asked again: {lost}")
 
 
-def grid(folder: Path, subjects: int, evaluations: int) -> None:
-    """Fifty recorded subjects on twenty evaluations."""
+def grid(folder: Path, subjects: int, evaluations: int, every: int) -> None:
+    """Fifty recorded subjects on twenty evaluations; each `every`th cell is run, and copied to those that follow."""
     with gzip.open(FIXTURES / "responses" / "text.csv.gz", "rt") as file:
         rows = list(csv.reader(file))
     rng = random.Random(0)
@@ -225,27 +227,51 @@ def grid(folder: Path, subjects: int, evaluations: int) -> None:
     (folder / "pytest.ini").write_text("[pytest]\n")
     models = json.dumps([f"replay:answers.csv#{row[0]}" for row in chosen])
     (folder / "sweep.toml").write_text(f'checkpoints = {models}\nevaluations = ["*.eval.toml"]\n')
+    measure(folder, "cells that were run", "--shard", f"1/{every}")
+    if every > 1:
+        copy_cells(folder)
+        measure(folder, "cells that had ended")
+
+
+def measure(folder: Path, what: str, *arguments: str) -> None:
+    """Run the command of the sweep, and print its time, memory and results."""
     code = (
-        "import resource, sys, time; from pytest_adaptive_eval.cli import main; main(); "
+        "import resource, time; from pytest_adaptive_eval.cli import main; main(); "
         "print('memory', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, time.process_time())"
     )
     begun, before = time.monotonic(), cpu()
     out = subprocess.run(
-        [sys.executable, "-c", code, "sweep", "sweep.toml"],
+        [sys.executable, "-c", code, "sweep", "sweep.toml", *arguments],
         cwd=folder,
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,
     ).stdout
-    wall = time.monotonic() - begun
-    results = folder / ".adaptive-eval-sweep"
-    lines = out.splitlines()
+    wall, results, lines = time.monotonic() - begun, folder / ".adaptive-eval-sweep", out.splitlines()
     memory, own = lines[-1].split()[1:]
-    print(f"{len(chosen)} x {evaluations} cells: {wall:.0f} s, {cpu() - before:.0f} s of CPU, driver {own} s")
-    print(f"  driver's memory: {memory} MiB; page {(results / 'sweep.html').stat().st_size / 1e6:.2f} MB, "
-          f"record {(results / 'record.json').stat().st_size / 1e6:.1f} MB")  # fmt: skip
-    print(f"  {lines[-5]}")
+    sizes = [(results / name).stat().st_size / 1e6 for name in ("sweep.html", "record.json")]
+    print(f"{lines[0].split(';')[0]}, {what}: {wall:.0f} s, {cpu() - before:.0f} s of CPU, of the driver {own} s")
+    print(f"  driver's memory {memory} MiB, page {sizes[0]:.2f} MB, record {sizes[1]:.1f} MB; {lines[-5]}")
+
+
+def copy_cells(folder: Path) -> None:
+    """Give cells that were not run the files of those that were, for the size of a whole grid."""
+    from pytest_adaptive_eval.sweeps.cells import read_end, write_end
+    from pytest_adaptive_eval.sweeps.checks import Signatures
+    from pytest_adaptive_eval.sweeps.driver import job_of
+    from pytest_adaptive_eval.sweeps.settings import read_sweep
+
+    sweep = read_sweep(folder / "sweep.toml")
+    signatures, source = Signatures(sweep.base), Path()
+    for cell in sweep.cells:
+        job = job_of(sweep, cell, signatures)
+        if (job.folder / "record.json").exists():
+            source = job.folder
+        else:
+            shutil.copytree(source, job.folder)
+            if end := read_end(source):
+                write_end(job.folder, replace(end, key=job.key, fingerprint=job.fingerprint))
 
 
 def main() -> None:
@@ -255,13 +281,14 @@ def main() -> None:
     parser.add_argument("--checkpoints", type=int, default=len(CHECKPOINTS), help="fewer cells, for a slow machine")
     parser.add_argument("--subjects", type=int, default=50)
     parser.add_argument("--evaluations", type=int, default=20)
+    parser.add_argument("--every", type=int, default=1, help="run each Nth cell of the grid alone, and copy the others")
     parser.add_argument("--folder", type=Path, help="keep the files there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = options.folder or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         if options.part == "grid":
-            grid(folder, options.subjects, options.evaluations)
+            grid(folder, options.subjects, options.evaluations, options.every)
         else:
             {"plain": plain, "kills": kills}[options.part](folder, CHECKPOINTS[: options.checkpoints])
 
