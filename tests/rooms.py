@@ -43,7 +43,7 @@ FLOORS = (
     ("banks", "calibration", "reports"),
     ("config",),
     ("sweeps",),
-    ("plugin", "cli"),
+    ("plugin", "cli", "adapters"),
 )
 
 

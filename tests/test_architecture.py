@@ -25,6 +25,7 @@ OUTSIDE = {
     "tasks": {"numpy"},
     "plugin": {"numpy", "pytest", "xdist"},
     "cli": {"numpy"},
+    "adapters": set(),
     **{room: set() for room in (*FLOORS[0], *FLOORS[1], *FLOORS[2], "config", "reports", "sandbox", "sweeps")},
     "typed_tables": {"msgspec"},
 }

@@ -1,0 +1,1 @@
+"""Adapters by which other evaluation tools use the gates of this package."""

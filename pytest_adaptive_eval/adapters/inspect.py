@@ -1,0 +1,219 @@
+"""Early stopping of tasks of Inspect: the draws, the stop and the verdicts of an interview."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_adaptive_eval.cat.session import Session
+from pytest_adaptive_eval.config.evaluation import EvalSpec, Settings
+from pytest_adaptive_eval.config.toml import TomlEval, read_toml
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.result import SessionResult
+from pytest_adaptive_eval.items.item import Status
+
+if TYPE_CHECKING:
+    import anyio
+
+    from pytest_adaptive_eval.gates.verdict import Verdict
+
+__all__ = ["GateStopping"]
+
+
+class GateStopping:
+    """Early stopping of an Inspect task by the gates of an evaluation in TOML.
+
+    It implements ``inspect_ai.util.EarlyStopping``.  The task asks the samples that an interview under pytest draws,
+    with the same seed, and stops when the gates are decided.  Samples wait until they are drawn or the gates are
+    decided, so the task needs ``max_samples`` of at least the number of its samples; ``max_connections`` limits how
+    many requests are sent together.
+
+    Parameters
+    ----------
+    path : path
+        File with the evaluation, as pytest reads it.  The ids of the bank's items are those of the samples.
+    evaluation : str
+        Name of the evaluation; optional where the file has one.
+    scorer : str
+        Name of the scorer that counts; optional where the task has one.
+
+    Attributes
+    ----------
+    verdicts : list of Verdict
+        One for each gate, at the end of the task.
+
+    Raises
+    ------
+    ConfigError
+        The file has no such evaluation, or a gate needs a baseline, a ladder or another part of a run under pytest.
+    """
+
+    def __init__(self, path: str | Path, evaluation: str = "", scorer: str = "") -> None:
+        path = Path(path)
+        entry = _chosen(path, evaluation)
+        assert isinstance(entry.spec, EvalSpec)
+        settings = Settings(path.parent, path.parent / ".adaptive-eval")
+        self.evaluation, self._scorer = entry.spec.build(settings), scorer
+        self.conditions = [gate.condition for gate in entry.gates]
+        bank, policy = self.evaluation.bank, self.evaluation.policy
+        for condition in self.conditions:
+            condition.check(bank)
+            if condition.name or condition.by_rank:
+                raise ConfigError(
+                    f"{path}: the gate {condition.label!r} compares with another run; stop by the others, and compare "
+                    "finished logs with adaptive-eval gate LOGS --baseline LOGS"
+                )
+        if policy.levelled is not None or policy.design_based or self.evaluation.samples > 1 or self.evaluation.judge:
+            raise ConfigError(
+                f"{path}: {self.evaluation.name}: early stopping takes an evaluation of a bank with drawn items, one "
+                "sample of each, and no judge"
+            )
+        self._family = sum(condition.denials(bank) for condition in self.conditions)
+        claims = [claim for c in self.conditions if c.by_draws for claim in c.claims(bank, {})]
+        cuts = [cut for c in self.conditions for cut in c.measure.cuts(c, bank)]
+        may_stop = not any(c.whole for c in self.conditions)
+        self.session = Session(
+            bank,
+            policy,
+            seed=self.evaluation.stream,
+            claims=claims if may_stop else (),
+            cuts=cuts if may_stop else (),
+            family=self._family,
+        )
+        self.verdicts: list[Verdict] = []
+        self._places = {item: place for place, item in enumerate(bank.ids)}
+        self._drawn: dict[int, float | None] = {}
+        self._asked: set[int] = set()
+        self._changed: anyio.Event | None = None
+
+    async def start_task(self, task: Any, samples: Sequence[Any], epochs: int) -> str:
+        """Check that the samples are the bank's items, and draw the first; see ``EarlyStopping``.
+
+        Raises
+        ------
+        ConfigError
+            The samples are others, or the task runs in a way in which samples could not wait for their turn.
+        """
+        import anyio
+
+        if epochs != 1:
+            raise ConfigError(f"the task has {epochs} epochs, and gates are decided on one: set epochs=1")
+        config = task.config
+        if config.max_samples is None or config.max_samples < len(samples):
+            raise ConfigError(
+                f"max_samples is {config.max_samples}, and samples wait until they are drawn: set max_samples="
+                f"{len(samples)} (max_connections limits the requests)"
+            )
+        if config.fail_on_error not in (None, True) and not config.score_on_error:
+            raise ConfigError(
+                f"fail_on_error is {config.fail_on_error}, with which Inspect does not tell of samples that failed: "
+                "leave it out, or set score_on_error=True"
+            )
+        ids = [str(sample.id) for sample in samples]
+        missing = [item for item in self._places if item not in set(ids)]
+        others = [sample for sample in ids if sample not in self._places]
+        if missing or others:
+            raise ConfigError(
+                f"the samples are not the items of the bank {self.evaluation.bank.name!r}: {len(missing)} items have "
+                f"no sample{f', such as {missing[0]!r}' if missing else ''}, and {len(others)} samples no item"
+                f"{f', such as {others[0]!r}' if others else ''}; import the task with adaptive-eval import inspect:..."
+            )
+        self._changed = anyio.Event()
+        self._draw()
+        return "pytest-adaptive-eval"
+
+    async def schedule_sample(self, id: str | int, epoch: int) -> Any:
+        """Wait until the sample is drawn, or the gates are decided; see ``EarlyStopping``."""
+        from inspect_ai.util import EarlyStop
+
+        place = self._places[str(id)]
+        while place not in self._drawn and place not in self._asked:
+            if self.session.finished:
+                return EarlyStop(id=id, epoch=epoch, reason=self._reason())
+            assert self._changed is not None
+            await self._changed.wait()
+        return None
+
+    async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:  # noqa: ARG002
+        """Record the score of a sample; see ``EarlyStopping``."""
+        place = self._places[str(id)]
+        if place not in self._drawn:
+            return
+        self._drawn[place] = self._score(scores)
+        values = [value for value in self._drawn.values() if value is not None]
+        if len(values) < len(self._drawn):
+            return
+        self.session.tell([values])
+        self._asked |= self._drawn.keys()
+        self._draw()
+        import anyio
+
+        changed, self._changed = self._changed, anyio.Event()
+        assert changed is not None
+        changed.set()
+
+    async def complete_task(self) -> dict[str, Any]:
+        """Judge the gates; see ``EarlyStopping``."""
+        log = self.session.log()
+        missing = int(sum(map(math.isnan, log.scores.tolist())))
+        counts = {Status.OK.value: len(log) - missing, Status.ERROR.value: missing}
+        guesses = [_chance(self.evaluation.bank.items[place]) for place in log.items.tolist()]
+        chance = sum(guesses) / len(guesses) if guesses else math.nan
+        result = SessionResult.of(
+            self.evaluation.name,
+            self.session,
+            statuses={status: count for status, count in counts.items() if count},
+            notes=self.evaluation.notes,
+            planned=tuple(self.conditions),
+            family=self._family,
+            chance=None if math.isnan(chance) else chance,
+        )
+        self.verdicts = [result.judge(condition) for condition in self.conditions]
+        return {
+            "asked": len(log),
+            "stop": self._reason(),
+            "verdicts": [verdict.sentence for verdict in self.verdicts],
+            "passed": bool(self.verdicts) and all(map(bool, self.verdicts)),
+        }
+
+    def _draw(self) -> None:
+        """Draw the next samples; none at the end."""
+        proposal = self.session.ask()
+        self._drawn = {} if proposal is None else dict.fromkeys(proposal.items[0].tolist())
+
+    def _score(self, scores: Mapping[str, Any]) -> float:
+        """Return the score in [0, 1], NaN where there is none."""
+        from inspect_ai.scorer import value_to_float
+
+        if not scores:
+            return math.nan
+        name = self._scorer or next(iter(scores))
+        if name not in scores or (not self._scorer and len(scores) > 1):
+            raise ConfigError(
+                f"the task has the scorers {', '.join(scores)}: name one of them, GateStopping(scorer=...)"
+            )
+        value = float(value_to_float()(scores[name].score.value))
+        return value if 0.0 <= value <= 1.0 else math.nan
+
+    def _reason(self) -> str:
+        stop = self.session.stop[0]
+        return stop.value if stop else "the task ended before the interview"
+
+
+def _chosen(path: Path, name: str) -> TomlEval:
+    """Return the evaluation of a name, or the only one of a bank."""
+    found = [
+        entry
+        for entry in read_toml(path).evaluations
+        if isinstance(entry.spec, EvalSpec) and name in ("", entry.spec.name)
+    ]
+    if len(found) != 1:
+        names = ", ".join(entry.spec.name for entry in found)
+        raise ConfigError(f"{path}: {len(found)} evaluations{f' named {name!r}' if name else ''} ({names}); name one")
+    return found[0]
+
+
+def _chance(item: Any) -> float:
+    return 1.0 / len(item.choices) if item.choices else math.nan
