@@ -83,7 +83,7 @@ class GateStopping:
             family=self._family,
         )
         self.verdicts: list[Verdict] = []
-        self._places = {item: place for place, item in enumerate(bank.ids)}
+        self._places: dict[str, int] = {}
         self._drawn: dict[int, float | None] = {}
         self._asked: set[int] = set()
         self._changed: anyio.Event | None = None
@@ -111,15 +111,7 @@ class GateStopping:
                 f"fail_on_error is {config.fail_on_error}, with which Inspect does not tell of samples that failed: "
                 "leave it out, or set score_on_error=True"
             )
-        ids = [str(sample.id) for sample in samples]
-        missing = [item for item in self._places if item not in set(ids)]
-        others = [sample for sample in ids if sample not in self._places]
-        if missing or others:
-            raise ConfigError(
-                f"the samples are not the items of the bank {self.evaluation.bank.name!r}: {len(missing)} items have "
-                f"no sample{f', such as {missing[0]!r}' if missing else ''}, and {len(others)} samples no item"
-                f"{f', such as {others[0]!r}' if others else ''}; import the task with adaptive-eval import inspect:..."
-            )
+        self._places = self._matched(samples)
         self._changed = anyio.Event()
         self._draw()
         return "pytest-adaptive-eval"
@@ -178,6 +170,29 @@ class GateStopping:
             "passed": bool(self.verdicts) and all(map(bool, self.verdicts)),
         }
 
+    def _matched(self, samples: Sequence[Any]) -> dict[str, int]:
+        """Return the place in the bank of each sample by its id: that of the same id, or of the same row and text."""
+        bank = self.evaluation.bank
+        ids = [str(sample.id) for sample in samples]
+        places = {item: place for place, item in enumerate(bank.ids)}
+        if not places.keys() & set(ids):
+            rows = ((place, item.meta.get("row"), item.prompt) for place, item in enumerate(bank.items))
+            places = {
+                ids[row]: place
+                for place, row, prompt in rows
+                if isinstance(row, int) and row < len(ids) and prompt.startswith(_text(samples[row]))
+            }
+        others = [sample for sample in ids if sample not in places]
+        missing = len(bank) - len(places.keys() & set(ids))
+        if missing or others:
+            example = f", such as {others[0]!r}" if others else ""
+            raise ConfigError(
+                f"the samples are not the items of the bank {bank.name!r}: {missing} of {len(bank)} items have no "
+                f"sample, and {len(others)} of {len(ids)} samples no item{example}; "
+                "import the task with adaptive-eval import inspect:FILE.py@TASK, and leave its samples in their order"
+            )
+        return places
+
     def _draw(self) -> None:
         """Draw the next samples; none at the end."""
         proposal = self.session.ask()
@@ -213,6 +228,11 @@ def _chosen(path: Path, name: str) -> TomlEval:
         names = ", ".join(entry.spec.name for entry in found)
         raise ConfigError(f"{path}: {len(found)} evaluations{f' named {name!r}' if name else ''} ({names}); name one")
     return found[0]
+
+
+def _text(sample: Any) -> str:
+    """Return the question of a sample: its input, or the last message of it."""
+    return str(sample.input if isinstance(sample.input, str) else sample.input[-1].text)
 
 
 def _chance(item: Any) -> float:

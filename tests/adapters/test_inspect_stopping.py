@@ -56,7 +56,7 @@ def project(tmp_path, monkeypatch):
     return write
 
 
-def run_task(stopping, wrong, **options):
+def run_task(stopping, wrong, *, ids=True, **options):
     @solver
     def counting():
         async def solve(state, generate):
@@ -65,7 +65,7 @@ def run_task(stopping, wrong, **options):
 
         return solve
 
-    samples = [Sample(id=row["id"], input=row["prompt"], target=row["answer"]) for row in rows()]
+    samples = [Sample(id=row["id"] if ids else None, input=row["prompt"], target=row["answer"]) for row in rows()]
     task = Task(dataset=MemoryDataset(samples), solver=counting(), scorer=exact(), early_stopping=stopping)
     settings = {"max_samples": ITEMS, **options}
     (log,) = eval(task, model="mockllm/model", log_dir="logs", display="none", **settings)
@@ -104,6 +104,20 @@ def test_a_task_in_which_samples_cannot_wait_fails_and_says_what_to_set(project)
     assert f"set max_samples={ITEMS}" in log.error.message
     log = run_task(GateStopping(project()), 10, fail_on_error=False)
     assert "fail_on_error is False" in log.error.message
+
+
+def test_imported_task_whose_samples_have_no_ids_is_matched_by_row_and_text(project, tmp_path):
+    path = project()
+    lines = [{**row, "id": f"sums-{n}", "prompt": row["prompt"] + "\n\nBriefly.", "meta": {"row": n}}
+             for n, row in enumerate(rows())]  # fmt: skip
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    stopping = GateStopping(path)
+    log = run_task(stopping, 10, ids=False)
+    assert (log.status, stopping.verdicts[0].outcome.name) == ("success", "PASS")
+    lines[0]["meta"], lines[1]["meta"] = lines[1]["meta"], lines[0]["meta"]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    log = run_task(GateStopping(path), 10, ids=False)
+    assert "2 of 120 items have no sample, and 2 of 120 samples no item, such as '1'" in log.error.message
 
 
 def test_evaluations_that_need_more_of_a_run_are_refused(project):
