@@ -97,7 +97,7 @@ def test_truncated_answers_are_told_in_the_verdict(lab: Any) -> None:
     ],
 )
 def test_a_level_or_a_climb_of_truncated_answers_is_an_error(lab: Any, level: int | None, sentence: str) -> None:
-    cut = {FAMILIES["addition"].item(n, seed).prompt for n in range(1, 4) for seed in range(20) if level in (None, n)}
+    cut = {FAMILIES["addition"].item(n, seed).prompt for n in range(1, 4) for seed in range(60) if level in (None, n)}
     run = Run(lab, cuts=cut.__contains__)
     options = "model_options = { max_tokens = 16 }\n"
     interview = run(f'[[eval]]\ntask = "addition"\nlevels = 3\nqueries = 10\nmodel = "URL"\n{options}', "auc")
