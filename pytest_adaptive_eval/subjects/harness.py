@@ -42,6 +42,7 @@ class HarnessSubject(Subject):
         Whether prompts go through the model's chat template; messages always do.
     """
 
+    cap: Cap
     rates_texts = True
     varies = False
 
@@ -55,7 +56,7 @@ class HarnessSubject(Subject):
         chat: bool = False,
     ) -> None:
         super().__init__(identity)
-        self._cap = cap_of(None, reasons=False) if cap is None else cap
+        self.cap = cap_of(None, reasons=False) if cap is None else cap
         self._model, self._until, self._chat = model, list(until), chat
 
     @classmethod
@@ -132,7 +133,7 @@ class HarnessSubject(Subject):
     def _write(self, items: Sequence[Item]) -> list[Completion]:
         requests = []
         for index, item in enumerate(items):
-            cap = self._cap.of(item)
+            cap = self.cap.of(item)
             settings = {"until": list(self._until), "max_gen_toks": cap, "do_sample": False, "temperature": 0.0}
             requests.append(Instance("generate_until", {}, (self._prompt(item), settings), index))
         texts = self._model.generate_until(requests)

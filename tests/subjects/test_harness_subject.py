@@ -108,6 +108,16 @@ def test_generated_answers_are_those_of_the_harness(harness, subject, tmp_path):
     assert [completion.text for completion in completions] == [sample["resps"][0][0] for sample in samples]
 
 
+def test_the_cap_of_an_evaluation_holds(harness, subject, monkeypatch):
+    from pytest_adaptive_eval.subjects.caps import Cap
+
+    sent = []
+    monkeypatch.setattr(harness, "generate_until", lambda requests: [sent.append(r.args[1]) or "x" for r in requests])
+    subject.cap = Cap(7, chosen=True)
+    subject.answer([Item("a", "?", "x")])
+    assert [settings["max_gen_toks"] for settings in sent] == [7]
+
+
 def test_fault_of_one_item_is_its_own_error(subject):
     asked = [Item(id="a", prompt="fine?", answer="a"), Item(id="b", prompt="broken?", answer="b")]
     fine, broken = subject.answer(asked)
