@@ -145,6 +145,7 @@ def test_empty_folder_gets_an_example_that_passes(run, tmp_path):
 
 
 def test_checkpoint_without_questions_is_asked_generated_ones(run, tmp_path):
+    pytest.importorskip("transformers", reason="checkpoints need transformers (extra hf)")
     shutil.copytree(FIXTURES / "checkpoints" / "text-late", tmp_path / "late")
     assert run("init")[0] == 0
     text = (tmp_path / "adaptive-eval.toml").read_text()
