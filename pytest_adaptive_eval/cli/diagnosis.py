@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,16 +14,14 @@ from typing import TYPE_CHECKING, Any
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.cli.extras import extras, missing_packages
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
-from pytest_adaptive_eval.inputs import read_regular
 from pytest_adaptive_eval.text import counted
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.config.toml import TomlEval
 
-__all__ = ["Finding", "diagnose_machine", "diagnose_model", "diagnose_runs", "model_setting"]
+__all__ = ["Finding", "diagnose_machine", "diagnose_model", "diagnose_runs"]
 
-_SETTING = re.compile(r"^\s*adaptive_eval_model\s*=\s*[\"']?([^\"'\s]+)", re.MULTILINE)
-_SETTINGS_FILES = ("pytest.toml", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_NO_MODEL = "no model: name it with --adaptive-eval-model=FOLDER, or http://HOST:PORT/v1#MODEL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +130,6 @@ def _weights(folder: Path) -> str:
     return f", {size / 1e9:.2g} GB of weights; in single precision on a processor up to {2 * size / 1e9:.2g} GB"
 
 
-def model_setting(root: Path) -> str | None:
-    """Return the model that the settings of pytest in a folder name."""
-    for name in _SETTINGS_FILES:
-        path = root / name
-        if path.is_file() and (found := _SETTING.search(read_regular(path).decode("utf-8", "replace"))):
-            return found[1]
-    return None
-
-
 def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterator[Finding]:
     """Yield what ``pytest --adaptive-eval`` in a folder would do, and which models it would need.
 
@@ -154,11 +142,13 @@ def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterat
         See `diagnose_model`.
     """
     from pytest_adaptive_eval.cli.project import look_at
+    from pytest_adaptive_eval.cli.python_files import pytest_settings
     from pytest_adaptive_eval.config.toml import read_toml
 
     project = look_at(root)
     models: dict[str, Mapping[str, Any]] = {} if model is None else {model: {}}
-    setting = model_setting(root)
+    setting = pytest_settings(root).get("adaptive_eval_model")
+    setting = setting if isinstance(setting, str) and setting else None
     for name in project.evaluations:
         try:
             evaluations = read_toml(root / name).evaluations
@@ -167,20 +157,35 @@ def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterat
             continue
         for evaluation in evaluations:
             yield _run(root, name, evaluation)
-            spec = model or evaluation.model or setting
-            if spec is None:
-                text = "no model: name it with --adaptive-eval-model=FOLDER, or http://HOST:PORT/v1#MODEL"
-                yield Finding("fault", f"{name}: {evaluation.spec.name}", text)
+            topic = f"{name}: {evaluation.spec.name}"
+            if (named := model or evaluation.model) is not None:
+                models.setdefault(named, {} if model else evaluation.model_options)
             else:
-                models.setdefault(spec, {} if model else evaluation.model_options)
-    for name in project.tests:
-        yield Finding("ok", name, "tests of an interview; pytest --adaptive-eval --collect-only lists them")
-        if setting is not None:
-            models.setdefault(setting, {})
+                yield from _fixture(root, name, topic, setting, models)
+    for name, tests in project.tests.items():
+        text = f"{counted(tests.count, 'interview')}; pytest --adaptive-eval --collect-only lists them"
+        yield Finding("ok", name, text)
+        if tests.asks_model and model is None:
+            yield from _fixture(root, name, name, setting, models)
     if not project.evaluations and not project.tests:
         yield Finding("absent", "evaluations", "none in this folder: adaptive-eval init writes a first one")
     for spec, options in models.items():
         yield diagnose_model(spec, root, options, ask=ask)
+
+
+def _fixture(
+    root: Path, name: str, topic: str, setting: str | None, models: dict[str, Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """Yield where the model of an evaluation comes from that names none; one of the settings enters `models`."""
+    from pytest_adaptive_eval.cli.python_files import model_fixture
+
+    if (source := model_fixture(root / name, root)) is not None:
+        text = f"the model is the fixture `model` of {source.relative_to(root)}, which was not run"
+        yield Finding("ok", topic, text)
+    elif setting is not None:
+        models.setdefault(setting, {})
+    else:
+        yield Finding("fault", topic, _NO_MODEL)
 
 
 def _run(root: Path, name: str, evaluation: TomlEval) -> Finding:

@@ -6,12 +6,13 @@ import http.client
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from pytest_adaptive_eval.cli.python_files import Interviews, find_interviews, pytest_settings
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.inputs import read_regular
 
@@ -100,7 +101,7 @@ class Project:
         Banks first, then items, then benchmarks.
     logs : tuple of str
         Files or folders of logs of evaluation tools.
-    tests : tuple of str
+    tests : mapping of str to Interviews
         Python files with evaluations.
     evaluations : tuple of str
         TOML files with evaluations.
@@ -113,7 +114,7 @@ class Project:
     servers: tuple[Server, ...]
     data: tuple[Data, ...]
     logs: tuple[str, ...]
-    tests: tuple[str, ...]
+    tests: Mapping[str, Interviews]
     evaluations: tuple[str, ...]
     service: str
 
@@ -131,13 +132,18 @@ def look_at(root: Path) -> Project:
     logs, rest = _logs(root, files)
     data += [found for path in rest[:_FILES] if (found := _questions(root, path)) is not None]
     forms = ("bank", "items", "benchmark")
+    settings = pytest_settings(root)
     return Project(
         root,
         tuple(sorted(checkpoints, key=lambda found: (-found.written, found.folder))),
         tuple(_servers(files, root)),
         tuple(sorted(data, key=lambda found: (forms.index(found.form), -found.questions, found.path))),
         logs,
-        tuple(_relative(root, path) for path in files if path.suffix == ".py" and _has_evaluations(path)),
+        {
+            _relative(root, path): tests
+            for path in files
+            if path.suffix == ".py" and (tests := find_interviews(path, root, settings)) is not None
+        },
         tuple(_relative(root, path) for path in files if path.name.endswith((".eval.toml", "adaptive-eval.toml"))),
         next((service for name, service in _SERVICES.items() if (root / name).exists()), ""),
     )
@@ -261,10 +267,3 @@ def _models(address: str) -> tuple[str, ...]:
         return ()
     finally:
         connection.close()
-
-
-def _has_evaluations(path: Path) -> bool:
-    if path.stat().st_size > _TEXT_SIZE:
-        return False
-    text = read_regular(path).decode("utf-8", "replace")
-    return "mark.adaptive_eval" in text

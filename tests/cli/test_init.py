@@ -209,3 +209,55 @@ def test_doctor_names_a_model_that_is_not_there(run, tmp_path):
     assert code == 1
     assert "fault" in out
     assert "model 'nowhere' is not known" in out
+
+
+INTERVIEW = """import pytest
+
+@pytest.mark.adaptive_eval(bank="q.jsonl")
+def test_sums(item, model):
+    assert item.grade(model.generate(item.prompt))
+"""
+FIXTURE = """import pytest
+
+@pytest.fixture(scope="session")
+def model():
+    return None
+"""
+
+
+def test_doctor_takes_a_fixture_of_conftest_as_the_model_and_counts_interviews_that_pytest_collects(run, tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"id": "a", "prompt": "a?", "answer": "a"}\n')
+    (tmp_path / "adaptive-eval.toml").write_text('[[eval]]\nbank = "q.jsonl"\n')
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "test_quiz.py").write_text(INTERVIEW)
+    (tests / "quiz.py").write_text(INTERVIEW)
+    (tests / "test_texts.py").write_text(f"TEXT = {INTERVIEW!r}\n# mark.adaptive_eval\n")
+    (tmp_path / "conftest.py").write_text("# pytest.mark.adaptive_eval\n")
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert out.count("no model: name it") == 2
+    assert "tests/test_quiz.py: 1 interview;" in out
+    assert not any(name in out for name in ("tests/quiz.py", "test_texts.py", "conftest.py"))
+    (tests / "conftest.py").write_text(FIXTURE)
+    code, out, _ = run("doctor")
+    assert out.count("no model: name it") == 1
+    assert "fixture `model` of tests/conftest.py" in " ".join(out.split())
+    (tmp_path / "conftest.py").write_text("from made_up import model\n")
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "nothing to mend" in out
+
+
+def test_doctor_follows_the_settings_of_pytest(run, tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\npython_files = 'check_*.py'\n")
+    (tmp_path / "check_quiz.py").write_text(FIXTURE + "pytestmark = pytest.mark.adaptive_eval(bank='q.jsonl')\n")
+    with (tmp_path / "check_quiz.py").open("a") as file:
+        file.write("class TestQuiz:\n    def test_a(self, item, model): ...\n    def test_gate(self): ...\n")
+    (tmp_path / "test_quiz.py").write_text(INTERVIEW)
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert "check_quiz.py: 1 interview;" in out
+    assert "test_quiz.py:" not in out
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = checks\n")
+    assert "evaluations: none in this folder" in run("doctor")[1]
