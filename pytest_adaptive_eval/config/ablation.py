@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_adaptive_eval.config.evaluation import Settings
-from pytest_adaptive_eval.config.network import FAULTS, NetworkStudyTable, bank_reader, other_members
+from pytest_adaptive_eval.config.network import (
+    NetworkStudyTable,
+    bank_reader,
+    notes_on_truncation,
+    other_members,
+    void_reason,
+)
 from pytest_adaptive_eval.config.study import Member, Progress, StudyContext, StudyKind, StudySpec, loader, members
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
@@ -126,8 +132,7 @@ class AblationPlan:
             pool.close()
         values = {name: quantities(networks) for name, networks in results.items()}
         every = [result for networks in results.values() for result in networks]
-        worst = max(result.fault_share for result in every)
-        error = f"{worst:.0%} of a network's answers could not be had, more than {FAULTS:.0%}" if worst > FAULTS else ""
+        error = next(_told(results, void_reason), "")
         models = {name: identity for result in every for name, identity in result.models.items()}
         arms = [
             {"name": name, "interviewee": results[name][0].interviewee, "quantities": plain(by_quantity)}
@@ -138,6 +143,7 @@ class AblationPlan:
             broken=bool(error),
             quantities=_measured([arm["quantities"]["energy"] for arm in arms]),
             asked=len(every),
+            notes=tuple(_told(results, lambda result: next(notes_on_truncation(result), ""))),
             account={"arms": arms, "contrasts": plain(_changes(values)), "settings": plain(self.to_json()["ablation"])},
             costs={"total": sum((r.total for r in every), Usage()).to_json(), "loads": dict(pool.loads)},
             members=tuple({**identity, "name": name} for name, identity in models.items()),
@@ -154,6 +160,13 @@ class AblationPlan:
                 done += 1
                 progress(done, len(self.networks), f"network {done} of {len(self.networks)}")
             yield name, results
+
+
+def _told(results: Mapping[str, list[NetworkResult]], tell: Callable[[NetworkResult], str]) -> Iterator[str]:
+    """Return the first sentence on the networks of each variant, for variants that have any."""
+    for name, networks in results.items():
+        if sentence := next(filter(None, map(tell, networks)), ""):
+            yield f"{name}: {sentence}"
 
 
 def _changes(values: Mapping[str, Mapping[str, Any]]) -> list[Contrast]:

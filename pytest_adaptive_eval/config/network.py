@@ -34,6 +34,7 @@ from pytest_adaptive_eval.studies.network.supervision import Label, read_labels,
 from pytest_adaptive_eval.studies.network.topology import Network
 from pytest_adaptive_eval.studies.plain import plain
 from pytest_adaptive_eval.subjects.base import SubjectIdentity
+from pytest_adaptive_eval.subjects.caps import truncation_sentence
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import described
@@ -41,12 +42,20 @@ from pytest_adaptive_eval.typed_tables import described
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["FAULTS", "NETWORK", "NetworkPlan", "NetworkStudyTable", "bank_reader", "other_members"]
+__all__ = [
+    "NETWORK",
+    "NetworkPlan",
+    "NetworkStudyTable",
+    "bank_reader",
+    "notes_on_truncation",
+    "other_members",
+    "void_reason",
+]
 
 #: The first metric is of the interviewee, the others are of nodes.
 _METRICS = ("energy", "auc", "last_level")
 #: Share of failed answers above which the run is void.
-FAULTS = 0.05
+_FAULTS = 0.05
 #: Reviews from which on a supervisor that refuses all of them, or is never readable, is named.
 _REVIEWS = 5
 #: Share of an interviewer's items written by code above which a note is added.
@@ -172,9 +181,7 @@ class NetworkPlan:
         account = result.to_json()
         if self.labels:
             account["agreement"] = plain(supervisor_agreement(result, self.labels))
-        error = ""
-        if result.fault_share > FAULTS:
-            error = f"{result.fault_share:.0%} of the answers could not be had, more than {FAULTS:.0%}"
+        error = void_reason(result)
         return replace(
             self._result(result),
             error=error,
@@ -254,8 +261,24 @@ def _difference(result: NetworkResult, metric: str, subject: str, baseline: Stud
     return area_difference(result, before, subject, confidence)
 
 
+def void_reason(result: NetworkResult) -> str:
+    """Return why a network that was run is void: faults of the run, or truncated answers; empty if it is not."""
+    if result.fault_share > _FAULTS:
+        return f"{result.fault_share:.0%} of the answers could not be had, more than {_FAULTS:.0%}"
+    return result.too_many_cut()
+
+
+def notes_on_truncation(result: NetworkResult) -> Iterator[str]:
+    """Return notes on truncated answers, and on truncated replies of agents."""
+    if sentence := result.cut():
+        yield sentence
+    for name, (count, replies) in result.truncated.items():
+        yield truncation_sentence(count, replies, result.cap(name), answers=f"replies of {name}")
+
+
 def _notes(result: NetworkResult) -> Iterator[str]:
-    """Return notes on interviewers that did not set their questions."""
+    """Return notes on truncated answers, and on interviewers that did not set their questions."""
+    yield from notes_on_truncation(result)
     for name in dict.fromkeys(node.interviewer for node in result.nodes if node.interviewer):
         nodes = [node for node in result.nodes if node.interviewer == name]
         asked = sum(len(level) for node in nodes for level in node.scores)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from pytest_adaptive_eval.plugin.recording import AnswerRecorder
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
-from pytest_adaptive_eval.subjects.caps import Cap
+from pytest_adaptive_eval.subjects.caps import Cap, recorded_caps
 
 __all__ = ["AskingLoop", "Fault", "Respondent"]
 
@@ -112,8 +112,7 @@ class Respondent:
         cap = self.subject.cap if isinstance(self.subject, Subject) else None
         if cap is None:
             return identity
-        caps = sorted({cap.of(item) for item in items if item.likelihood is None}) or [cap.tokens]
-        return replace(identity, decoding={**identity.decoding, "max_tokens": caps if len(caps) > 1 else caps[0]})
+        return identity.with_caps(recorded_caps(cap, items) or {cap.tokens})
 
 
 class AskingLoop:

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Completion, Subject
+from pytest_adaptive_eval.subjects.caps import truncation_sentence
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.question import Question
@@ -171,7 +172,7 @@ class AnswerRecorder:
     def cut(self, cap: object) -> str:
         """Return a sentence on answers that were truncated, empty if none was; `cap` is the one that held, if known."""
         count = self.statuses[Status.TRUNCATED.value]
-        return _cut_sentence(count, len(self.administrations), "", cap) if count else ""
+        return truncation_sentence(count, len(self.administrations), cap) if count else ""
 
     def too_many_cut(self, cap: object, levels: Mapping[str, int]) -> str:
         """Return a sentence if most answers, or all of a level, were truncated; else empty.
@@ -191,7 +192,9 @@ class AnswerRecorder:
                 answers[level] += 1
                 cut[level] += entry.status == Status.TRUNCATED.value
         whole = next((level for level in sorted(answers) if cut[level] == answers[level]), None)
-        return "" if whole is None else _cut_sentence(cut[whole], answers[whole], f" of level {whole}", cap)
+        if whole is None:
+            return ""
+        return truncation_sentence(cut[whole], answers[whole], cap, answers=f"answers of level {whole}")
 
     @property
     def guessing(self) -> float | None:
@@ -213,11 +216,6 @@ class AnswerRecorder:
                 **self._subject_hashes,
             )
         return test.key
-
-
-def _cut_sentence(count: int, asked: int, where: str, cap: object) -> str:
-    at = f" at {cap} tokens" if isinstance(cap, int) else ""
-    return f"{count} of {asked} answers{where} were truncated{at}: raise max_tokens"
 
 
 def _note_likelihood(test: Question, facts: Mapping[str, Any] | None) -> None:

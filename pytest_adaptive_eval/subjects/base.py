@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -94,6 +94,13 @@ class SubjectIdentity:
                 f"the decoding settings of {self.name!r} are not JSON data ({error}): use texts, numbers, lists, dicts"
             ) from None
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def with_caps(self, caps: Collection[int]) -> SubjectIdentity:
+        """Return the identity with the caps that its answers had, a list if they differ; itself without any."""
+        if not caps:
+            return self
+        max_tokens = min(caps) if len(caps) == 1 else sorted(caps)
+        return replace(self, decoding={**self.decoding, "max_tokens": max_tokens})
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields and the decoding hash as JSON data."""

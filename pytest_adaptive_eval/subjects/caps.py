@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.items.item import Item
 
-__all__ = ["DEFAULT_TOKENS", "REASONING_TOKENS", "Cap", "cap_of"]
+__all__ = ["DEFAULT_TOKENS", "REASONING_TOKENS", "Cap", "cap_of", "recorded_caps", "truncation_sentence"]
 
 #: Tokens of an answer where nobody sets a cap: of most models, and of those that reason before they answer.
 DEFAULT_TOKENS, REASONING_TOKENS = 1024, 16384
@@ -68,3 +69,24 @@ def cap_of(max_tokens: int | None, *, reasons: bool, context: int = 0) -> Cap:
         return Cap(max_tokens, chosen=True)
     tokens = REASONING_TOKENS if reasons else DEFAULT_TOKENS
     return Cap(min(tokens, max(context // 2, 1)) if context else tokens, chosen=False)
+
+
+def recorded_caps(cap: Cap, items: Iterable[Item]) -> set[int]:
+    """Return the caps of answers to the items; those scored by likelihood have none."""
+    return {cap.of(item) for item in items if item.likelihood is None}
+
+
+def truncation_sentence(count: int, asked: int, cap: object, *, answers: str = "answers") -> str:
+    """Return a sentence on truncated answers.
+
+    Parameters
+    ----------
+    count, asked : int
+        Truncated answers, and all.
+    cap : object
+        The cap that held; it is not named unless it is one whole number.
+    answers : str
+        The answers in words, such as ``answers of level 2``.
+    """
+    at = f" at {cap} tokens" if isinstance(cap, int) else ""
+    return f"{count} of {asked} {answers} were truncated{at}: raise max_tokens"

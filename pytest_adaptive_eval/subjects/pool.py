@@ -13,6 +13,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.agent import Agent, Message, Preference, Reply
 from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.caps import Cap
 
 __all__ = ["AgentPool"]
 
@@ -56,6 +57,7 @@ class AgentPool:
         self._loaders = dict(loaders)
         self._loaded: OrderedDict[str, Agent | Subject] = OrderedDict()  # the most recently used one last
         self._identities: dict[str, SubjectIdentity] = {}
+        self._caps: dict[str, Cap | None] = {}
         self._closed_usage: dict[str, Usage] = {}  # by closed subjects
         self._memory_lock, self._remote_lock = threading.RLock(), threading.RLock()
 
@@ -94,6 +96,11 @@ class AgentPool:
             with self.using(name):
                 pass
         return self._identities[name]
+
+    def cap(self, name: str) -> Cap | None:
+        """Return the cap on the answers of a subject; None where nothing caps them, and for agents."""
+        self.identity(name)
+        return self._caps[name]
 
     def usage(self, name: str) -> Usage:
         """Return the cost of a subject's answers so far; zero for an agent, whose replies have their own cost."""
@@ -135,6 +142,7 @@ class AgentPool:
         self.loads[name] += 1
         model = self._loaders[name]()
         self._identities[name] = model.identity
+        self._caps[name] = model.cap if isinstance(model, Subject) else None
         with self._remote_lock:
             self._loaded[name] = model
         return model

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.studies.replies import ReplyStore
 from pytest_adaptive_eval.subjects.agent import Message
 from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
+from pytest_adaptive_eval.subjects.caps import recorded_caps
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.subjects.requests import identity_key, request_key
 
@@ -106,6 +107,10 @@ class Engine:
         #: Usage by conversation and by role.
         self.usage: defaultdict[str, defaultdict[str, Usage]] = defaultdict(lambda: defaultdict(Usage))
         self.models: dict[str, SubjectIdentity] = {}
+        #: Caps on the answers of each subject.
+        self.caps: defaultdict[str, set[int]] = defaultdict(set)
+        #: Replies of each agent by whether they were truncated.
+        self.truncated: defaultdict[str, Counter[bool]] = defaultdict(Counter)
         self._clock = itertools.count()
         self._subject_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._in_flight: dict[Future[tuple[Result, Usage]], _PendingCall] = {}
@@ -185,8 +190,7 @@ class Engine:
         reply = self.replies.recall(pending.key, call.count)
         if reply is None:
             return False
-        pending.result = reply[0]
-        self.usage[pending.conversation][call.role] += reply[1]
+        self._record(pending, *reply)
         return True
 
     def _make(self, pending: _PendingCall) -> tuple[Result, Usage]:
@@ -203,9 +207,17 @@ class Engine:
             return answers, subject.usage - before
 
     def _settle(self, pending: _PendingCall, result: Result, usage: Usage) -> None:
-        pending.result = result
-        self.usage[pending.conversation][pending.call.role] += usage
+        self._record(pending, result, usage)
         self.replies.keep(pending.key, result, usage)
+
+    def _record(self, pending: _PendingCall, result: Result, usage: Usage) -> None:
+        """Record the result of a call, and what is told of all calls."""
+        pending.result, call = result, pending.call
+        self.usage[pending.conversation][call.role] += usage
+        if isinstance(call, AgentCall):
+            self.truncated[call.model].update(completion.status is Status.TRUNCATED for completion in result)
+        elif (cap := self.pool.cap(call.model)) is not None:
+            self.caps[call.model] |= recorded_caps(cap, call.items)
 
 
 @dataclass(slots=True)

@@ -102,6 +102,7 @@ class Interview:
     content_filter: ContentFilter = allow_all
     counts: Counter[str] = field(default_factory=Counter)
     scores: list[list[float]] = field(default_factory=list)  # by level
+    truncated: Counter[int] = field(default_factory=Counter)  # answers by level
     rounds: list[tuple[int, int]] = field(default_factory=list)
     exchanges: list[Exchange] = field(default_factory=list)
     answered: list[Exchange] = field(default_factory=list)  # all of them
@@ -152,7 +153,7 @@ class Interview:
             after = yield self._calls(position, cycle, prompts_)
             answers_by_cycle.append([_merged(items, old, new) for old, new in zip(before, after, strict=True)])
         final = answers_by_cycle[-1][0]
-        scores = [self._score(item, completion) for item, completion in zip(items, final, strict=True)]
+        scores = [self._score(level, item, completion) for item, completion in zip(items, final, strict=True)]
         if self.node.panel:
             self._score_panel(items, answers_by_cycle)
         self._record(level, questions, final, scores)
@@ -287,7 +288,7 @@ class Interview:
         hidden = completion.status is not Status.OK or self.content_filter(completion.text)
         return "(no answer)" if hidden else completion.text
 
-    def _score(self, item: Item, completion: Completion) -> float | None:
+    def _score(self, level: int, item: Item, completion: Completion) -> float | None:
         """Grade one answer with code.  Return None if it has no score."""
         self.counts["answers"] += 1
         status = completion.status
@@ -298,6 +299,8 @@ class Interview:
                 status = Status(error.status)
         self.counts["unscored"] += 1
         self.counts["faults"] += status.infrastructure
+        self.counts["truncated"] += status is Status.TRUNCATED
+        self.truncated[level] += status is Status.TRUNCATED
         return None
 
     def _score_panel(self, items: Sequence[Item], answers_by_cycle: Sequence[list[Result]]) -> None:
@@ -332,6 +335,7 @@ class Interview:
             opened=True,
             scores=tuple(np.array(level, dtype=np.float64) for level in self.scores),
             rounds=tuple(self.rounds),
+            truncated=tuple(self.truncated[level] for level in range(1, len(self.scores) + 1)),
             guess=tuple(self.items.guess),
             messages=len(self.dialogues) if self.node.interviewer else 0,
             counts={name: count for name, count in self.counts.items() if count},

@@ -10,12 +10,14 @@ import msgspec
 import numpy as np
 
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.studies.network.energy import energy, mean_area
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
 from pytest_adaptive_eval.studies.network.roles import Review
 from pytest_adaptive_eval.studies.plain import fields_json, plain
 from pytest_adaptive_eval.subjects.base import Usage
+from pytest_adaptive_eval.subjects.caps import truncation_sentence
 
 __all__ = ["NetworkResult"]
 
@@ -44,6 +46,8 @@ class NetworkResult:
         Times that this run loaded or connected to each model.
     recalled : int
         Calls whose replies an earlier run had stored.
+    truncated : mapping of str to (int, int)
+        Truncated replies, and all replies, of each agent that had any truncated.
     """
 
     topology: str
@@ -58,6 +62,7 @@ class NetworkResult:
     confidence: float = 0.95
     loads: Mapping[str, int] = field(default_factory=dict)
     recalled: int = 0
+    truncated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> NodeResult:
         """Return the node of that name."""
@@ -76,8 +81,33 @@ class NetworkResult:
     @property
     def fault_share(self) -> float:
         """Share of the interviewee's answers that failed by a fault of the run."""
-        faults, answers = (sum(node.counts.get(name, 0) for node in self.nodes) for name in ("faults", "answers"))
-        return faults / answers if answers else 0.0
+        answers = self._count("answers")
+        return self._count("faults") / answers if answers else 0.0
+
+    def _count(self, name: str) -> int:
+        """Return a count of `COUNTERS` over all nodes."""
+        return sum(node.counts.get(name, 0) for node in self.nodes)
+
+    def cap(self, model: str) -> object:
+        """Return the cap that a model's replies had, a list if they differ; None if it is unknown."""
+        decoding = self.models.get(model, {}).get("decoding") or {}
+        return decoding.get("max_tokens")
+
+    def cut(self) -> str:
+        """Return a sentence on truncated answers of the interviewee, empty if none was truncated."""
+        count, answers = self._count("truncated"), self._count("answers")
+        return truncation_sentence(count, answers, self.cap(self.interviewee)) if count else ""
+
+    def too_many_cut(self) -> str:
+        """Return a sentence if most answers of the interviewee, or all of a level, were truncated; else empty."""
+        if self._count("truncated") > UNREADABLE_SHARE * self._count("answers"):
+            return self.cut()
+        for node in self.nodes:
+            for level, (cut, scores) in enumerate(zip(node.truncated, node.scores, strict=False), 1):
+                if cut and cut == len(scores):
+                    place = f"answers of level {level} of {node.name}"
+                    return truncation_sentence(cut, len(scores), self.cap(self.interviewee), answers=place)
+        return ""
 
     def groups(self) -> dict[str, list[NodeResult]]:
         """Return the nodes of each group of several interviewers of one task."""

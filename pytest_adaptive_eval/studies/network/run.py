@@ -73,7 +73,7 @@ def hold_network(
         network.topology,
         network.interviewee,
         tuple(replace(node, usage=dict(engine.usage[node.name])) for node in nodes),
-        {name: identity.to_json() for name, identity in sorted(engine.models.items())},
+        {name: identity.with_caps(engine.caps[name]).to_json() for name, identity in sorted(engine.models.items())},
         supervision.model if supervision else "",
         supervision.scheme if supervision else "",
         network.passing,
@@ -82,6 +82,7 @@ def hold_network(
         network.confidence,
         {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
         engine.replies.recalled,
+        {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
     )
 
 
