@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 passed, 1 not passed (a refused bank), 2 interrupted, 4 a usage error.
     """
     open_streams()
+    screen.start()
     try:
         parser = _parser()
         try:

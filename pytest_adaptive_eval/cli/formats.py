@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import PASSED, RECIPE, budgets_of, check_writable, names_of, refuse
+from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED, RECIPE, budgets_of, check_writable, names_of, refuse
 from pytest_adaptive_eval.cli.processes import merged_parts
 from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.errors import ConfigError
@@ -104,11 +104,16 @@ def backtest_in_formats(options: argparse.Namespace) -> int:
         "repeats": options.repeats or REPEATS,
         "seed": options.seed,
     }
-    result = merged_parts(_one_target, shared, targets, options.jobs, "subject").to_json()
-    if options.json is not None:
-        save(options.json, result)
-    say(format_backtest_lines(result, width()))
-    return PASSED
+
+    def keep(total: FormatBacktest, done: int) -> None:
+        if options.json is not None:
+            complete = done == len(targets)
+            save(options.json, {**total.to_json(), "complete": complete}, complete=complete)
+
+    total, done = merged_parts(_one_target, shared, targets, options.jobs, "subject", keep=keep)
+    keep(total, done)
+    say(format_backtest_lines(total.to_json(), width()))
+    return PASSED if done == len(targets) else INTERRUPTED
 
 
 def _one_target(shared: dict[str, Any], target: int) -> FormatBacktest:

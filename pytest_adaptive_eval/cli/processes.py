@@ -26,9 +26,14 @@ Result = TypeVar("Result", bound=Mergeable)
 
 
 def merged_parts(
-    process_part: Callable[[Shared, Part], Result], shared: Shared, work: Sequence[Part], jobs: int, part_name: str
-) -> Result:
-    """Do every part of some work, in order, and merge the results.
+    process_part: Callable[[Shared, Part], Result],
+    shared: Shared,
+    work: Sequence[Part],
+    jobs: int,
+    part_name: str,
+    keep: Callable[[Result, int], None] = lambda total, done: None,
+) -> tuple[Result, int]:
+    """Do every part of some work, in order, and merge the results; Ctrl-C ends it after the first part.
 
     Parameters
     ----------
@@ -42,6 +47,13 @@ def merged_parts(
         Processes; this one alone where 1 is enough.
     part_name : str
         A part is called, on the screen.
+    keep : callable
+        Called after each part with the result so far and the number of its parts.
+
+    Returns
+    -------
+    result, int
+        Merged results, and the number of parts done.
     """
     count = min(jobs, len(work))
     results: Iterator[Result] = (
@@ -51,11 +63,17 @@ def merged_parts(
     )
     screen.progress(f"interviewing, {part_name} 1 of {len(work)}")
     total = next(results)
-    for number, part in enumerate(results, 3):
-        screen.progress(f"interviewing, {part_name} {min(number, len(work))} of {len(work)}")
-        total.merge(part)
+    done = 1
+    try:
+        while done < len(work):
+            keep(total, done)
+            screen.progress(f"interviewing, {part_name} {done + 1} of {len(work)}")
+            total.merge(next(results))
+            done += 1
+    except KeyboardInterrupt:
+        screen.say(f"adaptive-eval: interrupted; the results are of {done} of {len(work)} {part_name}s")
     screen.progress("")
-    return total
+    return total, done
 
 
 def _in_processes(

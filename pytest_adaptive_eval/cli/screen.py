@@ -7,9 +7,12 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
+
+from pytest_adaptive_eval.outputs import replacing
 
 __all__ = ["Screen", "open_streams", "put", "save", "say", "screen", "width"]
 
@@ -39,21 +42,41 @@ def say(lines: Sequence[str]) -> None:
     put("".join(f"{line}\n" for line in lines))
 
 
-def save(path: Path, data: Any) -> None:
-    """Write JSON data to a file."""
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="ascii")
+def save(path: Path, data: Any, *, complete: bool = True) -> None:
+    """Write JSON data to a file, whole; what is not a regular file, such as a pipe, gets `complete` data alone."""
+    text = f"{json.dumps(data, indent=1)}\n"
+    if not path.exists() or path.is_file():
+        with replacing(path) as file:
+            file.write(text.encode("ascii"))
+    elif complete:
+        path.write_text(text, encoding="ascii")
+
+
+#: Seconds between lines of progress where there is no terminal.
+INTERVAL = 10.0
 
 
 class Screen:
-    """Notes on standard error, and on a terminal one line with the present step."""
+    """Notes on standard error, and the present step: one line on a terminal, else a line every `INTERVAL` seconds."""
 
     busy = False
 
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Count the seconds to the first line of progress from now on."""
+        self._last = time.monotonic()
+
     def progress(self, text: str) -> None:
-        """Replace the line of the present step, on a terminal alone."""
-        if sys.stderr.isatty() and (text or self.busy):
-            put(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", sys.stderr)
-            self.busy = bool(text)
+        """Replace the line of the present step, or write another one."""
+        if sys.stderr.isatty():
+            if text or self.busy:
+                put(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", sys.stderr)
+                self.busy = bool(text)
+        elif text and time.monotonic() - self._last >= INTERVAL:
+            self._last = time.monotonic()
+            self.say(text)
 
     def say(self, text: str) -> None:
         """Write a line to standard error."""

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_adaptive_eval import __version__
 from pytest_adaptive_eval.banks import read_bank
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest
 from pytest_adaptive_eval.calibration.engines.variational import _State
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.cat.session import POLICIES
@@ -505,7 +505,8 @@ def test_a_backtest_prints_a_table(run, matrix):
     assert "40 items, the mean of 2 splits" in out
     assert out.endswith("\n")
     data = json.loads(Path("t.json").read_text())
-    assert data.keys() == {"items", "splits", "confidence", "rows", "smallest_budget"}
+    assert data.keys() == {"items", "splits", "confidence", "rows", "smallest_budget", "complete"}
+    assert data["complete"] is True
     assert [(row["policy"], row["budget"], row["items"]) for row in data["rows"]] == [
         (name, budget, items)
         for name in ("estimate", "random", "maximum-information")
@@ -629,6 +630,46 @@ def test_responses_that_are_all_alike_rank_nobody(run):
     assert code == 0
     assert json.loads(Path("t.json").read_text())["rows"][0]["ranking_accuracy"] is None
     ElementTree.parse("p.svg")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_interrupted_backtests_keep_the_splits_that_ended(run, matrix, monkeypatch, jobs):
+    merge = Backtest.merge
+
+    def merge_once(self, other):
+        if self.splits == 2:
+            raise KeyboardInterrupt
+        merge(self, other)
+
+    monkeypatch.setattr(Backtest, "merge", merge_once)
+    few = ("--model", "2pl", "--budget", "5%,20%")
+    code, out, err = run("backtest", matrix, *few, "--splits", "5", "--jobs", jobs, "--json", "t.json")
+    assert (code, err) == (2, "adaptive-eval: interrupted; the results are of 2 of 5 splits\n")
+    assert "the mean of 2 splits" in out
+    table = json.loads(Path("t.json").read_text())
+    assert (table["splits"], table["complete"]) == (2, False)
+    run("backtest", matrix, *few, "--splits", "2", "--jobs", "1", "--json", "both.json")
+    assert json.loads(Path("both.json").read_text())["rows"] == table["rows"]
+
+
+def test_results_are_kept_after_every_split(run, matrix, monkeypatch):
+    saved = []
+    merge = Backtest.merge
+
+    def merge_noted(self, other):
+        saved.append(json.loads(Path("t.json").read_text()))
+        merge(self, other)
+
+    monkeypatch.setattr(Backtest, "merge", merge_noted)
+    few = ("--model", "2pl", "--splits", "3", "--jobs", "1", "--budget", "20%", "--policy", "random")
+    assert run("backtest", matrix, *few, "--json", "t.json")[0] == 0
+    assert [(table["splits"], table["complete"]) for table in saved] == [(1, False), (2, False)]
+
+
+def test_progress_is_told_without_a_terminal(run, matrix, monkeypatch):
+    monkeypatch.setattr("pytest_adaptive_eval.cli.screen.INTERVAL", 0.0)
+    _, _, err = run("backtest", matrix, *FAST, "--policy", "random")
+    assert err.splitlines()[-2:] == ["interviewing, split 1 of 2", "interviewing, split 2 of 2"]
 
 
 def test_interrupted_backtests_write_nothing(run, matrix, monkeypatch):

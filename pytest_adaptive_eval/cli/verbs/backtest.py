@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.formats import FORMAT_BUDGETS, REPEATS, backtest_in_formats
 from pytest_adaptive_eval.cli.options import (
+    INTERRUPTED,
     PASSED,
     RECIPE,
     add_low_quality_argument,
@@ -68,7 +69,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--intervals", action="store_true", help=text)
     text = f"of each one-sided bound ({CONFIDENCE}: a 95 %% interval)"
     add("--confidence", metavar="C", type=float, help=text)
-    add("--json", metavar="FILE", type=Path, help="write the table as JSON")
+    add("--json", metavar="FILE", type=Path, help="write the table as JSON, anew after every split")
     add("--plot", metavar="FILE.svg", type=Path, help="draw ranking accuracy by budget")
     add("--jobs", metavar="N", type=parse_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
     add_low_quality_argument(parser)
@@ -121,13 +122,20 @@ def _run(options: argparse.Namespace) -> int:
         "bank": bank,
         "categories": categories,
     }
-    result = merged_parts(_one_split, (responses, settings), list(enumerate(work)), options.jobs, "split").to_json()
-    if options.json is not None:
-        save(options.json, result)
+
+    def keep(total: Backtest, done: int) -> None:
+        if options.json is not None:
+            complete = done == len(work)
+            save(options.json, {**total.to_json(), "complete": complete}, complete=complete)
+
+    parts = list(enumerate(work))
+    total, done = merged_parts(_one_split, (responses, settings), parts, options.jobs, "split", keep)
+    keep(total, done)
+    result = total.to_json()
     if options.plot is not None:
         options.plot.write_text(backtest_svg(result), encoding="utf-8")
     say(backtest_lines(result, width()))
-    return PASSED
+    return PASSED if done == len(work) else INTERRUPTED
 
 
 def _check_options(options: argparse.Namespace) -> None:
