@@ -35,7 +35,7 @@ from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Split, backtest, splits
 from pytest_adaptive_eval.calibration.contender import Contender
 from pytest_adaptive_eval.calibration.contenders.classical import REGISTERED as CLASSICAL
-from pytest_adaptive_eval.calibration.families import grouped
+from pytest_adaptive_eval.calibration.families import effective_weights, grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.quality import assess
 from pytest_adaptive_eval.calibration.recipe import Recipe
@@ -143,6 +143,7 @@ def paper(options: argparse.Namespace) -> None:
         place = {name: s for s, name in enumerate(responses.subjects)}
         split = Split(np.array([place[m] for m in models("train")]), np.array([place[m] for m in models("test")]))
         train, scores = responses.scores[split.train], responses.scores[split.test]
+        weights = effective_weights(replace(responses.of(split.train), weights=None))  # as in `backtest`
         truth = scores.mean(axis=1)
         released = read_parameters(FOLDER / f"{BENCHMARKS[benchmark]}_released_difficulty.jsonl.gz", responses.items)
         print(f"{benchmark}: the released difficulties")
@@ -150,7 +151,7 @@ def paper(options: argparse.Namespace) -> None:
             print(f"  REFUSED: {sentence}")
         nearest: Contender = CONTENDERS["nearest-difficulty"]
         assert isinstance(nearest.policy, Policy)
-        for label, fitted in (("released", released), ("converged Rasch", Recipe("1pl")(train))):
+        for label, fitted in (("released", released), ("converged Rasch", Recipe("1pl")(train, weights=weights))):
             session = replay(fitted.bank("b", responses.items), replace(nearest.policy, budget="5%"), scores, seed=0)
             theta = session.estimate.theta[:, 0]
             theirs = ranking_accuracy(theta, truth, ties="autojudger")
@@ -163,7 +164,7 @@ def paper(options: argparse.Namespace) -> None:
         for (name, budget), cell in found.cells.items():
             print(f"  {name:20} {budget:>3} ranking {cell.ranking[0]:.2f} error {cell.error[0]:.4f}")
         print(f"  {time.perf_counter() - start:.0f} s, calibration included", flush=True)
-        banks = {m: Recipe(m)(train) for m in ("1pl", "2pl", "mirt")}
+        banks = {m: Recipe(m)(train, weights=weights) for m in ("1pl", "2pl", "mirt")}
         start = time.perf_counter()
         for contender in CLASSICAL:
             if isinstance(contender.policy, Policy):

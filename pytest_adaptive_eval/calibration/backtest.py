@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.contender import Contender
+from pytest_adaptive_eval.calibration.families import effective_weights
 from pytest_adaptive_eval.calibration.prediction import fit_assisted
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
@@ -284,6 +286,8 @@ def backtest(
         For makers of policies; response patterns of the train subjects where there are none.
     """
     scores, train = responses.scores[split.test], responses.scores[split.train]
+    calibrating = responses if bank is not None else _calibrating(responses, split)
+    seeds = _subject_seeds(seed, [responses.subjects[s] for s in split.test])
     truth = np.nanmean(scores, axis=1)
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
@@ -294,7 +298,7 @@ def backtest(
         if fit is None:
             zeros = np.zeros(n)
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
-        data = responses.of(split.train) if data is None else data
+        data = calibrating if data is None else data
         return replace(
             fit.fit_completely(data.scores, data.weights).bank("backtest", responses.items),
             categories=tuple(categories),
@@ -305,7 +309,7 @@ def backtest(
     for contender in contenders:
         if contender.form_share is not None:
             for label, count in counts.items():
-                estimated = _by_form(responses, split, count, contender.form_share, seed)
+                estimated = _by_form(calibrating, scores, count, contender.form_share, seed, seeds)
                 result.cells[contender.name, label] = _cell(estimated, estimated, truth, count, n, confidence)
             continue
         fit = _bank_recipe(contender, recipe)
@@ -318,12 +322,23 @@ def backtest(
         if intervals and banks[fit].calibrated and contender.estimate == "projection":
             if bank is not None:
                 tables = [bank.conformal.get(policy.key(bank)) for policy in policies]
-            elif conformal_possible(calibrating := responses.of(split.train), confidence):
+            elif conformal_possible(calibrating, confidence):
                 tables = conformal_tables(calibrating, partial(make_bank, fit), policies, bank=banks[fit], seed=seed)
         for label, policy, table in zip(counts, policies, tables, strict=True):
-            session = replay(banks[fit], policy, scores, seed=[seed + int(s) for s in split.test])
+            session = replay(banks[fit], policy, scores, seed=seeds)
             result.cells[contender.name, label] = _evaluate(session, contender, truth, confidence, intervals, table)
     return result
+
+
+def _calibrating(responses: Responses, split: Split) -> Responses:
+    """Return the responses of the calibration subjects, with weights by the members of each family among them."""
+    calibrating = replace(responses.of(split.train), weights=None)
+    return replace(calibrating, weights=effective_weights(calibrating))
+
+
+def _subject_seeds(seed: int, subjects: Sequence[str]) -> list[int]:
+    """Return the seed of each subject's interview by its name: the same in whatever file the subject stands."""
+    return [seed + zlib.crc32(name.encode()) for name in subjects]
 
 
 def _policy(contender: Contender, train: Array, embeddings: Array | None, count: int, seed: int) -> Policy:
@@ -344,13 +359,13 @@ def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
     return recipe if contender.model == "bank" else recipe.with_model(contender.model)
 
 
-def _by_form(responses: Responses, split: Split, count: int, share: float, seed: int) -> Array:
-    """Return the accuracies of the test subjects as estimated by `fit_assisted` on the others."""
-    assisted = fit_assisted(responses.of(split.train), count, share, seed)
-    estimated = np.empty(len(split.test))
-    for row, s in enumerate(split.test):
-        items = assisted.draw(count, np.random.default_rng(seed + int(s)))
-        estimated[row] = assisted.estimate(items, responses.scores[s, items])
+def _by_form(calibrating: Responses, scores: Array, count: int, share: float, seed: int, seeds: Sequence[int]) -> Array:
+    """Return the accuracies of the test subjects, of scores (T, n), as estimated by `fit_assisted` on the others."""
+    assisted = fit_assisted(calibrating, count, share, seed)
+    estimated = np.empty(len(scores))
+    for row, answers in enumerate(scores):
+        items = assisted.draw(count, np.random.default_rng(seeds[row]))
+        estimated[row] = assisted.estimate(items, answers[items])
     return estimated
 
 

@@ -12,6 +12,7 @@ import pytest
 import pytest_adaptive_eval.calibration.backtest as module
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
 from pytest_adaptive_eval.calibration.contenders import classical
+from pytest_adaptive_eval.calibration.families import grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.prediction import fit_assisted
 from pytest_adaptive_eval.calibration.recipe import Recipe
@@ -260,6 +261,42 @@ def test_one_bank_serves_all_contenders_of_its_recipe(planted, monkeypatch):
     assert calls == ["2pl"]
     run(planted(30, 25, 7), ["estimate", "variance", "nearest-difficulty"])
     assert calls == ["2pl", "2pl", "mirt", "1pl"]
+
+
+def test_one_split_has_one_answer_whatever_else_the_file_holds(planted):
+    made = planted(44, 60, 11)
+    scores = made.scores.copy()
+    scores[40:] = scores[20:24]  # near-copies of calibration subjects, which are neither interviewed nor calibrated on
+    whole = grouped(named(scores, [f"m{s}" if s < 40 else f"m{s - 20}" for s in range(44)]))
+    assert whole.weights is not None
+    contenders, budgets = [CONTENDERS[name] for name in ("estimate", "maximum-information", "half-form")], ["20%"]
+    in_whole = backtest(whole, Split(np.arange(10, 40), np.arange(10)), contenders, budgets, recipe=Recipe("2pl"))
+    calibrating, asked = whole.of(range(10, 40)), whole.of(range(9, -1, -1))
+    apart = backtest(
+        replace(
+            whole,
+            **{
+                "subjects": calibrating.subjects + asked.subjects,
+                "families": calibrating.families + asked.families,
+                "scores": np.vstack([calibrating.scores, asked.scores]),
+                "weights": None,
+            },
+        ),
+        Split(np.arange(30), np.arange(30, 40)),
+        contenders,
+        budgets,
+        recipe=Recipe("2pl"),
+    )
+    bank = Recipe("2pl")(calibrating.scores).bank("b", calibrating.items)
+    of_bank = backtest(
+        asked, Split(np.arange(0), np.arange(10)), contenders[:2], budgets, recipe=Recipe("2pl"), bank=bank
+    )
+    for key, cell in in_whole.cells.items():
+        assert cell.ranking == pytest.approx(apart.cells[key].ranking)
+        assert cell.error == pytest.approx(apart.cells[key].error)
+        if key in of_bank.cells:
+            assert cell.ranking == pytest.approx(of_bank.cells[key].ranking)
+            assert cell.error == pytest.approx(of_bank.cells[key].error)
 
 
 def test_a_bank_that_is_given_is_used_with_its_tables(planted):
