@@ -31,7 +31,7 @@ def merged_parts(
     work: Sequence[Part],
     jobs: int,
     part_name: str,
-    keep: Callable[[Result, int], None] = lambda total, done: None,
+    keep: Callable[[Result, int], None],
 ) -> tuple[Result, int]:
     """Do every part of some work, in order, and merge the results; Ctrl-C ends it after the first part.
 
