@@ -273,14 +273,11 @@ def test_one_split_has_one_answer_whatever_else_the_file_holds(planted):
     in_whole = backtest(whole, Split(np.arange(10, 40), np.arange(10)), contenders, budgets, recipe=Recipe("2pl"))
     calibrating, asked = whole.of(range(10, 40)), whole.of(range(9, -1, -1))
     apart = backtest(
-        replace(
-            whole,
-            **{
-                "subjects": calibrating.subjects + asked.subjects,
-                "families": calibrating.families + asked.families,
-                "scores": np.vstack([calibrating.scores, asked.scores]),
-                "weights": None,
-            },
+        Responses(
+            calibrating.subjects + asked.subjects,
+            whole.items,
+            np.vstack([calibrating.scores, asked.scores]),
+            calibrating.families + asked.families,
         ),
         Split(np.arange(30), np.arange(30, 40)),
         contenders,
