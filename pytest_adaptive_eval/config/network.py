@@ -235,10 +235,12 @@ class NetworkPlan:
                 "energy": Bounded(
                     (lambda confidence: energy(result.nodes, confidence), *none, *no_group),
                     (energy_error(result.nodes), *none, *no_group),
+                    (result.guess_energy, *none, *no_group),
                 ),
                 "auc": Bounded(
                     (None, *areas, *opinions),
                     (None, *(energy_error([replace(node, weight=node.levels)]) for node in result.nodes), *no_group),
+                    (None, *(node.guess_area for node in result.nodes), *map(result.guess_opinion, self.groups)),
                 ),
                 "last_level": Bounded((None, *last, *no_group)),
             },

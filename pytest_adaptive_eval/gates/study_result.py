@@ -106,10 +106,13 @@ class Bounded:
         By subject, the function from a confidence to the interval.
     errors : tuple of (float or None)
         By subject, the standard error of sampling alone, for repetitions; empty if unknown.
+    guess : tuple of (float or None)
+        By subject, the value that guessing alone has; empty if unknown.
     """
 
     intervals: tuple[Callable[[float], Interval] | None, ...]
     errors: tuple[float | None, ...] = ()
+    guess: tuple[float | None, ...] = ()
 
     def known(self, index: int) -> bool:
         """Return whether a subject has a value."""
@@ -303,12 +306,13 @@ class StudyResult(Result):
 
     def _rows(self, measured: Measured | Bounded) -> list[dict[str, Any]]:
         if isinstance(measured, Bounded):
-            errors = measured.errors or (None,) * len(self.subjects)
+            unknown = (None,) * len(self.subjects)
+            more = {"error": measured.errors or unknown, "guess": measured.guess or unknown}
             return [
                 {
                     "subject": name,
                     **measured.interval(n).to_json(),
-                    **({} if errors[n] is None else {"error": errors[n]}),
+                    **{field_name: values[n] for field_name, values in more.items() if values[n] is not None},
                 }
                 for n, name in enumerate(self.subjects)
                 if measured.known(n)

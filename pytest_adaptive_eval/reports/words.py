@@ -325,11 +325,16 @@ def ranked(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def quantity(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return ``4.146 [4.024, 4.268]``, the standard error, and the rank ``2.0 [2, 2]``; ``-`` for unknown ones."""
+    """Return ``4.146 [4.024, 4.268]``, the standard error, and the rank ``2.0 [2, 2]``; ``-`` for unknown ones.
+
+    A value that guessing alone has follows the bounds, as `` (.210 by guessing)``.
+    """
     estimate, low, high, error = (as_number(row.get(name)) for name in ("estimate", "low", "high", "error"))
     text = number_or_dash(estimate)
     if low is not None and high is not None:
         text += f" [{number(low)}, {number(high)}]"
+    if guess := as_number(row.get("guess")):
+        text += f" ({number(guess)} by guessing)"
     rank, rank_text = row.get("rank"), "-"
     if isinstance(rank, Mapping):
         rank_text = f"{number_or_dash(as_number(rank.get('mean')), 1)} [{rank.get('best')}, {rank.get('worst')}]"

@@ -20,6 +20,7 @@ import pytest_adaptive_eval.config.network
 import pytest_adaptive_eval.config.panel
 import pytest_adaptive_eval.reports.page  # noqa: F401
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.text import number
 
 NETWORK = """
 [[eval]]
@@ -392,3 +393,25 @@ def test_a_baseline_of_other_nodes_is_refused(lab: Any, server: PeerServer) -> N
     assert "the baseline has the nodes first, second, and this network third, second" in " ".join(
         result.stderr.str().split()
     )
+
+
+def test_every_report_tells_what_guessing_has(lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with PeerServer({"pupil": 0.0, "judge": 0.0}, lambda *_: "2") as server:
+        write(lab, server, "", **{'task = "addition"\nname = "second"': 'task = "counting"\nname = "second"'})
+        result = lab.run("--adaptive-eval-html=page.html", "--adaptive-eval-junit=gates.xml")
+    (study,) = lab.record["studies"]
+    (energy,) = study["metrics"]["energy"]
+    areas = {row["subject"]: row["guess"] for row in study["metrics"]["auc"]}
+    assert energy["guess"] == study["account"]["guess_energy"]
+    assert areas == {node["name"]: node["guess_area"] for node in study["account"]["nodes"]}
+    assert min(energy["guess"], *areas.values()) > 0
+    told = f"({number(energy['guess'])} by guessing)"
+    capsys.readouterr()
+    assert main(["history"]) == 0
+    assert main(["report", "latest", "--markdown", "summary.md"]) == 0
+    reports = {
+        "terminal": result.stdout.str(),
+        "history": capsys.readouterr().out,
+        **{name: (lab.path / name).read_text() for name in ("page.html", "gates.xml", "summary.md")},
+    }
+    assert [name for name, text in reports.items() if told not in " ".join(text.split())] == []

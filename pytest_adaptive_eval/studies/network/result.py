@@ -124,6 +124,10 @@ class NetworkResult:
         """Return the mean opinion of a group with its bounds; None if one of its nodes was not run."""
         return mean_area(self.groups()[group], self.confidence if confidence is None else confidence)
 
+    def guess_opinion(self, group: str) -> float:
+        """Return the mean over a group of the areas of a guesser."""
+        return float(np.mean([node.guess_area for node in self.groups()[group]]))
+
     @property
     def guess_energy(self) -> float:
         """Energy of a guesser, at the levels that were asked."""
