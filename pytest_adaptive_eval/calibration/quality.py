@@ -20,6 +20,7 @@ __all__ = ["Quality", "alike", "assess", "choose_dimensions", "losses", "predict
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
 
 #: Share of the responses held out at a time, its seed, and the seed of the choice of dimensions.
 HELD_OUT, HELD_OUT_SEED, CHOOSING_SEED = 0.1, 20240601, 20240602
@@ -37,6 +38,8 @@ TINY_SLOPE = 0.1
 MANY_NEGATIVE = 0.05
 #: A correlation of so many standard errors is not due to chance.
 CLEAR_CORRELATION = 2.0
+#: Suspects named in a warning.
+SHOWN = 5
 #: Numbers of subjects per item below which a fit is refused, and below which a warning is given.
 FEWEST_SUBJECTS, FEW_SUBJECTS = 5, 20
 #: Mean squares of the weighted residuals outside of these bounds are misfit (Wright & Linacre 1994).
@@ -72,6 +75,9 @@ class Quality:
         Number of such items.
     details : mapping
         Engine, iterations and convergence of the fit.
+    suspects : mapping of str to float
+        Items whose correlation with the others is negative beyond chance, as those of
+        wrong keys are, and the standard errors of that, the clearest first.
     """
 
     problems: tuple[str, ...]
@@ -85,6 +91,7 @@ class Quality:
     misfit: tuple[str, ...]
     misfits: int
     details: dict[str, Any] = field(default_factory=dict)
+    suspects: dict[str, float] = field(default_factory=dict)
 
     @property
     def trusted(self) -> bool:
@@ -241,9 +248,10 @@ def assess(
         answered_by_any[row[name]] |= answered
     subjects = answered_by_any.sum(axis=0)
     extreme = int(((right == 0) | (right == count)).sum())
+    suspects = _suspects(scores, main, weights, items)
     return Quality(
         (*_problems(bank, loss, gain, slopes, subjects), *_unlinked(observed, items)),
-        (*_warnings(slopes, subjects, extreme, len(misfits), n), *_why_negative(scores, main, weights)),
+        (*_warnings(slopes, suspects, subjects, extreme, len(misfits), n), *_why_negative(scores, main, weights)),
         S,
         n,
         float(observed.mean()),
@@ -253,6 +261,7 @@ def assess(
         tuple(items[i] for i in misfits[:20]),
         len(misfits),
         {**bank.about, "model": bank.model, "converged": bank.converged, "interrupted": bank.interrupted},
+        suspects,
     )
 
 
@@ -375,13 +384,17 @@ def _problems(
     return tuple(out)
 
 
-def _warnings(slopes: dict[str, float], count: Array, extreme: int, misfits: int, n: int) -> tuple[str, ...]:
+def _warnings(
+    slopes: dict[str, float], suspects: dict[str, float], count: Array, extreme: int, misfits: int, n: int
+) -> tuple[str, ...]:
     out = []
     if slopes["negative"] > 0:
-        out.append(
-            f"{round(slopes['negative'] * n)} of {counted(n, 'item')}: stronger subjects answer worse; look for wrong "
-            "keys"
-        )
+        look = "none is clearer than chance among so many"
+        if suspects:
+            first = ", ".join(f"{item!r} ({number(-z, 1)})" for item, z in list(suspects.items())[:SHOWN])
+            more = f" and {len(suspects) - SHOWN} more" if len(suspects) > SHOWN else ""
+            look = f"look for wrong keys, the clearest first, with their standard errors: {first}{more}"
+        out.append(f"{round(slopes['negative'] * n)} of {counted(n, 'item')}: stronger subjects answer worse; {look}")
     if extreme:
         out.append(
             f"{extreme} of {counted(n, 'item')}: right for everybody, or wrong for everybody; kept, and tell little"
@@ -398,28 +411,59 @@ def _warnings(slopes: dict[str, float], count: Array, extreme: int, misfits: int
     return tuple(out)
 
 
-def _why_negative(scores: Array, slopes: Array, weights: Array | None) -> list[str]:
-    """Return a sentence about negative slopes, shape (n,), if they are more than `MANY_NEGATIVE`."""
-    negative = np.flatnonzero(slopes < -TINY_SLOPE)
-    if len(negative) <= MANY_NEGATIVE * len(slopes):
-        return []
+def _against_the_rest(scores: Array, slopes: Array, weights: Array | None) -> tuple[Ints, Array, Array]:
+    """Return the items of negative slopes (m,), their correlation with the others (m,), and the others' mean (S, 1)."""
+    negative, other = np.flatnonzero(slopes < -TINY_SLOPE), slopes >= -TINY_SLOPE
+    w, centred, observed = _centred(scores, weights)
+    rest = centred[:, other].sum(axis=1, keepdims=True) / np.maximum(observed[:, other].sum(axis=1, keepdims=True), 1)
+    rest -= np.average(rest, axis=0, weights=w)
+    return negative, _correlations(centred[:, negative], np.where(observed[:, negative], rest, 0.0), w), rest
+
+
+def _centred(scores: Array, weights: Array | None) -> tuple[Array, Array, Bools]:
+    """Return the weights (S,), the scores less their item's mean, 0 where missing, and where there are scores."""
     w = np.ones(len(scores)) if weights is None else weights
     observed = ~np.isnan(scores)
     mean = (w[:, None] * np.nan_to_num(scores)).sum(axis=0) / np.maximum((w[:, None] * observed).sum(axis=0), 1e-9)
-    centred = np.where(observed, scores - mean, 0.0)
-    part, other = centred[:, negative], slopes >= -TINY_SLOPE
-    rest = centred[:, other].sum(axis=1, keepdims=True) / np.maximum(observed[:, other].sum(axis=1, keepdims=True), 1)
-    rest -= np.average(rest, axis=0, weights=w)
+    return w, np.where(observed, scores - mean, 0.0), observed
 
-    def correlate(x: Array, y: Array) -> Array:
-        power = (w[:, None] * x**2).sum(axis=0) * (w[:, None] * y**2).sum(axis=0)
-        return np.asarray((w[:, None] * x * y).sum(axis=0) / np.sqrt(np.maximum(power, 1e-12)))
 
+def _correlations(x: Array, y: Array, w: Array) -> Array:
+    """Return the weighted correlation of each column of `x` and `y`, which are centred."""
+    power = (w[:, None] * x**2).sum(axis=0) * (w[:, None] * y**2).sum(axis=0)
+    return np.asarray((w[:, None] * x * y).sum(axis=0) / np.sqrt(np.maximum(power, 1e-12)))
+
+
+def _suspects(scores: Array, slopes: Array, weights: Array | None, items: Sequence[str]) -> dict[str, float]:
+    """Return the items that may have a wrong key, and the standard errors of their correlation, clearest first.
+
+    An item is left out if its negative correlation with the other items is one that
+    chance would bring about in one or more of as many items.
+    """
+    from scipy.stats import norm, t
+
+    negative, correlation, _ = _against_the_rest(scores, slopes, weights)
+    w, _, observed = _centred(scores, weights)
+    freedom = np.maximum((w[:, None] * observed[:, negative]).sum(axis=0) - 2.0, 1.0)
+    errors = correlation * np.sqrt(freedom / np.maximum(1.0 - correlation**2, 1e-6))
+    evidence = norm.ppf(np.maximum(t.cdf(errors, freedom), 1e-300))
+    clearest = np.argsort(evidence, kind="stable")
+    beyond = [k for k in clearest if norm.cdf(evidence[k]) * len(slopes) < 1.0]
+    return {items[negative[k]]: round(float(evidence[k]), 2) for k in beyond}
+
+
+def _why_negative(scores: Array, slopes: Array, weights: Array | None) -> list[str]:
+    """Return a sentence about negative slopes, shape (n,), if they are more than `MANY_NEGATIVE`."""
+    if (slopes < -TINY_SLOPE).sum() <= MANY_NEGATIVE * len(slopes):
+        return []
+    negative, correlation, rest = _against_the_rest(scores, slopes, weights)
+    w, centred, _ = _centred(scores, weights)
+    part = centred[:, negative]
     subjects = float(w.sum())
-    unclear = float((correlate(part, rest) * np.sqrt(subjects) > -CLEAR_CORRELATION).mean())
+    unclear = float((correlation * np.sqrt(subjects) > -CLEAR_CORRELATION).mean())
     slope = (w[:, None] * part * rest).sum(axis=0) / max(float((w[:, None] * rest**2).sum()), 1e-12)
     residual = part - rest * slope
-    agreement = float(np.median(correlate(residual, residual.sum(axis=1, keepdims=True) - residual)))
+    agreement = float(np.median(_correlations(residual, residual.sum(axis=1, keepdims=True) - residual, w)))
     agreement *= np.sqrt(subjects)
     if unclear > 0.5:
         why = f"most of these may be chance among what counts as {number(subjects, 1)} different subjects; collect more"

@@ -16,10 +16,13 @@ from pytest_adaptive_eval.calibration.quality import (
     FEWEST_SUBJECTS,
     INFIT,
     RASCH_MARGIN,
+    TINY_SLOPE,
     _gain,
     _held_out,
     _problems,
     _spread,
+    _suspects,
+    _warnings,
     _why_negative,
     alike,
     assess,
@@ -298,7 +301,8 @@ def test_wrong_keys_extreme_items_and_noise_are_told(planted):
     assert quality.extreme == 2
     assert quality.slopes["negative"] == pytest.approx(1 / 40)
     text = "; ".join(quality.warnings)
-    assert "1 of 40 items: stronger subjects answer worse; look for wrong keys" in text
+    assert "1 of 40 items: stronger subjects answer worse; look for wrong keys, the clearest first" in text
+    assert list(quality.suspects) == ["q0"]
     assert "2 of 40 items: right for everybody, or wrong for everybody; kept, and tell little" in text
     assert "1 of 40 items: fewer than 20 subjects" in text
     one_slope = assess(scores, Recipe("1pl")(scores), Recipe("1pl"), items)
@@ -480,6 +484,32 @@ def test_many_negative_slopes_are_explained(kind, reason):
     assert sentence.startswith("25 % of the slopes are negative")
     assert reason in sentence
     assert _why_negative(scores, np.ones(40), None) == []
+
+
+@pytest.mark.parametrize("copies", [0, 60])
+def test_wrong_keys_are_told_by_the_evidence_for_them(copies):
+    rng = np.random.default_rng(5)
+    theta = rng.normal(size=(100, 1))
+    slope = np.r_[-2.0, -1.0, np.full(40, 0.0), np.full(58, 1.5)]  # forty whose keys no answer tells of
+    scores = (rng.random((100, 100)) < 1 / (1 + np.exp(-slope * theta))).astype(float)
+    weights = np.r_[np.full(copies, 1.0 / (copies + 1)), 1.0 / (copies + 1), np.ones(99)]
+    scores = np.vstack([np.repeat(scores[:1], copies, axis=0), scores])
+    scores[rng.random(scores.shape) < 0.1] = np.nan
+    items = [f"i{i}" for i in range(100)]
+    fit = Recipe("2pl")(scores, weights=weights)
+    assert (fit.discrimination[2:42, 0] < -TINY_SLOPE).sum() > 3
+    found = assess(scores, fit, Recipe("2pl"), items, weights=weights)
+    assert next(iter(found.suspects)) == "i0"
+    assert "i1" in found.suspects
+    assert len(found.suspects) <= 3  # one of a hundred that chance brings about
+    assert list(found.suspects.values()) == sorted(found.suspects.values())
+    assert f"with their standard errors: 'i0' ({-found.suspects['i0']:.1f}), '" in "; ".join(found.warnings)
+    slopes = np.r_[np.full(42, -0.5), np.ones(58)]
+    assert len(_suspects(scores[:, 2:], slopes[2:], weights, items[2:])) <= 1
+    (warning, *_) = _warnings({"negative": 0.4}, {}, np.full(98, 50.0), 0, 0, 98)
+    assert "none is clearer than chance" in warning
+    many = {f"i{i}": -5.0 for i in range(7)}
+    assert _warnings({"negative": 0.4}, many, np.full(98, 50.0), 0, 0, 98)[0].endswith("'i4' (5.0) and 2 more")
 
 
 @pytest.mark.parametrize("subjects", [30, 58, 300])
