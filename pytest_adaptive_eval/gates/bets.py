@@ -147,6 +147,7 @@ def _remaining_items(result: SessionResult, claim: Claim, log: DesignLog, estima
         claim.confidence,
         len(log),
         float(log_wealth(filled, claim, side, margin)[-1]) if result.sequential else 0.0,
+        assumed=claim.assumed,
     )
     more = outlook.quantile(0.5) - len(log)
     baseline = claim.baseline if isinstance(claim, PairedClaim) else None

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.cat.selection import View, chances
 from pytest_adaptive_eval.cat.session import Policy
-from pytest_adaptive_eval.claims.paired import FLIPS, Baseline, PairedClaim
+from pytest_adaptive_eval.claims.paired import FLIPS, MARGINS, Baseline, PairedClaim
 from pytest_adaptive_eval.claims.projection import ability_at
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
@@ -88,7 +88,13 @@ def paired_outlooks(
     if baseline is not None and not baseline.complete:
         return [_partial_baseline_outlook(condition, baseline)]
     gap = condition.value if margin is None else margin
-    return [Outlook(len(bank), gap, draw_variance(bank, policy, 0.5, baseline), condition.confidence)]
+    variance = draw_variance(bank, policy, 0.5, baseline)
+    return [Outlook(len(bank), gap, variance, condition.confidence, assumed=_assumed(condition))]
+
+
+def _assumed(condition: Condition) -> tuple[float, ...]:
+    """Return the distances that the bets of a paired gate assume."""
+    return tuple(distance * condition.value for distance in MARGINS)
 
 
 def _partial_baseline_outlook(condition: Condition, baseline: Baseline) -> Outlook:
@@ -101,7 +107,7 @@ def _partial_baseline_outlook(condition: Condition, baseline: Baseline) -> Outlo
     """
     log, n = baseline.log, len(baseline.scores)
     assert log is not None
-    outlook = Outlook(n, condition.value, FLIPS, condition.confidence)
+    outlook = Outlook(n, condition.value, FLIPS, condition.confidence, assumed=_assumed(condition))
     if not len(log):
         return outlook
     candidates = max(min(MAX_CANDIDATES, MAX_ANSWERS // len(log)), 50)

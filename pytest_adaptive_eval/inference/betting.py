@@ -76,6 +76,11 @@ class Claim:
         return float(np.log1p(-self.confidence))
 
     @property
+    def assumed(self) -> tuple[float, ...]:
+        """Distance that each bet assumes, as a share of the bank."""
+        return tuple(self.unit * distance for distance in self.distances)
+
+    @property
     def sought(self) -> float | None:
         """Bank's sum of scores at which the claim changes; None if it is about other sums."""
         return self.total
@@ -121,7 +126,7 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
     expected, certain = before + log.rest, before + log.scores
     if side < 0:
         certain += size - np.arange(1, len(log) + 1)  # all remaining items may be right
-    gaps = [distance * claim.unit * size for distance in claim.distances]
+    gaps = [distance * size for distance in claim.assumed]
     # the best stakes for many small outcomes
     stakes = [] if claim.rare else [gap / (log.variance + gap * gap) for gap in gaps]
 

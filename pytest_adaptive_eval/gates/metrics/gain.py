@@ -92,7 +92,8 @@ class Gain(Metric[SessionResult]):
             if -1 < gain < 1:
                 spread = signs**2 / 4.0 * (1.0 - gain**2) / 4.0
                 variance = float((spread / q).sum()) / n**2
-                forecast.append(Outlook(n, gap * items / n / 2.0, variance, confidence, together=together))
+                distance, assumed = gap * items / n / 2.0, claims[0].assumed
+                forecast.append(Outlook(n, distance, variance, confidence, together=together, assumed=assumed))
         return forecast
 
 
