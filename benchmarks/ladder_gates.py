@@ -27,7 +27,7 @@ MARGIN, CONFIDENCE = 0.5, 0.95
 
 def climb(subject: TransformersSubject, task: str, seed: int, queries: int) -> Ladder:
     """The ladder of one subject, which ends at a level without a right answer."""
-    family, levels = FAMILIES[task], []
+    family, levels = FAMILIES[task].in_terse_form(), []
     for level in range(1, TASKS[task] + 1):
         items = [family.item(level, seed * queries + k) for k in range(queries)]
         answers = subject.answer(items)

@@ -39,9 +39,12 @@ from pytest_adaptive_eval.subjects.endpoint.subject import EndpointAgent
 from pytest_adaptive_eval.subjects.pool import AgentPool
 
 CHECKPOINTS = Path(__file__).resolve().parent.parent / "fixtures" / "checkpoints"
-ADDITION, OPERATIONS = {"task": "addition", "levels": 5}, {"task": "operations", "levels": 8}
-COUNTING, ORDER = {"task": "counting", "levels": 8}, {"task": "post_order", "levels": 8}
-UNSCRAMBLE = {"task": "unscramble", "levels": 6}
+ADDITION, OPERATIONS = (
+    {"task": "addition", "terse": True, "levels": 5},
+    {"task": "operations", "terse": True, "levels": 8},
+)
+COUNTING, ORDER = {"task": "counting", "terse": True, "levels": 8}, {"task": "post_order", "terse": True, "levels": 8}
+UNSCRAMBLE = {"task": "unscramble", "terse": True, "levels": 6}
 TOPOLOGIES: dict[str, list[dict[str, Any]]] = {
     "line": [ADDITION, OPERATIONS],
     "star": [ADDITION, OPERATIONS, COUNTING, ORDER, UNSCRAMBLE],

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.tasks import FAMILIES, Picture, TaskFamily, families
 from pytest_adaptive_eval.tasks.distortions import DISTORTIONS
 from tests.tasks.picture_solvers import SOLVERS as PICTURE_SOLVERS
 from tests.tasks.picture_solvers import undistorted
-from tests.tasks.solvers import SOLVERS, InProcess
+from tests.tasks.solvers import SOLVERS, InProcess, without_form
 
 #: Probabilities that a letter, a digit or a tile is misread, the strongest reader first.
 WEAKNESSES = (0.003, 0.01, 0.03, 0.1)
@@ -52,7 +52,7 @@ def covered(picture: Picture, weakness: float, rng: random.Random) -> Picture:
 def answer(family: TaskFamily, level: int, seed: int, weakness: float) -> str:
     """Return the answer of a reader, empty where it cannot make sense of what it read."""
     rng = random.Random(f"{family.name} {level} {seed} {weakness}")
-    prompt = family.question(level, seed).prompt
+    prompt = without_form(family, family.question(level, seed).prompt)
     try:
         if not family.pictorial:
             return SOLVERS[family.name](misread(prompt, weakness, rng))

@@ -201,7 +201,7 @@ class EvalSpec:
                 of_banks = ("bank", "category", "values", "formats", *PRESENTATION_KEYS)
                 refuse_keys(self.data, of_banks, "and task exclude each other: remove one of them")
             else:
-                of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels")
+                of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels", "terse")
                 refuse_keys(self.data, of_tasks, "goes with a task, and there is none: remove it, or name a task")
                 check_keys(self.table, self.data)
 
@@ -342,14 +342,15 @@ class EvalSpec:
         family = find_named("task", table.task, FAMILIES if tasks is None else tasks())
         if table.pixels is not None:
             family = family.at_pixels(table.pixels)
+        if table.terse:
+            family = family.in_terse_form()
         scaled: dict[str, Any] = {}
         if table.scale is not None:
             from pytest_adaptive_eval.tasks.difficulty import level_parameters
 
             reference = read_bank(self._bank_path(table.scale, settings.root), graders=settings.graders)
             levels = family.levels if table.levels is None else table.levels
-            same_form = None if family.sized is None else family.has_form
-            difficulty = level_parameters(reference, table.task, levels, same_form=same_form)
+            difficulty = level_parameters(reference, table.task, levels, same_form=family.has_form)
             scaled = {"difficulty": difficulty, "scale": reference.scale}
         return task_bank(
             family,

@@ -183,7 +183,7 @@ def recorded_banks(
             with suppress(ConfigError, LookupError, TypeError):  # a task of a plugin that is not here
                 family = _families()[str(interview.bank["name"])]
                 sized = {} if family.sized is None else {"pixels": SMALL_PIXELS}
-                banks[interview.name] = task_bank(family, **{**sized, **task})
+                banks[interview.name] = task_bank(family, **{**sized, "terse": bool(family.form), **task})
             continue
         if (bank_path := (paths or {}).get(interview.name)) is not None:
             banks[interview.name] = _part(read_bank(bank_path, graders=graders, tasks=tasks), interview)

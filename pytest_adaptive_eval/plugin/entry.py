@@ -120,8 +120,8 @@ def pytest_configure(config: pytest.Config) -> None:
         f'{MARKER}(bank, *, category, values, formats, name, policy="decide", selector, interview, floor, '
         'budget="20%", stop="decision", standard_error, batch, estimator, seed, max_tokens, samples=1, repeat, judge, '
         "ask, normalization, template, examples, shots, delimiter, candidates), or with task, "
-        "levels, queries, stop_at, settle, width, scale, pixels in place of a bank: ask its items adaptively, one test "
-        "a question; needs --adaptive-eval",
+        "levels, queries, stop_at, settle, width, scale, pixels, terse in place of a bank: ask its items adaptively, "
+        "one test a question; needs --adaptive-eval",
     )
     if config.getoption("adaptive_eval"):
         _share_cores(getattr(config, "workerinput", {}).get("workercount", 1))

@@ -108,6 +108,7 @@ def task_bank(
     pictures: Path | None = None,
     guess_by_level: bool = False,
     pixels: int | None = None,
+    terse: bool = False,
 ) -> ItemBank:
     """Create a bank of questions of each level of a family, the easiest level first.
 
@@ -130,13 +131,16 @@ def task_bank(
         Whether the bank's report has the guess floor of each level, which takes some draws of every level.
     pixels : int, optional
         Longer side of the pictures; that of `family` when omitted.
+    terse : bool
+        Whether prompts are in the terse form of `family`.
 
     Raises
     ------
     ConfigError
-        The family has no pictures of that size, or lacks such levels, or there is no question.
+        The family has no pictures of that size, or no terse form, or lacks such levels, or there is no question.
     """
     family = family if pixels is None else family.at_pixels(pixels)
+    family = family.in_terse_form() if terse else family
     cap = family.levels if levels is None else levels
     if not 1 <= cap <= family.levels:
         raise ConfigError(f"levels is {levels!r}: the task {family.name!r} has levels 1 to {family.levels}")
@@ -150,7 +154,6 @@ def task_bank(
             digest.update(family.item(level, seeds[level - 1][k]).content_hash.encode())
         if seeds[level - 1] != range(first, first + queries):
             digest.update(str(list(seeds[level - 1])).encode())
-    sized = {} if family.pixels is None else {"pixels": family.pixels}
     scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
     curves = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
     told = {"repeated": repeated} if repeated else {}
@@ -167,7 +170,7 @@ def task_bank(
         content_hash=digest.hexdigest()[:16],
         report=MappingProxyType(
             {
-                "task": {"levels": cap, "queries": queries, "seed": seed, **sized, **scaled},
+                "task": {"levels": cap, "queries": queries, "seed": seed, **family.form_settings, **scaled},
                 "guess": family.guess_floor,
                 **floors,
                 **told,

@@ -143,7 +143,8 @@ def _repair(rng: random.Random, level: int) -> Question:
     return Question(prompt, source, judge=judge)
 
 
+_FORM = "Answer with one block of Python code that holds the whole function."
 FAMILIES = (
-    TaskFamily("code_generation", "cyclomatic complexity less one", 20, 0.01, _generation, growing=True),
-    TaskFamily("code_repair", "share of tokens missing, 10 % * level", 9, 0.01, _repair),
+    TaskFamily("code_generation", "cyclomatic complexity less one", 20, 0.01, _generation, growing=True, form=_FORM),
+    TaskFamily("code_repair", "share of tokens missing, 10 % * level", 9, 0.01, _repair, form=_FORM),
 )

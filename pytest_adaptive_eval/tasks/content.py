@@ -92,7 +92,7 @@ def written_item(family: TaskFamily, level: int, name: str, text: str) -> Item:
     """
     identity = f"{family.name}-{level}-{name}"
     text = re.sub(r"[ \t]+", " ", text[:READ_CHARACTERS].replace("**", ""))
-    question = content_of(family).read(text, level, random.Random(identity))
+    question = family.with_form(content_of(family).read(text, level, random.Random(identity)))
     judge = question.judge
     return Item(
         id=identity,

@@ -63,9 +63,10 @@ def level_parameters(
                 continue
             by_level.setdefault(int(match[1]), []).append(n)
     if len(by_level) < 2:
+        form = "" if same_form is None else " in the form that is asked (settings pixels and terse)"
         raise BankError(
-            f"bank {bank.name!r} has items of {len(by_level)} levels of the task {family!r}: calibrate one with items "
-            "of several levels"
+            f"bank {bank.name!r} has items of {len(by_level)} levels of the task {family!r}{form}: calibrate one with "
+            "items of several levels"
         )
     fitted_levels = np.array(sorted(by_level))
     curves = np.array([_mean_curve(bank, by_level[level]) for level in fitted_levels.tolist()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -148,6 +148,10 @@ class TaskFamily:
         pictures have no size to set.
     sized : callable, optional
         ``sized(pixels)`` returns the family with pictures of another size, see `at_pixels`.
+    form : str
+        Sentence with which every prompt ends: the form of the answer, such as ``End with `Answer: <number>`.``
+    terse : TaskFamily, optional
+        Family that draws the questions of the terse form, where these differ by more than `form`.
 
     Raises
     ------
@@ -167,6 +171,8 @@ class TaskFamily:
     content: Content | None = None
     pixels: int | None = None
     sized: Callable[[int], TaskFamily] | None = None
+    form: str = ""
+    terse: TaskFamily | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,59}", self.name):
@@ -193,9 +199,25 @@ class TaskFamily:
             )
         return replace(self.sized(pixels), runner=self.runner)
 
+    def in_terse_form(self) -> TaskFamily:
+        """Return the family whose prompts do not say what form the answer takes, for tiny models.
+
+        Raises
+        ------
+        ConfigError
+            The prompts of the family have one form alone.
+        """
+        if not self.form:
+            hint = "; set pixels = 48 for small pictures and few words" if self.sized else ""
+            raise ConfigError(
+                f"terse is true, and prompts of the task {self.name!r} have one form alone: remove it{hint}"
+            )
+        return replace(self.terse or self, runner=self.runner, form="", terse=None)
+
     def has_form(self, item: Item) -> bool:
-        """Return whether an item's picture has this family's size; always true where no size can be set."""
-        return self.sized is None or item.meta.get("pixels") == self.pixels
+        """Return whether an item has this family's form: the size of its picture, and terse prompts or not."""
+        same_size = self.sized is None or item.meta.get("pixels") == self.pixels
+        return same_size and (item.meta.get("terse") is False) == bool(self.form)
 
     def question(self, level: int, seed: int) -> Question:
         """Return the question of a level and seed, the same on every platform and Python version.
@@ -210,7 +232,20 @@ class TaskFamily:
         if seed < 0:
             raise ValueError(f"a seed is 0 or more, not {seed}")
         source = f"{self.name}-{seed}" if self.growing else self.item_id(level, seed)
-        return self.draw(random.Random(source), level)
+        return self.with_form(self.draw(random.Random(source), level))
+
+    def with_form(self, question: Question) -> Question:
+        """Return a question whose prompt ends with the form of the answer."""
+        if not self.form:
+            return question
+        between = "\n\n" if "\n" in question.prompt else " "
+        return replace(question, prompt=f"{question.prompt}{between}{self.form}")
+
+    @property
+    def form_settings(self) -> Mapping[str, Any]:
+        """What tells the family's form from others, in the ``meta`` of its items and in records of its banks."""
+        sized = {} if self.pixels is None else {"pixels": self.pixels}
+        return {**sized, "terse": False} if self.form else sized
 
     def item_id(self, level: int, seed: int) -> str:
         """Return the id ``task-level-seed``, which also seeds the random numbers."""
@@ -223,8 +258,8 @@ class TaskFamily:
         """
         question = self.question(level, seed)
         name = self.item_id(level, seed)
-        size = {} if self.pixels is None else {"pixels": self.pixels}
-        file = ".".join([name, *map(str, size.values()), *filter(None, [question.material]), "png"])
+        size = [] if self.pixels is None else [str(self.pixels)]
+        file = ".".join([name, *size, *filter(None, [question.material]), "png"])
         return Item(
             id=name,
             prompt=question.prompt,
@@ -234,7 +269,7 @@ class TaskFamily:
             choices=question.choices,
             category=(self.name,),
             formats=PICTURE_FORMATS if self.pictorial else ("text",),
-            meta=MappingProxyType({"level": level, "seed": seed, **size}),
+            meta=MappingProxyType({"level": level, "seed": seed, **self.form_settings}),
             custom=self.grade,
             others=question.others,
         )
@@ -280,16 +315,22 @@ class TaskFamily:
         """Return the score of an answer, as an item's grader."""
         return self.verify(item, text).score
 
+    def _in_form_of(self, item: Item) -> TaskFamily:
+        if self.has_form(item) or not (self.form or self.sized):
+            return self
+        if self.sized is None:
+            return self.in_terse_form()
+        pixels = item.meta.get("pixels", SMALL_PIXELS)
+        if not isinstance(pixels, int):
+            raise BankError(f"item {item.id!r}: meta.pixels is {pixels!r:.80}, expected a whole number; correct it")
+        return self.at_pixels(pixels)
+
     def _question_of(self, item: Item) -> Question:
         match = re.fullmatch(rf"{self.name}-([0-9]{{1,4}})-([0-9]{{1,20}})", item.id)
         if match is None:
             raise BankError(f"item {item.id!r} is not of the task family {self.name!r}, whose ids are task-level-seed")
-        pixels = item.meta.get("pixels", SMALL_PIXELS)
-        if not isinstance(pixels, int):
-            raise BankError(f"item {item.id!r}: meta.pixels is {pixels!r:.80}, expected a whole number; correct it")
         try:
-            family = self if self.has_form(item) else self.at_pixels(pixels)
-            question = family.question(int(match[1]), int(match[2]))
+            question = self._in_form_of(item).question(int(match[1]), int(match[2]))
         except (ValueError, ConfigError) as error:
             raise BankError(f"item {item.id!r}: {error}") from None
         if item.prompt not in ("", question.prompt):  # empty in the format that shows the picture alone

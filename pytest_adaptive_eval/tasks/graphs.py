@@ -50,10 +50,7 @@ def shortest(edges: Iterable[Edge], start: str, end: str) -> int:
 
 def _path_question(edges: Sequence[Edge], start: str, end: str) -> Question:
     roads = ", ".join(f"{a}-{b} {length}" for a, b, length in edges)
-    prompt = (
-        f"Roads join towns, each with its length: {roads}. How long is the shortest way from {start} to {end}? "
-        "End with the number."
-    )
+    prompt = f"Roads join towns, each with its length: {roads}. How long is the shortest way from {start} to {end}?"
     return Question(prompt, str(shortest(edges, start, end)))
 
 
@@ -104,6 +101,7 @@ def _family(name: str, knob: str, levels: int, guess_floor: float, size: Size) -
         lambda rng, level: _draw_question(rng, *size(level)),
         "numeric",
         content=Content(form, demand, read),
+        form="End with `Answer: <number>`.",
     )
 
 

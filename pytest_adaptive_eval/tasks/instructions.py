@@ -54,10 +54,7 @@ def _listed(rules: Sequence[Rule]) -> str:
 
 def _asked(rng: random.Random, rules: Sequence[Rule], partial: bool) -> Question:
     topic = rng.choice(("a journey", "a market", "an old house", "the weather", "a garden", "a lost letter", "a feast"))
-    prompt = (
-        f"Write a text about {topic} of which all this holds:\n{_listed(rules)}\n{DEFINITIONS} Write nothing but the "
-        "text."
-    )
+    prompt = f"Write a text about {topic} of which all this holds:\n{_listed(rules)}\n{DEFINITIONS}"
     return Question(prompt, judge=by_rules(rules, partial=partial))
 
 
@@ -224,7 +221,8 @@ def own_texts(texts: Mapping[str, str], name: str = "own_texts") -> TaskFamily:
     return TaskFamily(name, "number of instructions besides those of the task", 9, 0.0, draw)
 
 
+_FORM = "Write nothing but the text."
 FAMILIES = (
-    TaskFamily("instructions", "number of instructions", 13, 0.07, _instructions),
-    TaskFamily("writing", "number of counted requirements", 10, 0.12, _writing),
+    TaskFamily("instructions", "number of instructions", 13, 0.07, _instructions, form=_FORM),
+    TaskFamily("writing", "number of counted requirements", 10, 0.12, _writing, form=_FORM),
 )

@@ -35,7 +35,7 @@ def _decimal(digits: int, decimals: int) -> str:
 
 def _product_question(a: int, p: int, b: int, q: int) -> Question:
     """Return the question for the product of `a` with `p` decimal places and `b` with `q`."""
-    prompt = f"What is {_decimal(a, p)} * {_decimal(b, q)}? Give the exact decimal number, and end with it."
+    prompt = f"What is {_decimal(a, p)} * {_decimal(b, q)}? Give the exact decimal number."
     return Question(prompt, _decimal(a * b, p + q))
 
 
@@ -132,14 +132,19 @@ def _equations(rng: random.Random, level: int) -> Question:
         terms = (f"{'-' if c < 0 else '+'} {abs(c)}{name}" for c, name in zip(row, names, strict=True))
         lines.append(f"{' '.join(terms).removeprefix('+ ')} = {right}")
     values = dict(zip(names, solution, strict=True))
-    form = ", ".join(f"{name} = ..." for name in names)
-    prompt = "Solve:\n" + "\n".join(lines) + f"\nGive each value to four decimal places, in a last line: {form}"
+    prompt = "Solve:\n" + "\n".join(lines) + "\nGive each value to four decimal places."
     answer = ", ".join(f"{name} = {_rounded(value)}" for name, value in values.items())
     return Question(prompt, answer, judge=by_values(values))
 
 
 _DECIMALS_KNOB = "digits of each of the two factors"
 FAMILIES = (
-    TaskFamily("decimals", _DECIMALS_KNOB, 12, 0.07, _decimals, "numeric", content=_PRODUCTS),
-    TaskFamily("equations", "unknowns, and as many equations", 8, 0.02, _equations),
-)
+    TaskFamily(
+        "decimals", _DECIMALS_KNOB, 12, 0.07, _decimals, "numeric", content=_PRODUCTS,
+        form="End with `Answer: <number>`.",
+    ),
+    TaskFamily(
+        "equations", "unknowns, and as many equations", 8, 0.02, _equations,
+        form="End with one line of all values, in the form `Answer: x = <number>, y = <number>`.",
+    ),
+)  # fmt: skip

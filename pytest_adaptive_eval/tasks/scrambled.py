@@ -115,7 +115,7 @@ def _scramble(words: Sequence[str], ends: Sequence[int], rng: random.Random, lev
         damaged_text[i] = mixed
     prompt = (
         "In some words of this text the letters stand in the wrong order. Write the whole text with every word put "
-        f"right, the words in the same order, and nothing else.\n\n{_as_text(damaged_text, ends)}"
+        f"right, the words in the same order.\n\n{_as_text(damaged_text, ends)}"
     )
     return Question(prompt, _as_text(words, ends), judge=by_restoration(words, damaged, damaged_text))
 
@@ -160,7 +160,7 @@ def _mask(words: Sequence[str], ends: Sequence[int], rng: random.Random, level: 
     ]
     prompt = (
         "In this text an asterisk stands for each hidden letter. Write the whole text with every hidden letter filled "
-        f"in, the words in the same order, and nothing else.\n\n{_as_text(damaged_text, ends)}"
+        f"in, the words in the same order.\n\n{_as_text(damaged_text, ends)}"
     )
     damaged = [i for i, word in enumerate(damaged_text) if "*" in word]
     return Question(prompt, _as_text(words, ends), judge=by_restoration(words, damaged, damaged_text))
@@ -194,7 +194,7 @@ def _family(name: str, knob: str, levels: int, damage: Damage) -> TaskFamily:
         return damage(words, ends, rng, level)
 
     content = Content("a text", _demand, read, whole=True)
-    return TaskFamily(name, knob, levels, 0.08, draw, content=content)
+    return TaskFamily(name, knob, levels, 0.08, draw, content=content, form="Write nothing but that text.")
 
 
 FAMILIES = (

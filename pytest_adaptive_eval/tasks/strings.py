@@ -57,9 +57,12 @@ def _parsing(rng: random.Random, level: int) -> Question:
         target, answer = f"the {_ordinal(i + 1)} field of the {_ordinal(g + 1)} group", groups[g][i]
     prompt = (
         f"A record consists of groups separated by {outer!r}; a group consists of fields separated by {inner!r}. Which "
-        f"is {target} in this record?\n{record}\nEnd with the answer in a line of its own."
+        f"is {target} in this record?\n{record}"
     )
     return Question(prompt, answer, judge=by_pattern(answer, FIELD, mentioned))
 
 
-FAMILIES = (TaskFamily("parsing", "length of the record, 16 * level + 7 characters", 25, 0.01, _parsing),)
+FAMILIES = (
+    TaskFamily("parsing", "length of the record, 16 * level + 7 characters", 25, 0.01, _parsing,
+               form="End with `Answer: <field>`."),
+)  # fmt: skip

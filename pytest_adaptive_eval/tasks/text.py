@@ -1,53 +1,63 @@
-"""Task families in words alone: counting, addition, operations, trees and anagrams.
-
-Data is in capitals and digits, instructions in small letters: even a tiny tokenizer can then keep one token per
-character of data.
-"""
+"""Task families in words alone: counting, addition, operations, trees and anagrams."""
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 
-from pytest_adaptive_eval.tasks.answers import by_any, by_letters
+from pytest_adaptive_eval.tasks.answers import by_letters
 from pytest_adaptive_eval.tasks.content import Malformed, check_level, only_match, plural
 from pytest_adaptive_eval.tasks.family import Content, Question, TaskFamily
+from pytest_adaptive_eval.tasks.terse import COUNTING, OPERATIONS, UNSCRAMBLE, anagram_question
 from pytest_adaptive_eval.tasks.words import ANAGRAMS, WORDS
 
 __all__ = ["FAMILIES"]
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+ENDS_WITH_NUMBER = "End with `Answer: <number>`."
 
 # Counting
 
 
 def _count_question(needle: str, hay: str) -> Question:
-    return Question(f"How many {needle} are in {hay}?", str(hay.count(needle)))
+    return Question(f"How many times does the letter {needle} occur in {hay}?", str(hay.count(needle)))
+
+
+def _length(level: int) -> int:
+    return 6 + 3 * level + level * level // 2
+
+
+def _most(level: int) -> int:
+    """Return one more than the highest count: no constant answer is right more than one time in ten."""
+    return max(10, _length(level) // 3)
 
 
 def _counting(rng: random.Random, level: int) -> Question:
-    # The count is drawn first and uniformly: no constant answer is right more than one time in ten.
-    count = rng.randrange(10)
+    count = rng.randrange(_most(level))
     needle, *others = rng.sample("ABCDEF", 4)
-    hay = [needle] * count + [rng.choice(others) for _ in range(6 + 3 * level - count)]
+    hay = [needle] * count + [rng.choice(others) for _ in range(_length(level) - count)]
     rng.shuffle(hay)
     return _count_question(needle, "".join(hay))
 
 
-_COUNT = re.compile(r"\b([A-F])\b[^A-Z]{1,60}\b([A-F]{2,200})\b")
+_COUNT = re.compile(r"\b([A-F])\b[^A-Z]{1,60}\b([A-F]{2,2000})\b")
 
 
 def _count_demand(level: int) -> str:
-    return f"a string of {6 + 3 * level} capital letters from A to F, which holds the letter nine times at most"
+    return (
+        f"a string of {_length(level)} capital letters from A to F, which holds the letter {_most(level) - 1} times at "
+        "most"
+    )
 
 
 def _read_count(text: str, level: int, _: random.Random) -> Question:
     needle, hay = only_match(_COUNT, text, "letter with a string of the letters A to F")
-    check_level(len(hay) == 6 + 3 * level and hay.count(needle) < 10, _count_demand(level))
+    check_level(len(hay) == _length(level) and hay.count(needle) < _most(level), _count_demand(level))
     return _count_question(needle, hay)
 
 
-_COUNTS = Content("How many A are in ABCADBFEA?", _count_demand, _read_count)
+_COUNTS = Content("How many times does the letter A occur in ABCADBFEA?", _count_demand, _read_count)
 
 # Addition
 
@@ -78,45 +88,78 @@ _SUMS = Content("What is 12 + 34?", _sum_demand, _read_sum)
 
 # Operations
 
+#: Largest number of an expression, and limit on the values on the way.
+LARGEST_TERM, LARGEST_VALUE = 99, 1_000_000
+_PRECEDENCE = {"+": 1, "-": 1, "*": 2}
 
-def _operation_question(terms: str, value: int) -> Question:
-    return Question(f"Work from left to right: {terms} = ?", str(value))
+
+def _expression(rng: random.Random, operations: int) -> tuple[str, int, str]:
+    """Draw an expression, and return it with its value and the operation that is done last."""
+    if not operations:
+        number = rng.randint(2, LARGEST_TERM)
+        return str(number), number, ""
+    before = rng.randrange(operations)
+    left, right = _expression(rng, before), _expression(rng, operations - 1 - before)
+    signs = rng.sample("+-*", 3)  # of a sum and a difference, one is not larger than its larger term
+    sign = next(sign for sign in signs if abs(_result(sign, left[1], right[1])) <= LARGEST_VALUE)
+    texts = [
+        f"({text})" if last and _needs_brackets(last, sign, right=place == 1) else text
+        for place, (text, _, last) in enumerate((left, right))
+    ]
+    return f"{texts[0]} {sign} {texts[1]}", _result(sign, left[1], right[1]), sign
+
+
+def _needs_brackets(inner: str, outer: str, *, right: bool) -> bool:
+    return _PRECEDENCE[inner] < _PRECEDENCE[outer] or (right and outer == "-" and inner in "+-")
+
+
+def _result(sign: str, a: int, b: int) -> int:
+    return {"+": a + b, "-": a - b, "*": a * b}[sign]
+
+
+def _operation_question(expression: str, value: int) -> Question:
+    return Question(f"Calculate {expression}, with the usual order of operations.", str(value))
 
 
 def _operations(rng: random.Random, level: int) -> Question:
-    # Every intermediate value is a uniformly drawn digit: the floor is one in ten at all levels.
-    value = rng.randrange(10)
-    terms = str(value)
-    for _ in range(level):
-        target = (value + rng.randrange(1, 10)) % 10
-        if value and target % value == 0 and rng.randrange(2):
-            terms += f" * {target // value}"
-        elif target > value:
-            terms += f" + {target - value}"
-        else:
-            terms += f" - {value - target}"
-        value = target
-    return _operation_question(terms, value)
+    expression, value, _ = _expression(rng, level)
+    return _operation_question(expression, value)
 
 
-_OPERATIONS = re.compile(r"(?<![\d.])(\d{1,4}(?: ?[-+*] ?\d{1,4}){1,60})(?! ?[\d.*/+-])")
+_TERMS = re.compile(r"(?<![\w.])(\(*\d{1,4}(?:[ ()]*[-+*][ ()]*\d{1,4}){1,60}\)*)(?![\d.]*\w)")
+_SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+
+
+def _values(node: ast.expr) -> list[int]:
+    """Return the values of an expression's parts in the order of their calculation, its own last."""
+    if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
+        left, right = _values(node.left), _values(node.right)
+        return [*left, *right, _result(_SIGNS[type(node.op)], left[-1], right[-1])]
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return [node.value]
+    raise Malformed("format", "an expression of numbers, +, -, * and brackets was expected")
 
 
 def _operations_demand(level: int) -> str:
-    return f"{level} operation{plural(level)}, + - or *, and from left to right no value below 0 or above 9"
+    return (
+        f"{level} operation{plural(level)}, +, - or *, of whole numbers from 1 to {LARGEST_TERM}, brackets allowed, "
+        f"and no value beyond {LARGEST_VALUE} on the way"
+    )
 
 
 def _read_operations(text: str, level: int, _: random.Random) -> Question:
-    (terms,) = only_match(_OPERATIONS, text, "row of operations")
-    first, *rest = re.findall(r"[-+*]|\d+", terms)
-    values = [int(first)]
-    for sign, number in zip(rest[::2], map(int, rest[1::2]), strict=True):
-        values.append({"+": values[-1] + number, "-": values[-1] - number, "*": values[-1] * number}[sign])
-    check_level(len(values) == level + 1 and all(0 <= value < 10 for value in values), _operations_demand(level))
-    return _operation_question(" ".join([str(int(first)), *rest]), values[-1])
+    (terms,) = only_match(_TERMS, text, "expression of numbers, +, -, * and brackets")
+    try:
+        values = _values(ast.parse(terms, mode="eval").body)
+    except (SyntaxError, MemoryError, RecursionError):
+        raise Malformed("format", f"{terms:.80} is no expression of numbers, +, -, * and brackets") from None
+    numbers = [int(number) for number in re.findall(r"\d+", terms)]
+    of_level = len(values) == 2 * level + 1 and min(numbers) >= 1 and max(numbers) <= LARGEST_TERM
+    check_level(of_level and max(map(abs, values)) <= LARGEST_VALUE, _operations_demand(level))
+    return _operation_question(terms, values[-1])
 
 
-_TERMS = Content("Work from left to right: 3 + 4 - 5 = ?", _operations_demand, _read_operations)
+_OPERATIONS = Content("Calculate 3 + 4 * (15 - 8).", _operations_demand, _read_operations)
 
 # Trees
 
@@ -179,19 +222,30 @@ _TREES = Content("A tree has pre-order ABC and in-order BAC. What is the post-or
 def _unscramble(rng: random.Random, level: int) -> Question:
     word = rng.choice(WORDS[level + 2])
     letters = list(word)
-    while (mixed := "".join(letters)) == word:
+    while (mixed := "".join(letters)) in (word, *ANAGRAMS.get(word, ())):
         rng.shuffle(letters)
-    others = ANAGRAMS.get(word, ())
-    judge = by_any(by_letters(each, mixed) for each in (word, *others))
-    return Question(f"Which word is {mixed}?", word, judge=judge, others=others)
+    return anagram_question(f"Put the letters {mixed} in order so that they spell a common English word.", word, mixed)
 
 
 FAMILIES = (
     TaskFamily(
-        "counting", "length of the string, 6 + 3 * level characters", 40, 0.10, _counting, "numeric", content=_COUNTS
+        "counting", "length of the string, 6 + 3 * level + level * level / 2 characters", 40, 0.10, _counting,
+        "numeric", content=_COUNTS, form=ENDS_WITH_NUMBER, terse=COUNTING,
     ),
-    TaskFamily("addition", "digits of each of the two numbers", 12, 0.12, _addition, "numeric", content=_SUMS),
-    TaskFamily("operations", "number of operations", 40, 0.10, _operations, "numeric", content=_TERMS),
-    TaskFamily("post_order", "nodes of the tree, level + 1", 25, 0.01, _post_order, "exact", content=_TREES),
-    TaskFamily("unscramble", "letters of the word, level + 2", 6, 0.04, _unscramble, "exact"),
-)
+    TaskFamily(
+        "addition", "digits of each of the two numbers", 12, 0.12, _addition, "numeric", content=_SUMS,
+        form=ENDS_WITH_NUMBER,
+    ),
+    TaskFamily(
+        "operations", "number of operations with precedence", 40, 0.03, _operations, "numeric", content=_OPERATIONS,
+        form=ENDS_WITH_NUMBER, terse=OPERATIONS,
+    ),
+    TaskFamily(
+        "post_order", "nodes of the tree, level + 1", 25, 0.01, _post_order, "exact", content=_TREES,
+        form="End with `Answer: <letters>`.",
+    ),
+    TaskFamily(
+        "unscramble", "letters of the word, level + 2", 6, 0.04, _unscramble, "exact",
+        form="End with `Answer: <word>`.", terse=UNSCRAMBLE,
+    ),
+)  # fmt: skip

@@ -180,7 +180,7 @@ def verb_codes(folder: Path) -> dict[str, int]:
 HERE = "@here"
 
 _BANK = '[[eval]]\nbank = "toy.bank"\nmodel = "table:50"\n'
-_TASK = '[[eval]]\ntask = "counting"\nmodel = "table:50"\nlevels = 3\n'
+_TASK = '[[eval]]\ntask = "counting"\nterse = true\nmodel = "table:50"\nlevels = 3\n'
 _LED = '[[eval]]\nbank = "toy.bank"\nselector = "autojudger"\nmodel = "table:50"\n[eval.interview]\n'
 _STUDY = '[[eval]]\nkind = "{kind}"\nmodel = "http://127.0.0.1:1/v1#a"\n'
 _PEERS = _STUDY.format(kind="peers") + 'peers = ["http://127.0.0.1:1/v1#b", "http://127.0.0.1:1/v1#c"]\n'

@@ -53,6 +53,7 @@ CLIMB = """
 [[eval]]
 name = "climb"
 task = "counting"
+terse = true
 queries = 4
 levels = 3
 [[eval.gate]]

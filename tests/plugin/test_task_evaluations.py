@@ -326,7 +326,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     slopes, rises = np.full(30, 1.5), np.repeat([3.0, 0.0, -3.0], 10)
     items = [Item(f"addition-{n // 10 + 1}-{n % 10}", f"What is {n} + 1?", str(n + 1)) for n in range(30)]
     write_bank(lab.path / "known.bank", items, discrimination=slopes, intercept=rises)
-    more = ", scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
+    more = ", terse=True, scale='known.bank', policy='decide', levels=3, queries=60, budget=90, stop='budget'"
     project(lab, 2, more, gated("result.ability.at_least(-1.5)"))
     assert lab.run().ret == 0
     (interview,) = lab.record["interviews"]
@@ -336,7 +336,7 @@ def test_a_task_stands_on_the_scale_of_a_bank(lab: Any) -> None:
     assert 0.0 < interview["theta"][0] < 2.0  # two levels of three
     assert lab.outcomes() == [("test_gate", "PASS")]
     assert main(["rescore", str(next(lab.path.glob(".adaptive-eval/runs/*.json")))]) == 0
-    project(lab, 2, ", scale='known.bank', name='climbed'")
+    project(lab, 2, ", scale='known.bank', name='climbed', terse=True")
     assert lab.run().ret == 0  # a climb, with an ability besides
     assert lab.record["interviews"][0]["theta"] is not None
 
@@ -366,6 +366,35 @@ def test_{name}(item, model):
         with image.open(path) as drawn:
             sizes[path.name] = drawn.size
     assert sizes == {"grid-1-0.png": (48, 48), "grid-1-0.448.png": (448, 448), "grid-1-0.500.png": (500, 500)}
+
+
+def test_prompts_say_the_form_of_the_answer_unless_they_are_terse(lab: Any) -> None:
+    lab.pytester.makeconftest(GUESSER)
+    lab.tests(
+        "import pytest\n"
+        + "".join(
+            f'''
+@pytest.mark.adaptive_eval(task="addition", name="{name}", levels=1, queries=4{setting})
+def test_{name}(item, model):
+    assert item.grade(model.generate(item.prompt))
+'''
+            for name, setting in (("full", ""), ("terse", ", terse=True"))
+        )
+    )
+    assert lab.run().ret == 0
+    record = RunRecord.from_json(lab.record)
+    prompts = {name: [bank.items[n].prompt for n in range(4)] for name, bank in recorded_banks(record, []).items()}
+    assert all(prompt.endswith("? End with `Answer: <number>`.") for prompt in prompts["full"])
+    assert prompts["terse"] == [prompt.removesuffix(" End with `Answer: <number>`.") for prompt in prompts["full"]]
+    hashes = {one.name: one.bank["content_hash"] for one in record.interviews}
+    assert hashes == {name: bank.content_hash for name, bank in recorded_banks(record, []).items()}
+
+
+def test_terse_prompts_of_a_task_about_pictures_are_a_usage_error(lab: Any) -> None:
+    (lab.path / "adaptive-eval.toml").write_text('[[eval]]\ntask = "grid"\nmodel = "table:95"\nterse = true\n')
+    result = lab.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *terse is true, and prompts of the task 'grid' have one form alone: *"])
 
 
 def test_pixels_that_a_task_lacks_are_a_usage_error(lab: Any) -> None:

@@ -23,7 +23,7 @@ from pytest_adaptive_eval.tasks.words import WORDS
 from tests.tasks.picture_solvers import SOLVERS as PICTURE_SOLVERS
 from tests.tasks.picture_solvers import undistorted
 
-__all__ = ["SOLVERS", "InProcess", "cells", "matched", "ran", "solve", "written"]
+__all__ = ["SOLVERS", "InProcess", "cells", "matched", "ran", "solve", "without_form", "written"]
 
 
 def parts(pattern: str, prompt: str) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def parts(pattern: str, prompt: str) -> tuple[str, ...]:
 
 
 def counting(prompt: str) -> str:
-    needle, hay = parts(r"How many ([A-F]) are in ([A-F]+)\?", prompt)
+    needle, hay = parts(r"How many (?:times does the letter )?([A-F]) (?:occur|are) in ([A-F]+)\?", prompt)
     return str(sum(1 for letter in hay if letter == needle))
 
 
@@ -48,6 +48,9 @@ def addition(prompt: str) -> str:
 
 
 def operations(prompt: str) -> str:
+    if prompt.startswith("Calculate"):
+        (expression,) = parts(r"Calculate ([-+* ()\d]+), with the usual order of operations\.", prompt)
+        return str(eval(expression))
     (line,) = parts(r"Work from left to right: (\d(?: [-+*] \d)+) = \?", prompt)
     value, *rest = line.split()
     total = int(value)
@@ -69,7 +72,7 @@ def post_order(prompt: str) -> str:
 
 
 def unscramble(prompt: str) -> str:
-    (mixed,) = parts(r"Which word is ([A-Z]+)\?", prompt)
+    (mixed,) = re.findall(r"\b[A-Z]{3,}\b", prompt)
     (word,) = (word for word in WORDS[len(mixed)] if Counter(word) == Counter(mixed))
     return word
 
@@ -157,7 +160,7 @@ def restore(prompt: str) -> str:
 def parsing(prompt: str) -> str:
     outer, inner, ask, record = parts(
         r"A record consists of groups separated by '(.)'; a group consists of fields separated by '(.)'\. Which is "
-        r"(.*) in this record\?\n(\S+)\nEnd with the answer in a line of its own\.",
+        r"(.*) in this record\?\n(\S+)",
         prompt,
     )
     fields = re.split(f"[{re.escape(inner + outer)}]", record)
@@ -170,7 +173,7 @@ def parsing(prompt: str) -> str:
 
 
 def decimals(prompt: str) -> str:
-    a, b = parts(r"What is ([\d.]+) \* ([\d.]+)\? Give the exact decimal number, and end with it\.", prompt)
+    a, b = parts(r"What is ([\d.]+) \* ([\d.]+)\? Give the exact decimal number\.", prompt)
     return f"{Context(prec=60).multiply(Decimal(a), Decimal(b)):f}"
 
 
@@ -199,8 +202,7 @@ def equations(prompt: str) -> str:
 def shortest_way(prompt: str) -> str:
     """Floyd and Warshall's algorithm, over all pairs."""
     roads, start, end = parts(
-        r"Roads join towns, each with its length: (.*)\. How long is the shortest way from ([A-Z]) to ([A-Z])\? "
-        r"End with the number\.",
+        r"Roads join towns, each with its length: (.*)\. How long is the shortest way from ([A-Z]) to ([A-Z])\?",
         prompt,
     )
     listed = [(a, b, int(n)) for a, b, n in re.findall(r"([A-Z])-([A-Z]) (\d+)", roads)]
@@ -217,7 +219,7 @@ def shortest_way(prompt: str) -> str:
 
 def comprehension(prompt: str) -> str:
     text, ask = prompt.split("\n\n")
-    (thing,) = re.findall(r"the (\w+)(?: is kept with)?\? Answer", ask)
+    (thing,) = re.findall(r"the (\w+)(?: is kept with)?\? (?:Answer|Choose)", ask)
     kept: dict[str, str] = dict(re.findall(r"The (\w+) is kept with the (\w+)\.", text))
     holder = {thing: being for being, thing in re.findall(r"The (\w+) has the (\w+)\.", text)}
     place: dict[str, str] = dict(re.findall(r"The (\w+) is in the (\w+)\.", text))
@@ -380,9 +382,14 @@ SOLVERS: dict[str, Callable[..., str]] = {
 }
 
 
+def without_form(family: TaskFamily, prompt: str) -> str:
+    """A prompt without the form of the answer."""
+    return prompt.removesuffix(family.form).rstrip() if family.form else prompt
+
+
 def solve(family: TaskFamily, level: int, seed: int) -> str:
     """The answer to a question of a built-in family."""
-    prompt = family.question(level, seed).prompt
+    prompt = without_form(family, family.question(level, seed).prompt)
     if family.pixels is not None:
         shown = undistorted(family, level, seed) if family.name in DISTORTIONS else family.picture(level, seed)
         return PICTURE_SOLVERS[family.name](prompt, shown, level)

@@ -34,6 +34,7 @@ class NodeTable(Table, frozen=True, kw_only=True):
     bank: Annotated[str | None, described("bank folder, or JSONL file of items, in place of a task")] = None
     levels: Annotated[int | None, described("highest level; a calibrated bank is split into so many levels")] = None
     pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
+    terse: Annotated[bool, described("prompts without the form of the answer, for tiny models")] = False
     after: Annotated[str | list[str] | None, described("nodes that come before this one")] = None
     opens_at: Annotated[Number | None, described("area that each earlier node must surely have")] = None
     weight: Annotated[Number, described("weight of the route that ends here, relative to others")] = 1.0
@@ -214,10 +215,14 @@ class _NodeReader:
             if table.pixels is not None:
                 with located(where):
                     family = family.at_pixels(table.pixels)
+            if table.terse:
+                with located(where):
+                    family = family.in_terse_form()
             return family, family.levels if table.levels is None else table.levels
-        if table.pixels is not None:
+        if table.pixels is not None or table.terse:
+            setting, what = ("terse", "items") if table.pixels is None else ("pixels", "pictures")
             raise ConfigError(
-                f"{where}: pixels goes with a task, and the pictures of a bank are as they are: remove it"
+                f"{where}: {setting} goes with a task, and the {what} of a bank are as they are: remove it"
             )
         if table.bank is None or table.task is not None:
             count = "none" if table.bank is None else "both"

@@ -22,7 +22,7 @@ from pytest_adaptive_eval.studies.network.topology import Network, Node, Supervi
 from pytest_adaptive_eval.subjects.base import Completion
 from pytest_adaptive_eval.subjects.foreign import Unranked, one_line, read_rank
 from pytest_adaptive_eval.tasks.content import Malformed, content_of, written_item
-from pytest_adaptive_eval.tasks.family import TaskFamily
+from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 
 __all__ = ["ContentFilter", "Interview", "allow_all", "blank", "review"]
 
@@ -229,7 +229,7 @@ class Interview:
         if self.node.questions == "rephrased":
             if (item.prompt, item.answer) != (coded.prompt, coded.answer):
                 raise Malformed("format", "it does not ask the same")
-            prompt = one_line(text, prompts.READ_CHARACTERS)
+            prompt = family.with_form(Question(one_line(text, prompts.READ_CHARACTERS))).prompt
             item = replace(coded, id=item.id, prompt=prompt, custom=lambda _, answer: coded.grade(answer))
         if claim:
             self.counts["claims"] += 1

@@ -27,7 +27,7 @@ READ_CHARACTERS = 6000
 HEARD_CHARACTERS = 200
 
 _QUESTION = re.compile(r"\bquestion\b\W{0,3}[:=]\W{0,3}", re.IGNORECASE)
-_ANSWER = re.compile(r"(?:^|\n)\W{0,4}(?:the )?(?:correct )?answer\W{0,3}(?:is|[:=])\W{0,3}", re.IGNORECASE)
+_ANSWER = re.compile(r"(?:^|\n)\W{0,4}(?:the )?(?:correct )?answer\W{0,3}(?:is|[:=])[^\w.+-]{0,3}", re.IGNORECASE)
 _YES_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 _SCALE = (
     "Rate it from 1 to 5, where 5 is the best:\n"

@@ -17,9 +17,16 @@ from pytest_adaptive_eval.subjects.pool import AgentPool
 
 CHECKPOINTS = Path(__file__).resolve().parents[3] / "fixtures" / "checkpoints"
 NODES = [
-    {"task": "unscramble", "levels": 3},
-    {"task": "operations", "levels": 2, "queries": 1, "after": "unscramble", "interviewer": "interviewer"},
-    {"task": "counting", "levels": 2, "after": "unscramble", "panel": ["text-mid"], "cycles": 1},
+    {"task": "unscramble", "terse": True, "levels": 3},
+    {
+        "task": "operations",
+        "terse": True,
+        "levels": 2,
+        "queries": 1,
+        "after": "unscramble",
+        "interviewer": "interviewer",
+    },
+    {"task": "counting", "terse": True, "levels": 2, "after": "unscramble", "panel": ["text-mid"], "cycles": 1},
 ]
 DATA = {"topology": "hybrid", "queries": 4, "retries": 0, "node": NODES}
 

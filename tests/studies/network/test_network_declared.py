@@ -248,6 +248,15 @@ def test_labels_are_read(tmp_path: Any) -> None:
         read_labels(tmp_path / "missing")
 
 
+def test_terse_prompts_of_a_node() -> None:
+    network = read_network({"node": [{"task": "addition", "terse": True}, {"task": "decimals"}]}, "sue")
+    assert [node.task.form == "" for node in network.nodes if isinstance(node.task, TaskFamily)] == [True, False]
+    with pytest.raises(ConfigError, match="network: node 1: terse is true, and prompts of the task 'grid' have one"):
+        read_network({"node": [{"task": "grid", "terse": True}]}, "sue")
+    with pytest.raises(ConfigError, match=r"network: node 1: terse goes with a task, and the items of .*: remove it"):
+        read_network({"node": [{"bank": "b.jsonl", "terse": True}]}, "sue")
+
+
 def test_pixels_of_a_node_set_the_size_of_its_pictures() -> None:
     network = read_network({"node": [{"task": "grid", "pixels": 48}, {"task": "noise"}]}, "sue")
     assert [node.task.pixels for node in network.nodes if isinstance(node.task, TaskFamily)] == [None, 448]

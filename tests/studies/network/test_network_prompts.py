@@ -24,6 +24,8 @@ from pytest_adaptive_eval.tasks.content import content_of
         ("What is 1 + 2?", "What is 1 + 2?", ""),
         ("What is 1 + 2?\nThe correct answer is 3", "What is 1 + 2?", "3"),
         ("question = What is 1 + 2?\nAnswer=3", "What is 1 + 2?", "3"),
+        ("What is 1 - 2?\nAnswer: -1", "What is 1 - 2?", "-1"),
+        ("What is .1 + .2?\nAnswer: .3", "What is .1 + .2?", ".3"),
         ("Answer: 3", "", "3"),
         ("", "", ""),
     ],
