@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
@@ -68,9 +68,18 @@ class Built:
     accuracies: tuple[float, ...]
     in_formats: FormatScale | None = None
 
-    def write(self, write_bank: Callable[..., ItemBank], path: Path, *, replace: bool = False) -> ItemBank:
-        """Write the folder with the writer of `banks`."""
+    def write(
+        self,
+        write_bank: Callable[..., ItemBank],
+        path: Path,
+        *,
+        source: Mapping[str, Any] = MappingProxyType({}),
+        replace: bool = False,
+    ) -> ItemBank:
+        """Write the folder with the writer of `banks`; `source` tells where its questions come from."""
         report: dict[str, Any] = self.quality.to_json()
+        if source:
+            report["source"] = dict(source)
         report["textless"] = any(item.meta.get("textless") for item in self.items)
         return write_bank(
             path,
@@ -107,7 +116,8 @@ def matched(responses: Responses, items: Sequence[Item] | None, note: Callable[[
     if len(responses.subjects) < 2:
         raise ResponsesError(
             f"{responses.source}: one subject, {responses.subjects[0]!r}: a bank is calibrated from the differences "
-            "between subjects; give the responses of at least two, better of twenty or more"
+            "between subjects; give the responses of at least two, better of twenty or more; --uncalibrated "
+            "writes a bank of the questions alone"
         )
     answered = np.asarray(~np.isnan(responses.scores).all(axis=0))
     if not answered.all():

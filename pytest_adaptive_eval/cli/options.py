@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.logs import add_mapping_arguments, mapping_of
 from pytest_adaptive_eval.cli.screen import screen
@@ -26,11 +26,13 @@ __all__ = [
     "RECIPE",
     "USAGE",
     "add_low_quality_argument",
+    "add_origin_arguments",
     "add_recipe_arguments",
     "add_responses_arguments",
     "budgets_of",
     "check_writable",
     "names_of",
+    "origin",
     "parse_count",
     "parse_seed",
     "read",
@@ -92,6 +94,24 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
     add("--device", help="torch device such as cuda (numpy on the processor when omitted)")
     add("--limit", metavar="N", type=parse_count, help="largest number of iterations")
     add("--seed", metavar="N", type=parse_seed, default=0, help="of splits, folds and draws (%(default)s)")
+
+
+def add_origin_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that record where the questions of a bank come from."""
+    add = parser.add_argument
+    add(
+        "--source",
+        dest="origin",
+        metavar="TEXT",
+        help="where the data come from, for the record (the name of the data)",
+    )
+    add("--licence", metavar="NAME", help="licence of the data, for the record (read from files beside them)")
+
+
+def origin(options: argparse.Namespace, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is recorded on the source of a bank's questions; the options win over what is known."""
+    given = {"source": options.origin, "licence": options.licence}
+    return {**known, **{name: text for name, text in given.items() if text}}
 
 
 def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:

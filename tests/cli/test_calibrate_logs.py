@@ -99,3 +99,35 @@ def test_a_mapping_and_its_file(run):
     code, _, err = run("calibrate", "r.jsonl", "--subject", "by |", "--score", "verdict")
     assert code == 4
     assert "--subject 'by |'" in err
+
+
+def test_one_log_becomes_a_bank_without_parameters(run, harness):
+    code, _, err = run("calibrate", "results/model-0", "-o", "sums.bank")
+    assert code == 4
+    assert "--uncalibrated writes a bank of the questions alone" in err
+    Path("results/LICENSE").write_text("MIT License")
+    code, out, _ = run("calibrate", "results/model-0", "--uncalibrated", "-o", "sums.bank", "--source", "our sums")
+    assert code == 0
+    assert "wrote sums.bank: 30 items without parameters" in out
+    bank = read_bank("sums.bank")
+    assert not bank.calibrated
+    assert bank.report["source"] == {"source": "our sums", "licence": "MIT", "responses": "model-0"}
+    assert bank.items[7].grade("so 14") == 1.0
+    code, _, err = run("calibrate", "results", "--uncalibrated", "--model", "1pl", "-o", "other.bank")
+    assert (code, "--model is not for --uncalibrated" in err) == (4, True)
+    code, _, err = run("calibrate", "results", "--uncalibrated")
+    assert (code, "--uncalibrated writes a bank: give -o NAME.bank" in err) == (4, True)
+
+
+def test_source_and_licence_of_an_imported_bank_stay_when_it_is_calibrated(run, harness):
+    rows = [{"id": f"hash{n}", "question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(30)]
+    Path("data").mkdir()
+    Path("data/sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run("import", "data/sums.jsonl", "-o", "own.bank", "--licence", "CC-BY-4.0")[0] == 0
+    known = read_bank("own.bank").report["source"]
+    command = ("calibrate", "results", "--items", "own.bank", "--ids", "sums:", "-o", "fit.bank", "--force")
+    assert run(*command, "--policy", "none")[0] in (0, 1)
+    bank = read_bank("fit.bank")
+    assert bank.calibrated
+    assert bank.report["source"] == {**known, "responses": "results"}
+    assert bank.report["source"]["licence"] == "CC-BY-4.0"

@@ -305,6 +305,7 @@ def test_a_refused_bank_is_not_written(run, place):
     assert code == 1
     assert "REFUSED: the fit did not converge in 3 iterations" in out
     assert "nothing was written; --force writes it all the same, marked untrusted\n" in out
+    assert "--uncalibrated writes the questions of the logs alone" in out
     assert {path.name for path in place.iterdir()} == {"noise.csv"}
 
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.formats import read_in_formats
 from pytest_adaptive_eval.cli.logs import add_ids_argument, joined
@@ -17,11 +17,13 @@ from pytest_adaptive_eval.cli.options import (
     NOT_PASSED,
     PASSED,
     RECIPE,
+    add_origin_arguments,
     add_recipe_arguments,
     add_responses_arguments,
     budgets_of,
     check_writable,
     names_of,
+    origin,
     read,
     recipe_of,
     refuse,
@@ -29,12 +31,13 @@ from pytest_adaptive_eval.cli.options import (
 )
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
-from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.build import Built
     from pytest_adaptive_eval.calibration.recipe import Recipe
     from pytest_adaptive_eval.cat.session import Policy
+    from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import FormatResponses, Responses
 
@@ -49,6 +52,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", metavar="BANK", type=Path, help="folder NAME.bank to write; only fit and check when omitted")
     add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts; without it those in the logs are taken")
     add_ids_argument(parser)
+    text = "write the questions of the logs without parameters, for uniform draws: no fit, so that one log is enough"
+    add("--uncalibrated", action="store_true", help=text)
+    add_origin_arguments(parser)
     text = "the responses are in formats, with and without image or text: fit M2- or M3-IRT as well"
     add("--formats", choices=("m2", "m3"), help=text)
     add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
@@ -64,6 +70,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.output is not None:
         _check_output(options.output, options.replace)
+    if options.uncalibrated:
+        return _write_questions(options)
     names = _policy_names(options)
     if options.parameters is not None:
         refuse(options, RECIPE, "is for a fit, which --parameters takes the place of")
@@ -78,7 +86,8 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.parameters import read_parameters
 
-    items = None if options.items is None else list(read_bank(options.items).items)
+    own = None if options.items is None else read_bank(options.items)
+    items = None if own is None else list(own.items)
     formats = _read_formats(options)
     if formats is not None:
         whole = formats.whole
@@ -114,11 +123,42 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     screen.progress("")
     lines = _report(built, responses, counted_as_formats=formats is not None)
     if options.output is not None:
-        lines += _write(built, options)
+        lines += _write(built, options, _source(options, own))
     say(lines)
     if built.fit.interrupted:
         return INTERRUPTED
     return PASSED if built.quality.trusted else NOT_PASSED
+
+
+def _write_questions(options: argparse.Namespace) -> int:
+    """Write a bank of the questions in the logs, without a fit."""
+    from pytest_adaptive_eval.banks.writer import write_uncalibrated
+
+    refuse(options, ("items", "ids", "formats", "parameters", "force", *RECIPE), "is not for --uncalibrated")
+    if options.output is None:
+        raise ConfigError("--uncalibrated writes a bank: give -o NAME.bank")
+    with tempfile.TemporaryDirectory() as folder:
+        _, items = _texts_of_logs(read(options, options.source), Path(folder))
+        if not items:
+            raise ResponsesError(
+                f"{options.source}: the logs hold no question with its right answer, so that no bank can be asked; "
+                "write the questions as JSON lines and use them as a bank"
+            )
+        report = {"source": _source(options, None)}
+        bank = write_uncalibrated(options.output, items, report=report, replace=options.replace)
+    say([f"wrote {options.output}: {len(bank)} items without parameters, content {bank.content_hash}"])
+    return PASSED
+
+
+def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any]:
+    """Return where the questions come from: what the bank of ``--items`` records, else the file or the logs."""
+    from pytest_adaptive_eval.banks.importing.sources import licence_of
+
+    known = bank.report.get("source") if bank is not None else None
+    if not isinstance(known, dict):
+        place = options.items or options.source
+        known = {"source": place.name, "licence": licence_of(place)}
+    return origin(options, {**known, "responses": options.source.name})
 
 
 def _by_log_id(items: Sequence[Item] | None, ids: str | None) -> dict[str, Item] | None:
@@ -194,7 +234,7 @@ def _report(built: Built, responses: Responses, *, counted_as_formats: bool) -> 
     return lines
 
 
-def _write(built: Built, options: argparse.Namespace) -> list[str]:
+def _write(built: Built, options: argparse.Namespace, source: dict[str, Any]) -> list[str]:
     """Write the bank unless it is refused; return the lines on the file."""
     from pytest_adaptive_eval.banks.writer import write_bank
 
@@ -202,8 +242,11 @@ def _write(built: Built, options: argparse.Namespace) -> list[str]:
     if built.fit.interrupted and output.exists():
         return [f"nothing was written: an interrupted fit does not take the place of {output}"]
     if not (built.fit.interrupted or trusted or options.force):
-        return ["nothing was written; --force writes it all the same, marked untrusted"]
-    bank = built.write(write_bank, output, replace=options.replace)
+        return [
+            "nothing was written; --force writes it all the same, marked untrusted",
+            "--uncalibrated writes the questions of the logs alone, for gates on uniform draws",
+        ]
+    bank = built.write(write_bank, output, source=source, replace=options.replace)
     lines = [f"wrote {output}: {len(bank)} items, scale {bank.scale}{'' if trusted else ', marked untrusted'}"]
     if bank.report["textless"]:
         lines.append("it has no texts and cannot be asked: give --items for that")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import PASSED, check_writable
+from pytest_adaptive_eval.cli.options import PASSED, add_origin_arguments, check_writable, origin
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import BankError, ConfigError, DatasetError
@@ -46,8 +46,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--image-root", metavar="DIR", type=Path, help="folder that image paths are relative to")
     add("--partial", action="store_true", help="keep the items though more than half the records are refused")
     add("--replace", action="store_true", help="replace a bank that is in place")
-    add("--source", dest="origin", metavar="TEXT", help="where the data come from, for the record (the name of DATA)")
-    add("--licence", metavar="NAME", help="licence of the data, for the record (read from files beside them)")
+    add_origin_arguments(parser)
     add = parser.add_argument_group("mapping (guessed where left out)").add_argument
     for name in _ONE:
         add(f"--{name}", metavar="EXPR", help=meanings[name])
@@ -181,11 +180,7 @@ def _examples(items: list[Item]) -> Iterator[str]:
 def _write(imported: Imported, options: argparse.Namespace) -> None:
     from pytest_adaptive_eval.banks.writer import write_uncalibrated
 
-    facts = {**imported.facts, "read": imported.read, "refused": len(imported.refused)}
-    if options.origin:
-        facts["source"] = options.origin
-    if options.licence:
-        facts["licence"] = options.licence
+    facts = origin(options, {**imported.facts, "read": imported.read, "refused": len(imported.refused)})
     bank = write_uncalibrated(options.output, imported.items, report={"source": facts}, replace=options.replace)
     licence = facts["licence"] or "unknown"
     say([f"wrote {options.output}: {len(bank)} items, content {bank.content_hash}, licence {licence}"])
