@@ -1,15 +1,20 @@
 """Reads every published log in the data folder and compares the accuracies with what the logs state.
 
-    python benchmarks/log_table.py [--markdown]
+    python benchmarks/log_table.py [--items] [--gates]
 
 For each folder: the command that reads it, responses read of those that the files hold, what was left out or refused
 and why, the accuracy as read and as the log states it, and one item in full.  The numbers to compare with are counted
 here from the raw files, without the readers.
+
+With ``--gates``, ``adaptive-eval gate`` judges the logs: each subject against itself, against accuracies .006 below and
+above what the log states, and against the subject before it with a margin of .02.  Beside each verdict stands that
+which follows from the stated accuracies.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import shlex
@@ -17,6 +22,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,6 +142,10 @@ def pyirt_held(path: Path) -> int:
     return sum(len(row["responses"]) for row in lines(path))
 
 
+def pyirt_stated(path: Path) -> dict[str, float]:
+    return {row["subject_id"]: sum(row["responses"].values()) / len(row["responses"]) for row in lines(path)}
+
+
 CASES = (
     Case("helm", "--metric exact_match", helm_held, helm_stated),
     Case("openai_evals/crossword-turbo.jsonl", "", matches, final_report),
@@ -146,7 +156,7 @@ CASES = (
     Case("inspect/inspect_ai", "", inspect_held, nothing),
     Case("inspect/every_eval_ever", "", inspect_held, nothing),
     Case("inspect/vivaria", "", inspect_held, nothing),
-    Case("swe_bench/gso_responses.jsonl", "", pyirt_held, nothing),
+    Case("swe_bench/gso_responses.jsonl", "", pyirt_held, pyirt_stated),
     Case("mathvision/Gemini-Pro.jsonl", "--score correct", lambda p: len(list(lines(p))), vision),
     Case("mathvision/Random-Chance.jsonl", "--score correct", lambda p: len(list(lines(p))), vision),
     Case(
@@ -233,10 +243,42 @@ def run(case: Case) -> Read:
     )
 
 
+def gate(case: Case, candidate: str, *conditions: str) -> str:
+    """Return the verdict of ``adaptive-eval gate``, by its exit code."""
+    from pytest_adaptive_eval.cli import main as command
+
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        code = command(["gate", f"{DATA / case.path}#{candidate}", *conditions, *shlex.split(case.options)])
+    return {0: "PASS", 1: "no pass"}.get(code, "refused")
+
+
+def gates(result: Read) -> Iterator[tuple[str, str, str]]:
+    """Yield the gates on a log, as what is judged, the verdict, and the verdict by hand."""
+    case, subjects = result.case, list(result.accuracies)
+    for place, name in enumerate(subjects):
+        path = f"{DATA / case.path}#{name}"
+        yield f"{name} not worse than itself", gate(case, name, "--baseline", path, "--margin", "0.001"), "PASS"
+        if name not in result.stated:
+            continue
+        accuracy = result.stated[name]
+        for offset, verdict in ((-0.006, "PASS"), (0.006, "no pass")):
+            if 0 < accuracy + offset < 1:
+                threshold = f"{accuracy + offset:.4f}"
+                yield f"{name} at least {threshold}", gate(case, name, "--at-least", threshold), verdict
+        if place and subjects[place - 1] in result.stated:
+            other = subjects[place - 1]
+            by_hand = "PASS" if accuracy >= result.stated[other] - 0.02 else "no pass"
+            by_hand = "refused" if case.path == "helm" else by_hand  # the two runs are of different tasks
+            judged = gate(case, name, "--baseline", f"{DATA / case.path}#{other}", "--margin", "0.02")
+            about = f"{name} ({accuracy:.4f}) not worse than {other} ({result.stated[other]:.4f}) by .02"
+            yield about, judged, by_hand
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; the exit code is 1 if an accuracy differs from the one that a log states."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--items", action="store_true", help="print one item of each log")
+    parser.add_argument("--gates", action="store_true", help="judge the logs, and compare with verdicts by hand")
     options = parser.parse_args(arguments)
     different = 0
     print("| log | options | responses | subjects | items with text | accuracy, read / stated |")
@@ -256,6 +298,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"| {result.case.path} | {options_text} | {result.read} of {result.held} | {result.subjects} | "
             f"{result.texts} | {shown} |"
         )
+    for result in results if options.gates else ():
+        judged = list(gates(result))
+        same = sum(verdict == by_hand for _, verdict, by_hand in judged)
+        different += same < len(judged)
+        print(f"{result.case.path}: {same} of {len(judged)} gates as by hand")
+        for about, verdict, by_hand in judged:
+            if verdict != by_hand or ("not worse than" in about and "itself" not in about):
+                print(f"  {about}: {verdict}, by hand {by_hand}")
     for result in results:
         for note in result.notes:
             print(f"{result.case.path}: {note.replace(str(DATA), '..'):.420}")

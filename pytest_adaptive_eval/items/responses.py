@@ -83,6 +83,8 @@ class Responses:
         By item, of those whose text is in the log.
     weights : array, shape (S,), optional
         Number of subjects that each one counts for in a fit and its checks; one each when omitted.
+    administered : array of bool, shape (S, n), optional
+        Whether an item stands in the subject's log, with a score or without; unknown when omitted.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class Responses:
     source: str = "responses"
     questions: Mapping[str, LoggedQuestion] = field(default_factory=dict)
     weights: Array | None = None
+    administered: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         for name in ("subjects", "items", "families"):
@@ -140,6 +143,7 @@ class Responses:
             tuple(self.families[s] for s in rows),
             self.source,
             weights=None if self.weights is None else self.weights[rows],
+            administered=None if self.administered is None else self.administered[rows],
         )
 
 

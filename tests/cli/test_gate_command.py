@@ -126,3 +126,14 @@ def test_published_logs_are_judged(run):
 def test_names_of_subjects_may_have_slashes(run, tmp_path):
     (tmp_path / "r.csv").write_text("subject,q1,q2\norg/a,1,1\norg/b#2,1,0\n")
     assert run("gate", "r.csv#org/a", "--baseline", "r.csv#org/b#2")[0] == 0
+
+
+def test_items_that_only_other_subjects_of_the_logs_were_asked_do_not_count(run, tmp_path):
+    log(tmp_path / "logs", [True, False] * 5, task="small", model="new")
+    log(tmp_path / "logs", [True] * 40, task="big", model="old")
+    code, out, _ = run("gate", f"{tmp_path / 'logs'}#new", "--at-least", "0.5")
+    assert code == 0
+    assert "new: accuracy .5000 (5 of 10)\n" in out
+    code, _, err = run("gate", f"{tmp_path / 'logs'}#new", "--baseline", f"{tmp_path / 'logs'}#old")
+    assert code == 4
+    assert "no item of new has a score of old" in err

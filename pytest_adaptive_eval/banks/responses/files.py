@@ -163,8 +163,10 @@ class Collected:
         """Return all scores, subjects and items in the order of their first score."""
         n = len(self._items)
         table = np.full((len(self._scores), n), np.nan)
-        for row, (positions, scores) in zip(table, self._scores.values(), strict=True):
+        administered = np.zeros(table.shape, dtype=np.bool_)
+        for row, asked, (positions, scores) in zip(table, administered, self._scores.values(), strict=True):
             columns, values = np.array(positions, dtype=np.int64), np.array(scores)
+            asked[columns] = True
             scored = ~np.isnan(values)
             counts = np.bincount(columns[scored], minlength=n)
             sums = np.bincount(columns[scored], weights=values[scored], minlength=n)
@@ -175,7 +177,8 @@ class Collected:
             for item, (question, _) in self._questions.items()
             if item in self._items
         }
-        return Responses(tuple(self._scores), tuple(self._items), table, source=self._source, questions=questions)
+        subjects, items = tuple(self._scores), tuple(self._items)
+        return Responses(subjects, items, table, source=self._source, questions=questions, administered=administered)
 
 
 def _words(question: LoggedQuestion) -> list[str]:

@@ -47,7 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One subject's scores by item."""
+    """One subject's scores by item, NaN where its log has an item without one."""
 
     subject: str
     scores: Mapping[str, float]
@@ -105,9 +105,13 @@ def _read_run(options: argparse.Namespace, source: Path) -> _Run:
             names = ", ".join(responses.subjects[:12])
             raise ConfigError(f"{path}: {named}; give {path}#NAME with one of {names}")
         name = responses.subjects[0]
-    row = responses.scores[responses.subjects.index(name)]
+    place = responses.subjects.index(name)
+    scores = dict(zip(responses.items, responses.scores[place].tolist(), strict=True))
+    if responses.administered is not None:  # items that only other subjects were asked do not count
+        asked = responses.administered[place]
+        scores = {item: score for (item, score), given in zip(scores.items(), asked, strict=True) if given}
     texts = {item: " ".join(question.prompt.split()) for item, question in responses.questions.items()}
-    return _Run(name, dict(zip(responses.items, row.tolist(), strict=True)), texts)
+    return _Run(name, scores, texts)
 
 
 def _place_and_name(source: Path) -> tuple[Path, str]:
