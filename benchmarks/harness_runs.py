@@ -3,7 +3,8 @@
 ``python benchmarks/harness_runs.py`` writes 300 questions of the text fixture to a file and has both tools ask three
 checkpoints of it.  Of the unedited logs of each tool ``adaptive-eval calibrate`` makes a bank, and ``pytest`` asks it:
 the table compares the accuracy that the tool printed, the one read from its logs, and the gate's on the whole bank.
-Then the same questions come from a folder of ``datasets`` (``save_to_disk``).  Both tools and `datasets` must be
+Then the same questions come from a folder of ``datasets`` (``save_to_disk``), and ``adaptive-eval gate`` judges logs
+of two runs of one checkpoint, and of a worse one.  Both tools and `datasets` must be
 importable; nothing is downloaded.
 """
 
@@ -100,8 +101,7 @@ def read(folder: Path, checkpoint: str) -> float:
     from pytest_adaptive_eval.banks.responses import read_responses
 
     responses = read_responses(folder, note=lambda _: None)
-    row = next(n for n, name in enumerate(responses.subjects) if name.endswith(checkpoint))
-    return float(responses.scores[row].mean())
+    return float(responses.scores[responses.subjects.index(named(folder, checkpoint))].mean())
 
 
 def ask(folder: Path, bank: str, checkpoint: Path) -> tuple[float, str, float]:
@@ -137,27 +137,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for path in checkpoints:
                 gate, outcome, asking = ask(folder, f"{tool}.bank", path)
                 cells = [printed[path.name], round(read(folder / logs, path.name), 4), round(gate, 4)]
-                print(f"| {tool} | {path.name} | {' | '.join(map(str, cells))} | {outcome} | {making + asking:.0f} |")
+                print(
+                    f"| {tool} | {path.name} | {' | '.join(map(str, cells))} | {outcome} | {making + asking:.0f} |",
+                    flush=True,
+                )
         from datasets import Dataset
 
         Dataset.from_list(rows).save_to_disk(str(folder / "saved"))
         _, making = run(folder, "adaptive-eval", "import", "saved", "-o", "saved.bank")
         gate, outcome, asking = ask(folder, "saved.bank", checkpoints[-1])
-        print(f"| datasets | {CHECKPOINTS[-1]} | - | - | {gate:.4f} | {outcome} | {making + asking:.0f} |")
-        for tool in ("lm-eval", "inspect"):
-            new, old = (f"{tool}-logs#{name}" for name in named(folder / f"{tool}-logs"))
-            verdict, _ = run(folder, "adaptive-eval", "gate", new, "--baseline", old, codes=(0, 1))
-            print(
-                f"\n`adaptive-eval gate` on the logs of {tool}, {CHECKPOINTS[1]} against {CHECKPOINTS[2]}:\n\n{verdict}"
-            )
+        print(f"| datasets | {CHECKPOINTS[-1]} | - | - | {gate:.4f} | {outcome} | {making + asking:.0f} |", flush=True)
+        for tool, ask_by in (("lm-eval", ask_by_lm_eval), ("inspect", ask_by_inspect)):
+            (folder / f"{tool}-logs").rename(folder / f"{tool}-before")
+            ask_by(folder, checkpoints[-1])
+            for checkpoint in CHECKPOINTS[1:]:
+                new = f"{tool}-logs#{named(folder / f'{tool}-logs', CHECKPOINTS[-1])}"
+                old = f"{tool}-before#{named(folder / f'{tool}-before', checkpoint)}"
+                pair = (new, old) if checkpoint == CHECKPOINTS[-1] else (old, new)
+                said, _ = run(folder, "adaptive-eval", "gate", pair[0], "--baseline", pair[1], codes=(0, 1))
+                print(f"\n`adaptive-eval gate`, {checkpoint} of {tool} and another run of {CHECKPOINTS[-1]}:\n\n{said}")
 
 
-def named(logs: Path) -> Sequence[str]:
-    """Return the names that the second and the third checkpoint have in logs."""
+def named(logs: Path, checkpoint: str) -> str:
+    """Return the name that a checkpoint has in logs."""
     from pytest_adaptive_eval.banks.responses import read_responses
 
     subjects = read_responses(logs, note=lambda _: None).subjects
-    return [next(name for name in subjects if name.endswith(checkpoint)) for checkpoint in CHECKPOINTS[1:]]
+    return next(name for name in subjects if name.endswith(checkpoint))
 
 
 if __name__ == "__main__":
