@@ -12,6 +12,7 @@ of the bank.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pytest_adaptive_eval.calibration.format_contender import Fold, FormatContender
+from pytest_adaptive_eval.calibration.format_contender import FitEnd, Fold, FormatContender
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
@@ -130,6 +131,7 @@ class FormatBacktest:
     low: float
     rows: dict[tuple[str, str], list[dict[str, float]]] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
+    ends: dict[str, list[FitEnd]] = field(default_factory=dict)
 
     def merge(self, other: FormatBacktest) -> None:
         """Add other left-out subjects."""
@@ -137,6 +139,8 @@ class FormatBacktest:
             self.rows.setdefault(key, []).extend(rows)
         for name, seconds in other.seconds.items():
             self.seconds.setdefault(name, []).extend(seconds)
+        for name, ends in other.ends.items():
+            self.ends.setdefault(name, []).extend(ends)
 
     def by_target(self, contender: str, budget: str, quantity: str) -> Array:
         """Return means over repeats, one per left-out subject."""
@@ -164,6 +168,7 @@ class FormatBacktest:
             "truths_agree": rank_correlation(self.truths["all"], self.truths["fullest"]),
             "rows": [self._row(name, budget) for name, budget in self.rows],
             "tests": list(self._tests()),
+            "fits": {name: _fits(ends) for name, ends in self.ends.items()},
             "seconds": {name: {"mean": float(np.mean(s)), "most": float(max(s))} for name, s in self.seconds.items()},
         }
 
@@ -180,25 +185,34 @@ class FormatBacktest:
         return {key: None if value != value else value for key, value in row.items()}
 
     def _tests(self) -> Iterator[dict[str, Any]]:
-        """Yield the tests of the contender of the highest precedence against each comparator."""
+        """Yield the tests of each contender that is tested against each comparator."""
         names = list(dict.fromkeys(name for name, _ in self.rows))
-        proposed = max(names, key=lambda name: FORMAT_CONTENDERS[name].precedence)
-        if FORMAT_CONTENDERS[proposed].precedence == 0:
-            return
-        comparators = [name for name in names if FORMAT_CONTENDERS[name].precedence == 0]
+        proposed = [name for name in names if FORMAT_CONTENDERS[name].tested]
+        comparators = [name for name in names if not FORMAT_CONTENDERS[name].tested]
         budgets = dict.fromkeys(budget for _, budget in self.rows)
-        for budget, other, quantity in product(budgets, comparators, _COMPARED):
-            values = [self.by_target(name, budget, quantity) for name in (proposed, other)]
+        for budget, name, other, quantity in product(budgets, proposed, comparators, _COMPARED):
+            values = [self.by_target(one, budget, quantity) for one in (name, other)]
             test = None if np.isnan(values).all() else signed_rank(*values, greater=quantity != "gamma")
             if test is not None:
                 yield {
-                    "policy": proposed,
+                    "policy": name,
                     "against": other,
                     "budget": budget,
                     "of": quantity,
                     "w": test[0],
                     "p": test[1],
                 }
+
+
+def _fits(ends: Sequence[FitEnd]) -> dict[str, Any]:
+    """Return the number of fits, of those that did not settle, and of each q and of those at an edge."""
+    bounds = Counter(f"{end.bound:g}" for end in ends if end.bound is not None)
+    return {
+        "fits": len(ends),
+        "unsettled": sum(not end.settled for end in ends),
+        "q": dict(sorted(bounds.items(), key=lambda pair: float(pair[0]))),
+        "at_edge": sum(end.at_edge for end in ends),
+    }
 
 
 def format_backtest(
@@ -254,8 +268,15 @@ def format_backtest(
     truths = {"all": np.nanmean(clean, axis=(1, 2)), "fullest": np.nanmean(clean[:, :, fullest], axis=1)}
     sizes = {budget: resolve_budget(budget, n) for budget in budgets}
     result = FormatBacktest(truths, n, float(low.mean()))
+    families = responses.families
     for target in targets:
-        fold = Fold(scores, responses.modalities, target, sizes, seed)
+        kin = [s for s, name in enumerate(families) if name == families[target] and s != target]
+        if len(scores) - len(kin) < FEWEST:
+            raise ResponsesError(
+                f"{responses.source}: without the family of {responses.subjects[target]!r} too few subjects are left "
+                "to fit: give subjects of more families"
+            )
+        fold = Fold(scores, responses.modalities, target, sizes, seed, kin)
         for name in contenders:
             for repeat in range(repeats if FORMAT_CONTENDERS[name].drawn else 1):
                 fold.seed = seed + repeat
@@ -264,6 +285,8 @@ def format_backtest(
             fold.seed = seed
         for name, seconds in fold.seconds.items():
             result.seconds.setdefault(name, []).append(seconds)
+        for name, end in fold.ends.items():
+            result.ends.setdefault(name, []).append(end)
     return result
 
 

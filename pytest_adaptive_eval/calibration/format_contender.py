@@ -8,7 +8,7 @@ The number of a pair is ``item * F + format``.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,14 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
-from pytest_adaptive_eval.calibration.multimodal import fit_multimodal
+from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities
 
-__all__ = ["Fold", "FormatContender", "FormatInterviewResult", "mean_score"]
+__all__ = ["FitEnd", "Fold", "FormatContender", "FormatInterviewResult", "mean_score"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+#: Fits by the likelihood alone: priors so wide that they say nothing.
+PLAIN = Training(item_spread=10.0, ability_spread=10.0)
 
 
 @dataclass(slots=True)
@@ -42,6 +45,25 @@ class FormatInterviewResult:
     fullest: float
 
 
+@dataclass(frozen=True, slots=True)
+class FitEnd:
+    """How a fit ended.
+
+    Parameters
+    ----------
+    settled : bool
+        Whether it converged.
+    bound : float, optional
+        Upper bound q of the parts.
+    at_edge : bool
+        Whether that is the smallest or the largest q that was tried.
+    """
+
+    settled: bool
+    bound: float | None = None
+    at_edge: bool = False
+
+
 @dataclass(eq=False)
 class Fold:
     """One subject left out, and fits to the others, each made once.
@@ -49,13 +71,15 @@ class Fold:
     Parameters
     ----------
     scores : array, shape (S, n, F)
-        Scores of all subjects.
+        Scores of all subjects that are fitted or interviewed.
     modalities : Modalities
     target : int
         Row of the subject left out.
     budgets : mapping of str to int
         Calls, by the text of the setting.
     seed : int
+    kin : sequence of int
+        Rows of subjects of its family, which are left out of the fits too.
     """
 
     scores: Array
@@ -63,10 +87,12 @@ class Fold:
     target: int
     budgets: Mapping[str, int]
     seed: int = 0
+    kin: Sequence[int] = ()
     seconds: dict[str, float] = field(default_factory=dict)
+    ends: dict[str, FitEnd] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        train = np.delete(self.scores, self.target, axis=0)
+        train = np.delete(self.scores, [self.target, *self.kin], axis=0)
         # items that nobody else answered cannot be fitted, and are not administered
         self.items = np.flatnonzero(~np.isnan(train).all(axis=(0, 2)))
         self.train = train[:, self.items]
@@ -79,10 +105,14 @@ class Fold:
         self.formats = self.scores.shape[2]
         self._fits: dict[str, Any] = {}
 
-    def multimodal_fit(self, form: Form) -> Any:
-        """Return the fit of items in formats to the other subjects."""
+    def multimodal_fit(self, form: Form, *, likelihood: bool = False) -> Any:
+        """Return the fit of items in formats to the other subjects; `likelihood` leaves the priors out."""
+        name, training = (f"{form}-likelihood", PLAIN) if likelihood else (form, None)
         return self._once(
-            form, lambda: fit_multimodal(self.train, modalities=self.modalities, form=form, seed=self.seed)
+            name,
+            lambda: fit_multimodal(
+                self.train, modalities=self.modalities, form=form, training=training, seed=self.seed
+            ),
         )
 
     def quality(self) -> Any:
@@ -96,8 +126,12 @@ class Fold:
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._fits:
             start = time.process_time()
-            self._fits[name] = make()
+            fit = self._fits[name] = make()
             self.seconds[name] = time.process_time() - start
+            if hasattr(fit, "converged"):
+                tried = getattr(fit, "tried", None)
+                bound = fit.items.bound if tried else None
+                self.ends[name] = FitEnd(fit.converged, bound, bool(tried) and bound in (min(tried), max(tried)))
         return self._fits[name]
 
     def means(self, order: Callable[[int], Ints]) -> dict[str, FormatInterviewResult]:
@@ -142,8 +176,8 @@ class FormatContender:
         Whether it draws at random, and is repeated.
     uniform : bool
         Whether it draws all pairs alike: the reference for calls spent on low-quality items.
-    precedence : int
-        0 for comparators.  The contender of the highest precedence is tested against each comparator.
+    tested : bool
+        Whether it is tested against each contender that is not, the comparators.
     """
 
     name: str
@@ -151,4 +185,4 @@ class FormatContender:
     interview: Callable[[Fold], dict[str, FormatInterviewResult]]
     drawn: bool = False
     uniform: bool = False
-    precedence: int = 0
+    tested: bool = False

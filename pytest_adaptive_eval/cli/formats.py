@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,11 @@ def read_in_formats(sources: Sequence[Path], bank: str | None = None, families: 
 
 
 def read_formats(
-    sources: Sequence[Path], low_quality: Sequence[Path], items: Sequence[Item] | None, bank: str | None = None
+    sources: Sequence[Path],
+    low_quality: Sequence[Path],
+    items: Sequence[Item] | None,
+    bank: str | None = None,
+    families: Path | None = None,
 ) -> tuple[FormatResponses, Bools]:
     """Read responses in formats, and mark those of their items that are of low quality.
 
@@ -57,6 +62,7 @@ def read_formats(
     items : sequence of Item, optional
         Texts, some of them marked as of low quality.
     bank : str, optional
+    families : Path, optional
         See `read_format_responses`.
     """
     import numpy as np
@@ -64,7 +70,7 @@ def read_formats(
     from pytest_adaptive_eval.banks.responses import read_format_responses
     from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 
-    responses = read_in_formats([*sources, *low_quality], bank)
+    responses = read_in_formats([*sources, *low_quality], bank, families)
     bad = {item.id for item in items or () if LOW_QUALITY in item.meta}
     for path in low_quality:
         bad |= set(read_format_responses([path], bank=bank).items)
@@ -79,10 +85,12 @@ def read_formats(
 def backtest_in_formats(options: argparse.Namespace) -> int:
     """Leave each subject out, interview it in formats, print the tables; returns the exit code."""
     from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.calibration.families import grouped
     from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS
+    from pytest_adaptive_eval.reports.calibration import format_backtest_svg
     from pytest_adaptive_eval.reports.formats import format_backtest_lines
 
-    others = ("responses", "test", "stratify", "plot", "families", "orientation", "format", "metric", "intervals")
+    others = ("responses", "test", "stratify", "orientation", "format", "metric", "intervals")
     refuse(options, (*others, "confidence", *RECIPE), f"is not for responses in formats, which {options.source} holds")
     options.budget = options.budget or FORMAT_BUDGETS
     names = list(FORMAT_CONTENDERS) if options.policy in (None, "all") else names_of(options, "policy")
@@ -90,10 +98,17 @@ def backtest_in_formats(options: argparse.Namespace) -> int:
         raise ConfigError(
             f"--policy {unknown[0]}: with responses in formats known are {', '.join(FORMAT_CONTENDERS)}, and all"
         )
-    if options.json is not None:
-        check_writable("--json", options.json, [options.source, options.items, *options.low_quality])
+    inputs = [options.source, options.items, options.families, *options.low_quality]
+    for flag, path in (("--json", options.json), ("--plot", options.plot)):
+        if path is not None:
+            check_writable(flag, path, inputs)
     items = None if options.items is None else list(read_bank(options.items).items)
-    responses, low = read_formats([options.source], options.low_quality, items, options.filter)
+    responses, low = read_formats([options.source], options.low_quality, items, options.filter, options.families)
+    responses = replace(responses, families=grouped(responses.whole).families)
+    if (apart := len(set(responses.families))) < len(responses.subjects):
+        screen.note(
+            f"{len(responses.subjects)} subjects of {apart} families: a family is left out of the fits together"
+        )
     budgets = budgets_of(options, responses.scores[0].size)
     targets = list(range(len(responses.subjects)))[: options.splits]
     shared = {
@@ -112,7 +127,10 @@ def backtest_in_formats(options: argparse.Namespace) -> int:
 
     total, done = merged_parts(_one_target, shared, targets, options.jobs, "subject", keep=keep)
     keep(total, done)
-    say(format_backtest_lines(total.to_json(), width()))
+    result = total.to_json()
+    if options.plot is not None:
+        options.plot.write_text(format_backtest_svg(result), encoding="utf-8")
+    say(format_backtest_lines(result, width()))
     return PASSED if done == len(targets) else INTERRUPTED
 
 

@@ -53,7 +53,7 @@ def save(path: Path, data: Any, *, complete: bool = True) -> None:
 
 
 #: Seconds between lines of progress where there is no terminal.
-INTERVAL = 10.0
+INTERVAL = 30.0
 
 
 class Screen:

@@ -12,7 +12,7 @@ from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 __all__ = ["format_backtest_lines", "refine_lines"]
 
 #: Heads of the columns of tests, by quantity.
-_TESTED = {"together_all": "together, all", "together_fullest": "together, full", "gamma": "gamma"}
+_TESTED = {"together_all": "rho, all", "together_fullest": "rho, full", "gamma": "gamma"}
 #: Columns of a backtest after its policy, budget and calls, with their heads.
 _COLUMNS = {
     "together_all": "together: all",
@@ -52,25 +52,44 @@ def format_backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[st
     lines += ["", *aligned(table, range(2, len(table[0])))]
     if result["tests"]:
         lines += ["", *_tests(result["tests"], width)]
+    lines += _fit_lines(result["fits"], width)
     if result["seconds"]:
         times = ", ".join(f"{name} {s['mean']:.1f} (most {s['most']:.1f})" for name, s in result["seconds"].items())
         lines += ["", *wrap(f"seconds of processor time a fit: {times}", width)]
     return lines
 
 
+def _fit_lines(fits: Mapping[str, Mapping[str, Any]], width: int) -> list[str]:
+    """Return a line about the fits of each kind: their q, and how many did not settle."""
+    lines = [""] if fits else []
+    for name, fit in fits.items():
+        parts = [counted(fit["fits"], "fit")]
+        if fit["q"]:
+            parts.append("q " + ", ".join(f"{q} ({count})" for q, count in fit["q"].items()))
+            parts.append(f"{fit['at_edge']} at the smallest or largest q tried")
+        parts.append(f"{fit['unsettled']} did not settle")
+        lines += wrap(f"{clean_terminal(name, 20)}: {'; '.join(parts)}", width)
+    return lines
+
+
 def _tests(tests: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    """Return W and p of each quantity, a row per contender and budget."""
-    cells: dict[tuple[str, str], dict[str, str]] = {}
-    for test in tests:
-        key = (test["against"], clean_terminal(test["budget"], 10))
-        cells.setdefault(key, {})[test["of"]] = f"{test['w']:g} {test['p']:.2g}"
-    rows = [["against", "budget", *_TESTED.values()]]
-    rows += [[*key, *(row.get(quantity, "-") for quantity in _TESTED)] for key, row in cells.items()]
-    sentence = (
-        f"Wilcoxon's signed-rank test over those left out, one-sided: W and p of {tests[0]['policy']} being better, in "
-        "rho and in gamma"
+    """Return a table for each quantity: W and p against each comparator, a row per contender and budget."""
+    against = list(dict.fromkeys(test["against"] for test in tests))
+    lines = wrap(
+        "Wilcoxon's signed-rank test over those left out, one-sided: W and p of a policy being better than each other",
+        width,
     )
-    return [*wrap(sentence, width), *aligned(rows, [2, 3, 4])]
+    for quantity, head in _TESTED.items():
+        cells: dict[tuple[str, str], dict[str, str]] = {}
+        for test in tests:
+            if test["of"] == quantity:
+                key = (test["policy"], clean_terminal(test["budget"], 10))
+                cells.setdefault(key, {})[test["against"]] = f"{test['w']:g} {test['p']:.2g}"
+        if cells:
+            rows = [[head, "budget", *against]]
+            rows += [[*key, *(row.get(name, "-") for name in against)] for key, row in cells.items()]
+            lines += ["", *aligned(rows, range(2, len(rows[0])))]
+    return lines
 
 
 def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,10 +28,12 @@ LEVEL = np.array([[0.75, 0.15, 0.2, 0.1], [0.3, 0.25, 0.3, 0.25]])
 def quick(monkeypatch):
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    training = Training(steps=120, patience=2)
-    monkeypatch.setattr(
-        module, "fit_multimodal", lambda scores, **g: fit_multimodal(scores, **g, bounds=(4.0,), training=training)
-    )
+
+    def few_steps(scores, training=None, **given):
+        training = replace(training or Training(), steps=120, patience=2)
+        return fit_multimodal(scores, **given, bounds=(4.0,), training=training)
+
+    monkeypatch.setattr(module, "fit_multimodal", few_steps)
     monkeypatch.setattr(module, "item_quality", lambda *a, **g: item_quality(*a, **g, starts=1))
     yield
     torch.set_num_threads(before)
@@ -62,15 +65,19 @@ def test_every_contender_makes_as_many_calls():
     random = next(row for row in told["rows"] if row["policy"] == "random")
     assert random["gamma_of_random"] == 1
     assert {t["against"] for t in told["tests"]} == {"random", "irt", "mirt", "anchors", "flasheval", "item-total"}
-    assert {t["policy"] for t in told["tests"]} == {"m3-adaptive"}
-    assert set(told["seconds"]) == {"2pl", "mirt", "m2", "m3", "quality"}
+    fitted = {"m2", "m3", "m2-likelihood", "m3-likelihood", "m2-static", "m3-static", "m2-pairs", "m3-pairs"}
+    assert {t["policy"] for t in told["tests"]} == fitted | {f"{name}+worth" for name in fitted}
+    assert set(told["seconds"]) == {"2pl", "mirt", "m2", "m3", "m2-likelihood", "m3-likelihood", "quality"}
+    assert told["fits"].keys() == told["seconds"].keys() - {"quality"}
+    assert told["fits"]["m2"] == {"fits": 3, "unsettled": 3, "q": {"4": 3}, "at_edge": 3}  # one q, and few steps
+    assert told["fits"]["2pl"]["q"] == {}
 
 
 def test_low_quality_items_are_avoided_by_ours_and_not_by_chance():
     responses, low = planted()
-    result = format_backtest(responses, low, ["random", "m2-static"], ["20%"], range(5), repeats=3)
-    gamma = {name: result.by_target(name, "20%", "gamma").mean() for name in ("random", "m2-static")}
-    assert gamma["m2-static"] < 0.1
+    result = format_backtest(responses, low, ["random", "m2-static+worth"], ["20%"], range(5), repeats=3)
+    gamma = {name: result.by_target(name, "20%", "gamma").mean() for name in ("random", "m2-static+worth")}
+    assert gamma["m2-static+worth"] < 0.1
     assert 0.4 < gamma["random"] < 0.6
 
 
@@ -89,13 +96,27 @@ def test_the_subject_left_out_has_no_part_in_what_it_is_asked(monkeypatch):
     responses, _ = planted(40, 8)
     flipped = responses.scores.copy()
     flipped[2] = 1.0 - flipped[2]
-    for name in ("random", "anchors", "flasheval", "item-total", "m2-static", "m3-static", "m3-pairs"):
+    for name in ("random", "anchors", "flasheval", "item-total", "m2-static+worth", "m3-static", "m3-pairs"):
         asked = [
             FORMAT_CONTENDERS[name].interview(Fold(scores, responses.modalities, 2, {"b": 24}))["b"]
             for scores in (responses.scores, flipped)
         ]
         np.testing.assert_array_equal(asked[0].pairs, asked[1].pairs)
         assert asked[0].every != asked[1].every
+
+
+def test_a_family_is_left_out_together(monkeypatch):
+    responses, low = planted(40, 8)
+    families = ["a", "b", "a", "c", "d", "e", "f", "a"]
+    together = replace(responses, families=tuple(families))
+    seen = []
+    monkeypatch.setattr(module.Fold, "quality", lambda self: seen.append(self.train) or item_quality(self.train))
+    format_backtest(together, low, ["m2-static+worth"], ["24"], [2])
+    assert {train.shape[0] for train in seen} == {5}
+    order = np.random.default_rng(0).permutation(40)
+    np.testing.assert_array_equal(seen[0], responses.scores[[1, 3, 4, 5, 6]][:, order])
+    with pytest.raises(ResponsesError, match="without the family of 'm2' too few subjects are left to fit"):
+        format_backtest(replace(responses, families=("x",) * 8), low, ["random"], ["24"], [2])
 
 
 def test_missing_responses_and_items_that_nobody_else_answered():
@@ -111,6 +132,28 @@ def test_missing_responses_and_items_that_nobody_else_answered():
         all_ = 235 if name in ("irt", "mirt", "anchors") else 236  # nobody answered one pair
         assert row["calls"] == (24 if budget == "10%" else all_)
         assert np.isfinite(row["all"])
+
+
+def test_m2_and_m3_choose_as_their_paper_has_it():
+    """M2 by the sum of P (1 - P) a(s)^2 (Eq. 9), M3 by the determinant of the cumulative information (Eq. 11)."""
+    responses, _ = planted(30, 8)
+    fold = Fold(responses.scores, responses.modalities, 0, {"b": 12})
+    for name, form in (("m2-static", "m2"), ("m3-static", "m3")):
+        fit = fold.multimodal_fit(form)
+        theta = fit.population.theta[None]
+        p, slopes = fit.items.probability(theta)[0], fit.items.slopes
+        matrices = np.einsum("nf,nfk,nfl->nkl", p * (1 - p), slopes, slopes)
+        total, expected = fit.population.precision(), list[int]()
+        for _ in range(3):
+            if form == "m2":
+                value = (p * (1 - p) * slopes[:, :, 0] ** 2).sum(axis=1)
+            else:
+                value = np.linalg.det(total + matrices)
+            value[expected] = -1.0
+            expected.append(int(value.argmax()))
+            total = total + matrices[expected[-1]]
+        pairs = FORMAT_CONTENDERS[name].interview(fold)["b"].pairs
+        assert pairs.tolist() == [4 * item + f for item in expected for f in range(4)]
 
 
 def test_nothing_is_known_to_be_bad():

@@ -16,6 +16,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line of progress, however slow the machine."""
+    monkeypatch.setattr("pytest_adaptive_eval.cli.screen.INTERVAL", 1e9)
+
+
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Run the command: exit code, standard output, standard error."""

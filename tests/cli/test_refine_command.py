@@ -7,6 +7,7 @@ import json
 import shutil
 from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -204,12 +205,15 @@ def test_mistakes_of_use(run, arguments, message):
 def test_a_backtest_in_formats(run):
     responses("r.csv", ORIGINALS)
     responses("s.csv", BAD, seed=1)
-    names = "random,item-total,m2-static"
+    names = "random,item-total,m2-static+worth"
     code, out, err = run(
         *("backtest", "r.csv", "--low-quality", "s.csv", "--policy", names, "--budget", "5%,40", "--jobs", "1"),
-        *("--splits", "3", "--repeats", "2", "--json", "t.json"),
+        *("--splits", "3", "--repeats", "2", "--json", "t.json", "--plot", "p.svg"),
     )
     assert (code, err) == (0, "")
+    picture = ElementTree.parse("p.svg").getroot()
+    assert len(picture.findall(".//{*}polyline")) == 6  # rho and gamma of three policies
+    assert "Share of low-quality items" in Path("p.svg").read_text()
     told = json.loads(Path("t.json").read_text())
     assert told["left_out"] == 3
     assert [(row["policy"], row["calls"]) for row in told["rows"]] == [
@@ -218,8 +222,12 @@ def test_a_backtest_in_formats(run):
     assert "20 subjects, 3 left out one at a time, 420 pairs of an item and a format" in out
     assert ".381 of the items are known to be of low quality" in out
     assert "Wilcoxon's signed-rank test" in out
-    row = next(line.split() for line in out.splitlines() if line.startswith("m2-static"))
+    row = next(line.split() for line in out.splitlines() if line.startswith("m2-static+worth"))
     assert row[1:3] == ["5%", "21"]
+    assert "m2: 3 fits; q " in out
+    Path("f.csv").write_text("subject,family\n" + "".join(f"m{n},{'one' if n < 2 else ''}\n" for n in range(20)))
+    _, _, err = run("backtest", "r.csv", "--policy", "random", "--families", "f.csv", "--splits", "2", "--jobs", "1")
+    assert err == "note: 20 subjects of 19 families: a family is left out of the fits together\n"
 
 
 def test_several_processes_give_the_same(run):

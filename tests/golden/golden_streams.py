@@ -397,4 +397,4 @@ def calibrations(folder: Path) -> dict[str, Any]:
 
 def torch_calibrations(folder: Path) -> dict[str, Any]:
     """Return a bank of the engine ``svi``, one in formats, and a backtest in formats."""
-    return _fitted(folder, TORCH_FITS, [*FORMAT_BACKTEST, "--policy", "m3-adaptive,irt,anchors"])
+    return _fitted(folder, TORCH_FITS, [*FORMAT_BACKTEST, "--policy", "m3+worth,irt,anchors"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,18 +28,20 @@ Results = dict[str, FormatInterviewResult]
 STEP, PART = 4, 25
 
 
-def _in_formats(form: Form, *, adaptive: bool, whole: bool) -> Callable[[Fold], Results]:
+def _in_formats(form: Form, *, adaptive: bool, whole: bool, worth: bool, likelihood: bool) -> Callable[[Fold], Results]:
     """Return an interview by a fit of items in formats."""
 
     def interview(fold: Fold) -> Results:
-        fit, quality = fold.multimodal_fit(form), fold.quality()
-        better = quality.value >= np.median(quality.value)
+        fit = fold.multimodal_fit(form, likelihood=likelihood)
+        rated = np.ones(len(fold.items), dtype=bool)  # items over which accuracies are estimated
+        if worth:
+            rated = fold.quality().value >= np.median(fold.quality().value)
         results = {}
         for name, budget in fold.budgets.items():
-            worth = quality.worth(-(-budget // fold.formats))
-            session = FormatInterview(fit.items, fit.population, whole=whole, adaptive=adaptive, worth=worth)
+            weights = fold.quality().worth(-(-budget // fold.formats)) if worth else None
+            session = FormatInterview(fit.items, fit.population, whole=whole, adaptive=adaptive, worth=weights)
             _administer(session, fold.target_scores, budget)
-            p = fit.items.probability(session.abilities.theta)[0, better]
+            p = fit.items.probability(session.abilities.theta)[0, rated]
             results[name] = FormatInterviewResult(
                 session.pairs, float(p.mean()), float(p[:, fold.modalities.fullest].mean())
             )
@@ -124,11 +126,14 @@ def _evolved(fold: Fold) -> Results:
     return fold.means(lambda budget: evolved(fold.train_pairs, budget, rng))
 
 
-def _fitted(
-    name: str, summary: str, form: Form, *, adaptive: bool, whole: bool, precedence: int = 1
-) -> FormatContender:
-    interview = _in_formats(form, adaptive=adaptive, whole=whole)
-    return FormatContender(name, summary, interview, precedence=precedence)
+def _fitted(name: str, summary: str, **settings: bool) -> Iterator[FormatContender]:
+    """Yield a contender of M2 and one of M3, each as it is and with the filter of items."""
+    settings = {"adaptive": True, "whole": True, "likelihood": False} | settings
+    for form, rule in (("m2", "Fisher information, Eq. 9"), ("m3", "cumulative D-optimality, Eq. 11")):
+        for suffix, filtered in (("", ""), ("+worth", ", of items that gain from all modalities")):
+            interview = _in_formats(form, worth=bool(suffix), **settings)  # type: ignore[arg-type]  # m2 or m3
+            text = f"{form.upper()}, {rule}{summary}{filtered}"
+            yield FormatContender(f"{form}{name}{suffix}", text, interview, tested=True)
 
 
 REGISTERED = (
@@ -138,10 +143,8 @@ REGISTERED = (
     FormatContender("anchors", "near centres of clusters of MIRT items (tinyBenchmarks)", _anchors),
     FormatContender("flasheval", "evolutionary search of pairs (FlashEval)", _evolved),
     FormatContender("item-total", "pairs that correlate most with the subjects' means", _item_total),
-    _fitted("m2-static", "M2, items in all formats, one form for all", "m2", adaptive=False, whole=True),
-    _fitted("m2-adaptive", "M2, items in all formats", "m2", adaptive=True, whole=True),
-    _fitted("m3-static", "M3, items in all formats, one form for all", "m3", adaptive=False, whole=True),
-    _fitted("m3-adaptive", "M3, items in all formats", "m3", adaptive=True, whole=True, precedence=2),
-    _fitted("m2-pairs", "M2, single pairs, one form for all", "m2", adaptive=False, whole=False),
-    _fitted("m3-pairs", "M3, single pairs, one form for all", "m3", adaptive=False, whole=False),
+    *_fitted("", ", whole items"),
+    *_fitted("-likelihood", ", fitted without priors", likelihood=True),
+    *_fitted("-static", ", one form for all", adaptive=False),
+    *_fitted("-pairs", ", single pairs, one form", adaptive=False, whole=False),
 )

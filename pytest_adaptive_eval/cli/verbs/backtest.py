@@ -70,7 +70,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = f"of each one-sided bound ({CONFIDENCE}: a 95 %% interval)"
     add("--confidence", metavar="C", type=float, help=text)
     add("--json", metavar="FILE", type=Path, help="write the table as JSON, anew after every split")
-    add("--plot", metavar="FILE.svg", type=Path, help="draw ranking accuracy by budget")
+    add("--plot", metavar="FILE.svg", type=Path, help="draw ranking accuracy by budget; in formats, rho and gamma")
     add("--jobs", metavar="N", type=parse_count, default=os.cpu_count() or 1, help="processes (%(default)s)")
     add_low_quality_argument(parser)
     text = f"in formats, interviews a subject of policies that draw ({REPEATS})"
