@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
-from pytest_adaptive_eval.calibration.multimodal import Training, fit_multimodal
+from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, Training, fit_multimodal
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.irt.multimodal import Form, Modalities
 
@@ -62,6 +62,14 @@ class FitEnd:
     settled: bool
     bound: float | None = None
     at_edge: bool = False
+
+    @classmethod
+    def of(cls, fit: Any) -> FitEnd:
+        """Return the end of a fit, in formats or not."""
+        if not isinstance(fit, MultimodalFit):
+            return cls(fit.converged)
+        bound = fit.items.bound
+        return cls(fit.converged, bound, bound in (min(fit.tried), max(fit.tried)))
 
 
 @dataclass(eq=False)
@@ -129,9 +137,7 @@ class Fold:
             fit = self._fits[name] = make()
             self.seconds[name] = time.process_time() - start
             if hasattr(fit, "converged"):
-                tried = getattr(fit, "tried", None)
-                bound = fit.items.bound if tried else None
-                self.ends[name] = FitEnd(fit.converged, bound, bool(tried) and bound in (min(tried), max(tried)))
+                self.ends[name] = FitEnd.of(fit)
         return self._fits[name]
 
     def means(self, order: Callable[[int], Ints]) -> dict[str, FormatInterviewResult]:

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.calibration.multimodal_quality import item_quality  # 
 from pytest_adaptive_eval.calibration.subsets import anchors, evolved, item_total  # noqa: E402
 from pytest_adaptive_eval.errors import ResponsesError  # noqa: E402
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation  # noqa: E402
-from pytest_adaptive_eval.irt.multimodal import Modalities  # noqa: E402
+from pytest_adaptive_eval.irt.multimodal import Form, Modalities  # noqa: E402
 from pytest_adaptive_eval.items.responses import FormatResponses  # noqa: E402
 
 LEVEL = np.array([[0.75, 0.15, 0.2, 0.1], [0.3, 0.25, 0.3, 0.25]])
@@ -138,7 +138,8 @@ def test_m2_and_m3_choose_as_their_paper_has_it():
     """M2 by the sum of P (1 - P) a(s)^2 (Eq. 9), M3 by the determinant of the cumulative information (Eq. 11)."""
     responses, _ = planted(30, 8)
     fold = Fold(responses.scores, responses.modalities, 0, {"b": 12})
-    for name, form in (("m2-static", "m2"), ("m3-static", "m3")):
+    forms: tuple[tuple[str, Form], ...] = (("m2-static", "m2"), ("m3-static", "m3"))
+    for name, form in forms:
         fit = fold.multimodal_fit(form)
         theta = fit.population.theta[None]
         p, slopes = fit.items.probability(theta)[0], fit.items.slopes

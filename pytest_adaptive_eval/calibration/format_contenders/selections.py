@@ -129,9 +129,10 @@ def _evolved(fold: Fold) -> Results:
 def _fitted(name: str, summary: str, **settings: bool) -> Iterator[FormatContender]:
     """Yield a contender of M2 and one of M3, each as it is and with the filter of items."""
     settings = {"adaptive": True, "whole": True, "likelihood": False} | settings
-    for form, rule in (("m2", "Fisher information, Eq. 9"), ("m3", "cumulative D-optimality, Eq. 11")):
-        for suffix, filtered in (("", ""), ("+worth", ", of items that gain from all modalities")):
-            interview = _in_formats(form, worth=bool(suffix), **settings)  # type: ignore[arg-type]  # m2 or m3
+    forms: tuple[tuple[Form, str], ...] = (("m2", "Fisher, Eq. 9"), ("m3", "D-optimal, Eq. 11"))
+    for form, rule in forms:
+        for suffix, filtered in (("", ""), ("+worth", ", filtered")):
+            interview = _in_formats(form, worth=bool(suffix), **settings)
             text = f"{form.upper()}, {rule}{summary}{filtered}"
             yield FormatContender(f"{form}{name}{suffix}", text, interview, tested=True)
 

@@ -87,7 +87,16 @@ def _policies_text() -> str:
     variants = [f"  {name:28} {c.summary}" for name, c in CONTENDERS.items() if c.variant]
     in_formats = [f"  {name:20} {c.summary}" for name, c in FORMAT_CONTENDERS.items()]
     variants_title = "and AutoJudger with one switch changed:"
-    return "\n".join(["policies:", *lines, variants_title, *variants, "with responses in formats:", *in_formats])
+    return "\n".join(
+        [
+            "policies:",
+            *lines,
+            variants_title,
+            *variants,
+            "with responses in formats (filtered: items that gain by all modalities):",
+            *in_formats,
+        ]
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
