@@ -1,22 +1,21 @@
 """What climbs, networks and panels of known quality are told to be, a row for each finding.
 
-``python -m benchmarks.study_findings`` prints the rows; models are by code, or on loopback.  The same command in an
-earlier checkout prints what it told: a row whose feature is not there tells the error.
+``python -m benchmarks.study_findings [ROW ...]`` prints the rows, all by default; models are by code, or on loopback.
+The same command in an earlier checkout prints what that one told: a row whose feature is not there tells the error.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import hashlib
+import functools
 import io
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,87 +25,82 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "plugin")]
 import numpy as np
 
 from benchmarks.network_agents import CodedAgent, chance, writer
-from pytest_adaptive_eval.items.item import Item
-from pytest_adaptive_eval.studies.network.declare import read_network
+from benchmarks.study_actors import SKILLS, Pupil, network, panel, run
 from pytest_adaptive_eval.studies.network.node_result import NodeResult
-from pytest_adaptive_eval.studies.network.result import NetworkResult
-from pytest_adaptive_eval.studies.network.run import hold_network
-from pytest_adaptive_eval.studies.peers.assessment import assess
 from pytest_adaptive_eval.studies.peers.result import Assessment
-from pytest_adaptive_eval.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
-from pytest_adaptive_eval.subjects.pool import AgentPool
 
+#: Interviewers, a pal and a judge by code, on loopback with the pupil.
+WRITERS = {"ann": writer(), "bob": writer(), "weak": writer(broken=0.7)}
 HALVED = [[1.0] * n + [0.0] * (10 - n) for n in (10, 9, 6, 3)]
-SKILLS = {"ant": 3.0, "bee": 3.4, "cat": 3.8, "dog": 4.2, "elk": 4.6}
 
 
-class Pupil(Subject):
-    """Right at level 1, and at level 2 in half of the cases; or always the same answer."""
-
-    def __init__(self, name: str, always: str = "") -> None:
-        super().__init__(SubjectIdentity(name, name))
-        self.always = always
-
-    def answer(self, items: Sequence[Item]) -> list[Completion]:
-        """The item's answer, or a wrong one."""
-        return [Completion(self.always or self._one(item)) for item in items]
-
-    def _one(self, item: Item) -> str:
-        level = int(item.meta["level"])
-        return item.answer if level == 1 or (level == 2 and chance(item.prompt) < 0.5) else "987654321"
+def said(model: str, text: str, limit: int = 100) -> str:
+    """A pupil that adds most numbers below `limit`, a pal that errs, interviewers, and a judge of many faults."""
+    if model in WRITERS:
+        return WRITERS[model](text) if "of level" in text else "ok"
+    if model == "judge":
+        fault = chance(text) < 0.5
+        return f"<rank>{2 if fault else 4}</rank>" if "<rank>" in text else ("yes" if fault else "no")
+    numbers = [int(number) for number in re.findall(r"\d+", text.splitlines()[-1])]
+    right = chance(model, text) < (0.4 if model == "pal" else 0.9)
+    return str(sum(numbers)) if right and numbers and max(numbers) < limit else "987654321"
 
 
-def _given(model: Any) -> Any:
-    return model
+@contextlib.contextmanager
+def loopback(reply: Callable[[str, str], str | None] = said) -> Iterator[str]:
+    """URL of a server of these models."""
+    from peer_server import PeerServer
+
+    with PeerServer(dict.fromkeys(("pupil", "pal", "judge", *WRITERS), 0.0), reply) as server:
+        yield server.url
 
 
-def network(data: dict[str, Any], *agents: CodedAgent, pupil: Pupil | None = None) -> NetworkResult:
-    """A network of a pupil, with a pal."""
-    models: list[Any] = [pupil or Pupil("pupil"), Pupil("pal", "3"), *agents]
-    pool = AgentPool({model.identity.name: partial(_given, model) for model in models})
-    return hold_network(read_network(data, "pupil"), pool)
+def declared(url: str, settings: str, *models: str, kind: str = "network", options: str = "") -> str:
+    """TOML of a study of networks with the pupil and these models."""
+    others = ", ".join(f'{name} = "{url}#{name}"' for name in models)
+    return (
+        f'[[eval]]\nkind = "{kind}"\nname = "web"\nmodel = "{url}#pupil"\nmodels = {{ {others} }}\n{options}\n'
+        f"[eval.network]\n{settings}\n"
+    )
 
 
-def peer(name: str, *, mirrored: bool = False) -> CodedAgent:
-    """A member of a panel that judges by skill with noise, or by 6 - s."""
-
-    def said(text: str) -> str:
-        noise = sum(hashlib.sha256(f"{name} {text}".encode()).digest()[:12]) / 12 / 255 - 0.5
-        if text.startswith("Write one"):
-            return f"Why is {chance(name, text)} so?"
-        if text.startswith("Answer the"):
-            return f"skill {SKILLS[name]}"
-        judging = text.startswith("You are an")
-        skill = float(re.findall(r"skill ([\d.]+)", text)[-1]) if judging else 4.0
-        rank = min(max(round(skill + 5 * noise), 1), 5)
-        return f"<rank>{6 - rank if mirrored and judging else rank}</rank>"
-
-    return CodedAgent(name, said)
-
-
-def panel(mirror: str = "", **settings: Any) -> tuple[Assessment, list[CodedAgent]]:
-    """An assessment of five members."""
-    members = [peer(name, mirrored=name == mirror) for name in SKILLS]
-    topics = [f"topic {n}" for n in range(60)]
-    return assess(members, PeerSettings(**{"rounds": 12, "topics": topics, **settings})), members
+STAR = """
+topology = "star"
+queries = 6
+supervisor = { model = "judge", scheme = "scale", labels = "labels.jsonl" }
+[[eval.network.node]]
+task = "addition"
+levels = 2
+interviewers = ["ann", "bob"]
+[[eval.network.node]]
+name = "debated"
+task = "addition"
+levels = 2
+panel = ["pal"]
+[[eval.gate]]
+metric = "auc"
+subject = "addition"
+at_least = 1.0
+"""
 
 
-def run(toml: str, *flags: str, files: dict[str, str] | None = None) -> dict[str, Any]:
-    """The record of one run of pytest, with the page as ``page``."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        for name, text in {"adaptive-eval.toml": toml, "pytest.ini": "[pytest]\n", **(files or {})}.items():
-            if text:
-                (path / name).write_text(text)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval"]
-        options = ["--adaptive-eval-record=record.json", "--adaptive-eval-html=page.html", *flags]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run([*command, *options], cwd=path, env=environment, capture_output=True, text=True)
-        if not (path / "record.json").exists():
-            raise RuntimeError(" ".join((done.stderr + done.stdout).split())[:200])
-        record = dict(json.loads((path / "record.json").read_text()))
-        return {**record, "page": (path / "page.html").read_text()}
+@functools.cache
+def staged() -> dict[str, Any]:
+    """The record of a star of two interviewers with a debate and a supervisor, from TOML."""
+    with loopback() as url:
+        toml = declared(url, STAR, "judge", "ann", "bob", "pal")
+        before = run(toml.replace(', labels = "labels.jsonl"', ""))
+        reviews = [(node["name"], r) for node in before["studies"][0]["account"]["nodes"] for r in node["reviews"]]
+        labels = [
+            {
+                "node": node,
+                "subject": r["subject"],
+                "item": r["item"],
+                "rating": r["rating"] if k % 4 else 6 - r["rating"],
+            }
+            for k, (node, r) in enumerate(reviews)
+        ]
+        return run(toml, files={"labels.jsonl": "".join(json.dumps(label) + "\n" for label in labels)})
 
 
 def last_level_of_a_climb() -> str:
@@ -155,6 +149,38 @@ def guesser() -> str:
     )
 
 
+def guess_floors() -> str:
+    """Reports of a ladder and of a network of `counting`, that tell what guessing alone has."""
+    with loopback(lambda *_: "2") as url:
+        ladder = f'[[eval]]\nname = "climb"\ntask = "counting"\nlevels = 6\nqueries = 10\nmodel = "{url}#pupil"\n'
+        web = declared(url, '[[eval.network.node]]\ntask = "counting"\nlevels = 6\n').replace("models = {  }\n", "")
+        found = {name: run(toml)["reports"] for name, toml in {"ladder": ladder, "network": web}.items()}
+    return "; ".join(
+        f"{name}: {', '.join(report for report, text in reports.items() if 'guessing' in text) or 'none'}"
+        for name, reports in found.items()
+    )
+
+
+def truncated() -> str:
+    """A network with max_tokens = 16, whose answers at level 2 are all cut."""
+    from json_server import JsonServer, completion
+
+    def answer(body: Any, _: Any) -> tuple[dict[str, Any], int]:
+        text = body["messages"][-1]["content"]
+        reply = completion("pupil", said("pupil", text))
+        numbers = re.findall(r"\d+", text.splitlines()[-1])
+        if numbers and len(max(numbers, key=len)) > 1:
+            reply["choices"][0]["finish_reason"] = "length"
+        return reply, 200
+
+    with JsonServer(["pupil"], answer) as server:
+        settings = '[[eval.network.node]]\ntask = "addition"\nlevels = 3\n[[eval.gate]]\nat_least = 0.1\n'
+        toml = declared(server.url, settings, options="model_options = { max_tokens = 16 }")
+        record = run(toml.replace("models = {  }\n", ""))
+    sentence = record["verdicts"][0]
+    return str(sentence).partition("; ")[0][:60] + " ...; " + (record["studies"][0]["error"] or "no word of truncation")
+
+
 def not_sure() -> str:
     """A climb of `counting` by a model that says "I am not sure"."""
     conftest = """
@@ -176,8 +202,8 @@ def test_it(item, model):
     return f"{interview['stop']}: {interview['error'][:70] or interview['levels']['accuracy']}"
 
 
-def verbs() -> str:
-    """`compare`, `drift` and `correlate` over twelve runs of a network whose energy falls."""
+def verbs(kind: str, metric: str, start: float, subject: str = "") -> str:
+    """`compare`, `drift` and `correlate` over 14 runs of a study, whose quantity falls at the end."""
     from pytest_adaptive_eval.cli import main
     from pytest_adaptive_eval.records.run_record import RunRecord, StudyRecord
     from pytest_adaptive_eval.records.runs import write_run
@@ -185,20 +211,13 @@ def verbs() -> str:
     told = []
     with tempfile.TemporaryDirectory() as folder:
         for day in range(1, 15):
-            energy = 0.6 + day / 1000 if day < 13 else 0.3
-            row = {
-                "subject": f"s{day}",
-                "estimate": energy,
-                "error": 0.02,
-                "low": energy - 0.033,
-                "high": energy + 0.033,
-            }
-            row |= {"confidence": 0.95, "method": "by levels and routes"}
+            name = f"s{day}"
+            value = start + day / 1000 if day < 13 else start / 2
+            row = {"subject": subject or name, "estimate": value, "error": 0.02, "low": value - 0.033}
+            row |= {"high": value + 0.033, "confidence": 0.95, "method": "by levels and routes"}
             record = RunRecord(f"203105{day:02d}T0Z-{day}", f"2031-05-{day:02d}T00:00:00+00:00", exit_status=0)
-            members = [{"name": f"s{day}"}]
-            record.studies = [
-                StudyRecord("web", "t::web", "network", f"s{day}", members, {"energy": [row]}, 1, 1, "nodes")
-            ]
+            metrics = {metric: [row]}
+            record.studies = [StudyRecord("web", "t::web", kind, name, [{"name": name}], metrics, 1, 1, "nodes")]
             write_run(Path(folder), record)
         reference = Path(folder, "scores.csv")
         reference.write_text("subject,mmlu\n" + "".join(f"s{day},{day}\n" for day in range(1, 15)))
@@ -208,11 +227,39 @@ def verbs() -> str:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
                 main([*arguments, "--from", folder])
             lines = [" ".join(line.split()) for line in out.getvalue().splitlines() if line.strip()]
-            told.append(f"{arguments[0]}: {lines[-1].replace(folder, 'FOLDER')[:110]}")
+            told.append(f"{arguments[0]}: {lines[-1].replace(folder, 'FOLDER')[:100]}")
     return "; ".join(told)
 
 
-def against() -> str:
+def verbs_on_energy() -> str:
+    """Of the energy of a network."""
+    return verbs("network", "energy", 0.6)
+
+
+def verbs_on_an_area() -> str:
+    """Of the area of a network's node."""
+    return verbs("network", "auc", 3.0, "addition")
+
+
+def verbs_on_a_score() -> str:
+    """Of the score of a panel's candidate."""
+    return verbs("peers", "score", 4.0)
+
+
+def network_against_its_baseline() -> str:
+    """`not_worse_than = "baseline"` on the energy of a network, whose candidate adds smaller numbers than before."""
+    settings = '[[eval.network.node]]\ntask = "addition"\nlevels = 3\n'
+    gate = '[[eval.gate]]\nnot_worse_than = "baseline"\nmargin = 0.05\n'
+    found: list[dict[str, Any]] = []
+    for text, limit in ((settings, 1000), (settings + gate, 10)):
+        with loopback(functools.partial(said, limit=limit)) as url:
+            flags = ["--adaptive-eval-baseline=base.json"] if found else []
+            files = {"base.json": json.dumps({**found[0], "reports": ""})} if found else {}
+            found.append(run(declared(url, text).replace("models = {  }\n", ""), *flags, files=files))
+    return str(found[-1]["verdicts"][0])
+
+
+def panel_against_a_baseline() -> str:
     """`not_worse_than` on the score of a panel, whose candidate lost a point."""
     from pytest_adaptive_eval.gates.study_result import Measured, StudyResult
 
@@ -231,11 +278,38 @@ def read_back() -> str:
     return f"read back, scores equal: {bool((again.scores == result.scores).all())}"
 
 
-def star() -> str:
-    """The mean opinion of a star of two interviewers of one task."""
-    data = {"topology": "star", "node": [{"task": "addition", "levels": 3, "interviewers": ["ann", "bob"]}]}
-    result = network(data, CodedAgent("ann", writer()), CodedAgent("bob", writer()))
-    return f"opinions {json.dumps(result.to_json()['opinions'])[:110]}"
+def mean_opinion() -> str:
+    """The mean opinion of a star of two interviewers, and the gate on it."""
+    record = staged()
+    (study,) = record["studies"]
+    opinion = study["account"]["opinions"]["addition"]
+    shown = "Mean opinions" in record["reports"]["page"]
+    return f"{opinion['estimate']:.2f}, on the page: {shown}; {record['verdicts'][0].partition(', 95')[0]}"
+
+
+def supervisor() -> str:
+    """A supervisor's ratings, refusals, and agreement with labels of a file."""
+    record = staged()
+    account = record["studies"][0]["account"]
+    agreement = account["agreement"]
+    numbers = ", ".join(f"{name} {agreement[name]:.2f}" for name in ("spearman",) if agreement[name] is not None)
+    on_page = [part for part in ("mean rating", "Agreement with labels") if part in record["reports"]["page"]]
+    reviews = {
+        name: {key: counts[key] for key in ("reviews", "refused")} for name, counts in account["reviews"].items()
+    }
+    return f"{reviews}, labels: {numbers}, rated {agreement['rated']}; on the page: {', '.join(on_page)}"
+
+
+def debate_and_exchanges() -> str:
+    """What a debate mended and spoiled, and the exchanges, on the page of a star with discussion."""
+    record = staged()
+    node = next(node for node in record["studies"][0]["account"]["nodes"] if node["name"] == "debated")
+    members = "; ".join(
+        f"{m['name']} {' '.join(f'{a:.2f}' for a in m['accuracies'])}, mended {m['mended']}, spoiled {m['spoiled']}"
+        for m in node["panel"]
+    )
+    on_page = [part for part in ("Debate", "mended", "Exchanges") if part in record["reports"]["page"]]
+    return f"{members}; on the page: {', '.join(on_page)}"
 
 
 def messages() -> str:
@@ -265,13 +339,6 @@ def seen() -> str:
     return f"{len(lines)} answers with scores" + (f", such as {lines[0]!r}" if lines else "")
 
 
-def debate() -> str:
-    """A star whose node has a panel."""
-    node = {"task": "addition", "levels": 2, "panel": ["pal"]}
-    result = network({"topology": "star", "node": [node]})
-    return ", ".join(f"{m.name} {m.accuracies}" for m in result.nodes[0].panel)
-
-
 def paper() -> str:
     """Sampling and weights of a panel on loopback in mode `paper`, one of whose judges always says 4."""
     from peer_server import PeerServer, said
@@ -289,14 +356,38 @@ def paper() -> str:
     decoding = study["members"][0]["decoding"]
     top_p = (decoding.get("extra") or {}).get("top_p")
     weight = study["account"]["paper"]["weights"][[m["name"] for m in study["members"]].index("bee")]
-    table = record["page"].partition("more to itself")[2].partition("</table>")[0]
+    table = record["reports"]["page"].partition("more to itself")[2].partition("</table>")[0]
     cells = re.findall(r"<t[dh][^>]*>(?:<[^>]*>)*([^<]*)", table)
     shown = cells[cells.index("bee") + 1] if "bee" in cells else "-"
     topics = next((note for note in study["notes"] if "topic" in note), "nothing said of topics")
     return (
         f"temperature {decoding['temperature']}, top_p {top_p}; weight of bee {weight:.3f}, on the page {shown}; "
-        f"tasks on the page: {'mean vote' in record['page']}; {topics}"
+        f"on the page tasks: {'mean vote' in record['reports']['page']}, answers: "
+        f"{'mean judgment by others' in record['reports']['page']}; {topics}"
     )
+
+
+def paper_checkpoints() -> str:
+    """Sampling of local checkpoints in mode `paper`."""
+    folders = [str(ROOT / "fixtures" / "checkpoints" / "interviewer")] * 3
+    peers = ", ".join(f'{{ name = "p{n}", model = "{folder}" }}' for n, folder in enumerate(folders[1:]))
+    toml = f'[[eval]]\nkind = "peers"\nmodel = "{folders[0]}"\npeers = [{peers}]\n[eval.panel]\nmode = "paper"\n'
+    record = run(toml + "rounds = 1\nretries = 1\ntask_tokens = 16\n")
+    decodings = [member["decoding"] for member in record["studies"][0]["members"]]
+    return "; ".join(f"temperature {d.get('temperature')}, top_p {d.get('top_p')}" for d in decodings[:1])
+
+
+def topics() -> str:
+    """Forty rounds over 20 topics in 20 runs, and whether the missed topics are told."""
+    told, missed = 0, 0
+    for seed in range(20):
+        result, _ = panel(rounds=40, topics=[f"topic {n}" for n in range(20)], seed=seed)
+        drawn = {attempt.topic for cycle in result.rounds for attempt in cycle.attempts}
+        missed += len(drawn) < 20
+        from pytest_adaptive_eval.config import panel as config
+
+        told += any("not drawn" in note for note in config._notes(result))
+    return f"topics were missed in {missed} of 20 runs, and told in {told}"
 
 
 def single_judge() -> str:
@@ -307,57 +398,80 @@ def single_judge() -> str:
 
 
 def mirror() -> str:
-    """Flags of a judge planted as 6 - s, of 8, 12 and 40 rounds."""
+    """Flags of a judge planted as 6 - s, in twelve panels each of 8, 12 and 40 rounds."""
     found = []
     for rounds in (8, 12, 40):
-        fit = panel("bee", rounds=rounds)[0].reliability
-        assert fit is not None
-        found.append(f"{rounds} rounds: {' and '.join(fit.flags.words(1)) or 'none'}")
+        flags = Counter[str]()
+        for seed in range(12):
+            fit = panel("bee", rounds=rounds, seed=seed)[0].reliability
+            assert fit is not None
+            flags[" and ".join(fit.flags.words(1)) or "none"] += 1
+        found.append(f"{rounds} rounds: {', '.join(f'{name} {n}' for name, n in flags.most_common())}")
     return "; ".join(found)
 
 
-def ablation() -> str:
-    """A declared swap of the interviewer for one of whose attempts 70 % break the format."""
-    from peer_server import PeerServer
+LINE = """
+queries = 4
+interviewer = "ann"
+[[eval.network.node]]
+task = "addition"
+levels = 3
+[[eval.network.node]]
+name = "second"
+task = "addition"
+levels = 3
+"""
+#: MACEval's ablations: the variant, and what it is compared in.
+VARIANTS = {
+    "interviewer": ('network = { interviewer = "weak" }', "error rate of addition"),
+    "roles": ('interviewee = "pal"', "energy"),
+    "queries": ("network = { queries = 12 }", "area of addition"),
+    "errors injected": ("network = { injected = 200 }", "error rate of second"),
+    "static": ('nodes = { addition = { bank = "b.jsonl", interviewer = "", questions = "code" } }', "area of addition"),
+}
 
-    writers = {"ann": writer(), "weak": writer(broken=0.7)}
 
-    def reply(model: str, text: str) -> str:
-        if model in writers:
-            return writers[model](text) if "of level" in text else "ok"
-        return str(sum(map(int, re.findall(r"\d+", text.splitlines()[-1]))))
-
-    with PeerServer(dict.fromkeys(("pupil", *writers), 0.0), reply) as server:
-        models = ", ".join(f'{name} = "{server.url}#{name}"' for name in writers)
-        toml = (
-            f'[[eval]]\nkind = "ablation"\nname = "swap"\nmodel = "{server.url}#pupil"\nmodels = {{ {models} }}\n'
-            "seeds = 3\n"
-            '[eval.network]\nqueries = 4\ninterviewer = "ann"\n[[eval.network.node]]\ntask = "addition"\nlevels = 3\n'
-            '[[eval.variant]]\nname = "weak"\nnetwork = { interviewer = "weak" }\n'
-        )
-        (study,) = run(toml)["studies"]
-    rows = study["account"]["contrasts"]
-    return "; ".join(
-        f"{row['quantity']} {row['before']:.2f} -> {row['after']:.2f} "
-        f"[{row['change']['low']:.2f}, {row['change']['high']:.2f}]"
-        for row in rows
-    )
+def ablations() -> str:
+    """MACEval's ablations as comparisons from TOML, over five seeds each."""
+    variants = "".join(f'[[eval.variant]]\nname = "{name}"\n{change}\n' for name, (change, _) in VARIANTS.items())
+    items = [
+        {"id": f"{n}-{k}", "prompt": f"{n} + {k}", "answer": f"{n + k}", "grader": "numeric", "meta": {"level": n}}
+        for n in (1, 2, 3)
+        for k in range(4)
+    ]
+    with loopback() as url:
+        toml = declared(url, LINE, "ann", "weak", "pal", kind="ablation", options="seeds = 5") + variants
+        record = run(toml, files={"b.jsonl": "".join(json.dumps(item) + "\n" for item in items)})
+    (study,) = record["studies"]
+    rows = {(row["variant"], row["quantity"]): row for row in study["account"]["contrasts"]}
+    told = []
+    for name, (_, quantity) in VARIANTS.items():
+        row = rows[name, quantity]
+        low, high = (row["change"][key] for key in ("low", "high"))
+        p = "" if row["p_value"] is None else f", p {row['p_value']:.3f}"
+        told.append(f"{name}: {quantity} {row['before']:.2f} -> {row['after']:.2f} [{low:.2f}, {high:.2f}]{p}")
+    return "; ".join(told)
 
 
 FINDINGS: tuple[Callable[[], str], ...] = (
-    last_level_of_a_climb, last_level_of_a_node, guesser, not_sure, verbs, against, read_back, star, messages, refusing,
-    seen, debate, paper, single_judge, mirror, ablation,
+    last_level_of_a_climb, last_level_of_a_node, guesser, guess_floors, not_sure, truncated, verbs_on_energy,
+    verbs_on_an_area, verbs_on_a_score, network_against_its_baseline, panel_against_a_baseline, read_back,
+    mean_opinion, messages, supervisor, refusing, seen, debate_and_exchanges, paper, paper_checkpoints, topics,
+    single_judge, mirror, ablations,
 )  # fmt: skip
 
 
 def main() -> None:
     """Print a row for each finding."""
-    for finding in FINDINGS:
+    names = {finding.__name__: finding for finding in FINDINGS}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("row", nargs="*", metavar="ROW", help=f"one of {', '.join(names)}")
+    for name in parser.parse_args().row or names:
         try:
-            told = finding()
+            told = names[name]()
         except Exception as error:  # an earlier checkout lacks it
             told = f"{type(error).__name__}: {' '.join(str(error).split())[:140]}"
-        print(f"{finding.__name__.replace('_', ' ')}: {told}", flush=True)
+        print(f"{name}: {told}", flush=True)
 
 
 if __name__ == "__main__":

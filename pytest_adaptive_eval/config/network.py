@@ -178,15 +178,21 @@ class NetworkPlan:
             )
         finally:
             pool.close()
-        account = result.to_json()
+        account, notes = result.to_json(), [*_notes(result)]
         if self.labels:
-            account["agreement"] = plain(supervisor_agreement(result, self.labels))
+            agreement = supervisor_agreement(result, self.labels)
+            account["agreement"] = plain(agreement)
+            if not agreement.judged + agreement.rated + agreement.unread:
+                notes.append(
+                    f"none of the labels is of a review of {result.supervisor}: give item, node and subject as the "
+                    "record's reviews have them"
+                )
         error = void_reason(result)
         return replace(
             self._result(result),
             error=error,
             broken=bool(error),
-            notes=tuple(_notes(result)),
+            notes=tuple(notes),
             account=account,
             costs={"total": result.total.to_json(), "loads": dict(result.loads)},
             members=tuple({**model, "name": name} for name, model in result.models.items()),

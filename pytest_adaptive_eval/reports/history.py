@@ -17,6 +17,8 @@ from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, 
 __all__ = ["aligned", "comparison_lines", "drift_lines", "drift_message", "envelope_lines", "history_lines"]
 
 _NAME = 40
+#: Longest result, such as an energy with bounds and what guessing has.
+_RESULT = 60
 _HEADS = ("started", "run", "subject", "evaluation", "ability", "accuracy", "asked", "gates")
 #: Columns that are aligned to the right.
 _RIGHT = (4, 6)
@@ -67,7 +69,7 @@ def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> tuple[
         clean_terminal(subject or "-", _NAME, keep_end=True),
         clean_terminal(name, _NAME),
         ability,
-        clean_terminal("void" if error else result, _NAME),
+        clean_terminal("void" if error else result, _RESULT),
         clean_terminal(asked, _NAME),
         ", ".join(counts) or "-",
     )

@@ -287,7 +287,7 @@ def staged(lab: Any, judge: str, scheme: str = "yes-no", labels: str = "") -> di
             return f"Question: What is {size - number} + {size - 2 * number}?\nAnswer: 0"
         return judge if model == "judge" else reply("pupil", text)
 
-    (lab.path / "labels.jsonl").write_text(labels or '{"item": "addition-1-0", "fault": true, "rating": 1}\n')
+    (lab.path / "labels.jsonl").write_text(labels or '{"item": "addition-1-8", "fault": true, "rating": 1}\n')
     lab.ini("    ignore::pytest_adaptive_eval.errors.AdaptiveEvalWarning\n")
     with PeerServer(dict.fromkeys(("pupil", "judge", "ann", "bob", "pal"), 0.0), said) as server:
         (lab.path / "adaptive-eval.toml").write_text(STAR.format(url=server.url, scheme=scheme))
@@ -395,6 +395,12 @@ def test_a_baseline_of_other_nodes_is_refused(lab: Any, server: PeerServer) -> N
     )
 
 
+def test_labels_of_no_review_are_told(lab: Any) -> None:
+    (study,) = staged(lab, "no", labels='{"item": "elsewhere", "fault": true}\n')["studies"]
+    told = "none of the labels is of a review of judge: give item, node and subject as the record's reviews have them"
+    assert told in study["notes"]
+
+
 def test_every_report_tells_what_guessing_has(lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with PeerServer({"pupil": 0.0, "judge": 0.0}, lambda *_: "2") as server:
         write(lab, server, "", **{'task = "addition"\nname = "second"': 'task = "counting"\nname = "second"'})
@@ -408,10 +414,11 @@ def test_every_report_tells_what_guessing_has(lab: Any, capsys: pytest.CaptureFi
     told = f"({number(energy['guess'])} by guessing)"
     capsys.readouterr()
     assert main(["history"]) == 0
+    history = capsys.readouterr().out
     assert main(["report", "latest", "--markdown", "summary.md"]) == 0
     reports = {
         "terminal": result.stdout.str(),
-        "history": capsys.readouterr().out,
+        "history": history,
         **{name: (lab.path / name).read_text() for name in ("page.html", "gates.xml", "summary.md")},
     }
     assert [name for name, text in reports.items() if told not in " ".join(text.split())] == []
