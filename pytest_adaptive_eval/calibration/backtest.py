@@ -16,7 +16,7 @@ from pytest_adaptive_eval.calibration.contender import Contender
 from pytest_adaptive_eval.calibration.families import effective_weights
 from pytest_adaptive_eval.calibration.prediction import fit_assisted
 from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
+from pytest_adaptive_eval.calibration.replay import conformal_tables, replay_each
 from pytest_adaptive_eval.cat.session import Policy, Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
@@ -324,8 +324,8 @@ def backtest(
                 tables = [bank.conformal.get(policy.key(bank)) for policy in policies]
             elif conformal_possible(calibrating, confidence):
                 tables = conformal_tables(calibrating, partial(make_bank, fit), policies, bank=banks[fit], seed=seed)
-        for label, policy, table in zip(counts, policies, tables, strict=True):
-            session = replay(banks[fit], policy, scores, seed=seeds)
+        sessions = replay_each(banks[fit], policies, scores, seed=seeds, designed=intervals)
+        for label, session, table in zip(counts, sessions, tables, strict=True):
             result.cells[contender.name, label] = _evaluate(session, contender, truth, confidence, intervals, table)
     return result
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import poisson
+from scipy.special import pdtr
 
 from pytest_adaptive_eval.calibration.quality import predicted
 from pytest_adaptive_eval.calibration.recipe import Recipe
@@ -64,7 +64,7 @@ def copies(responses: Responses, kappa: float = SAME_MODEL) -> tuple[str, ...]:
         right = np.where(answered > 0, predicted(responses.scores, fit), 0.0)
         wrong = answered - right
         observed, expected = disagreement * number, right @ wrong.T + wrong @ right.T
-        same &= (observed < ALIKE * expected) & (poisson.cdf(observed, expected) < LUCK)
+        same &= (observed < ALIKE * expected) & (pdtr(np.floor(observed), expected) < LUCK)
     for i, j in zip(*np.nonzero(same), strict=True):
         old, new = names[j], names[i]
         names = [new if name == old else name for name in names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["conformal_tables", "folds", "replay"]
+__all__ = ["conformal_tables", "folds", "replay", "replay_each"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,10 +42,54 @@ def folds(families: Sequence[str], count: int, rng: np.random.Generator) -> Ints
 
 def replay(bank: ItemBank, policy: Policy, scores: Array, *, seed: int | Sequence[int]) -> Session:
     """Interview S subjects from their recorded scores (S, n), NaN where missing, to the end."""
-    session = Session(bank, policy, seed=seed, subjects=len(scores))
-    while (proposal := session.ask()) is not None:
-        session.tell(np.take_along_axis(scores, proposal.items, axis=1))
-    return session
+    return replay_each(bank, [policy], scores, seed=seed)[0]
+
+
+def replay_each(
+    bank: ItemBank, policies: Sequence[Policy], scores: Array, *, seed: int | Sequence[int], designed: bool = True
+) -> list[Session]:
+    """Interview S subjects by each policy, as `replay` does; policies that differ in the budget alone share draws.
+
+    Parameters
+    ----------
+    bank : ItemBank
+    policies : sequence of Policy
+    scores : array, shape (S, n)
+    seed : int or sequence of int
+    designed : bool
+        Whether the sessions have design-based intervals.
+
+    Returns
+    -------
+    list of Session, one per policy, ended
+    """
+    ended: dict[int, Session] = {}
+    for places in _by_budget(bank, policies):
+        session = Session(bank, policies[places[-1]], seed=seed, subjects=len(scores), designed=designed)
+        shorter = {place: policies[place].budget_on(bank) for place in places}
+        while (proposal := session.ask()) is not None:
+            answers = np.take_along_axis(scores, proposal.items, axis=1)
+            for place, budget in shorter.items():
+                if session.asked < budget <= session.asked + answers.shape[1] and budget < session.budget:
+                    ended[place] = session.shortened(budget)
+                    ended[place].tell(answers[:, : budget - session.asked])
+            session.tell(answers)
+        ended |= {place: session for place in places if place not in ended}
+    return [ended[place] for place in range(len(policies))]
+
+
+def _by_budget(bank: ItemBank, policies: Sequence[Policy]) -> list[list[int]]:
+    """Return the positions of policies in groups that differ in the budget alone, by rising budget."""
+    groups: list[list[int]] = []
+    for place, policy in enumerate(policies):
+        for group in groups:
+            first = policies[group[0]]
+            if policy.draws_ahead and replace(policy, budget=first.budget) == first:
+                group.append(place)
+                break
+        else:
+            groups.append([place])
+    return [sorted(group, key=lambda place: policies[place].budget_on(bank)) for group in groups]
 
 
 def conformal_tables(
@@ -90,8 +135,8 @@ def conformal_tables(
         """Return scaled errors and projections, (policies, tested subjects), with items calibrated on others."""
         fitted = recipe(responses.of(np.flatnonzero(learn)))
         scaled, projections = np.empty((2, len(policies), int(ask.sum())))
-        for row, policy in enumerate(policies):
-            session = replay(fitted, policy, scores[ask], seed=[seed + int(s) for s in np.flatnonzero(ask)])
+        seeds = [seed + int(s) for s in np.flatnonzero(ask)]
+        for row, session in enumerate(replay_each(fitted, policies, scores[ask], seed=seeds, designed=False)):
             accuracy, error = session.projection()
             scale = conformal_scale(accuracy, error, session.stopped_at, n)
             scaled[row], projections[row] = (truth[ask] - accuracy) / np.maximum(scale, 1e-9), accuracy

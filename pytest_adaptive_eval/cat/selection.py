@@ -217,11 +217,12 @@ class LevelSelector(StatefulSelector, Protocol):
         """Return the rule that ends an interview with at most `count` administrations."""
 
 
-def _invert(cumulative: Array, x: float) -> int:
-    """Return the first index whose cumulative sum exceeds `x`, at most the last index of positive weight."""
-    index = int(cumulative.searchsorted(x, side="right"))
-    if index == len(cumulative):  # rounding can put x above the sum
-        index = int(cumulative.searchsorted(cumulative[-1]))
+def _invert(cumulative: Array, x: Array) -> Ints:
+    """Return the first index in each row (S, m) whose sum exceeds `x` (S,), at most the last of positive weight."""
+    index: Ints = np.add.reduce(cumulative <= x[:, None], axis=1)
+    beyond = index == cumulative.shape[1]
+    if beyond.any():  # rounding can put x above the sum
+        index = np.where(beyond, (cumulative < cumulative[:, -1:]).sum(axis=1), index)
     return index
 
 
@@ -233,15 +234,19 @@ def _starts(n: int, each: int) -> Ints:
     return starts
 
 
-def _draw(weights: Array, u: float) -> int:
-    """Draw an index in proportion to `weights`, not all 0, by two-level inversion of `u` in [0, 1)."""
-    sums = np.add.reduceat(weights, _starts(len(weights), BLOCK)).cumsum()
-    x = u * float(sums[-1])
+def _draw(weights: Array, u: Array) -> Ints:
+    """Draw an index of each row (S, n) in proportion to its weights, not all 0, by two-level inversion of `u` (S,)."""
+    subjects, n = weights.shape
+    rows, width = np.arange(subjects), min(BLOCK, n)
+    sums = np.add.reduceat(weights, _starts(n, BLOCK), axis=1).cumsum(axis=1)
+    x = u * sums[:, -1]
     block = _invert(sums, x)
+    x -= np.where(block, sums[rows, block - 1], 0.0)
     start = block * BLOCK
-    if block:
-        x -= float(sums[block - 1])
-    return start + _invert(weights[start : start + BLOCK].cumsum(), x)
+    inside = start[:, None] + np.arange(width)
+    part = weights.take(inside + (rows * n)[:, None], mode="clip")
+    part[inside >= n] = 0.0
+    return start + _invert(part.cumsum(axis=1), x)
 
 
 def _propensities(criteria: Array, remaining: int, floor: float, top: bool, q: Array) -> Array:
@@ -346,7 +351,15 @@ def _highest(selector: Selector, view: View, k: int) -> tuple[Ints, Array]:
     return items, view.predicted(items)
 
 
-def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence[np.random.Generator]) -> Proposal:
+def propose(
+    selector: Selector,
+    view: View,
+    k: int,
+    floor: float,
+    rngs: Sequence[np.random.Generator],
+    *,
+    designed: bool = True,
+) -> Proposal:
     """Draw the next `k` items for every subject.
 
     Parameters
@@ -360,6 +373,8 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
     rngs : sequence of Generator, one a subject
         A subject's draws depend on its own generator alone; a draw takes one
         uniform number from it.
+    designed : bool
+        Whether to compute the design, which takes a third of the time; it is NaN otherwise.
 
     Returns
     -------
@@ -394,27 +409,52 @@ def propose(selector: Selector, view: View, k: int, floor: float, rngs: Sequence
             _mix_claim_draws(criteria, view, view.claim_probability, administered[:, :t], floor),
             GATE_FLOOR,
         )
-    p, spread, q, scratch = view.probability, view.pop_spread(), view.buffer(3), view.buffer(4)
-    spread.put(administered[:, :t], 0.0)
-    sum_remaining = np.add.reduce(p, axis=1) - np.add.reduce(p.take(administered[:, :t]), axis=1)
+    q = view.buffer(3)
+    log = _Design(view, administered[:, :t], floor) if designed else None
     for j in range(k):
         drawn_before, chosen = administered[:, : t + j], administered[:, t + j]
         _propensities(criteria, n - t - j, floor, top, q)
         q.put(drawn_before, 0.0)
-        for s in range(subjects):
-            chosen[s] = s * n + _draw(q[s], rngs[s].random())
+        chosen[:] = start[:, 0] + _draw(q, np.array([rng.random() for rng in rngs]))
+        if log is not None:
+            log.record(q, drawn_before, chosen, design[:, :, j])
+        if j + 1 < k:
+            criteria.put(chosen, drawn)
+    if log is None:
+        design.fill(np.nan)
+    return Proposal(administered[:, t:] - start, design)
+
+
+class _Design:
+    """Quantities of `DESIGN` for the draws of one batch of all subjects of a view.
+
+    Parameters
+    ----------
+    view : View
+        Its spread and last work buffer are used up.
+    administered : array of int, shape (S, t)
+        Items before the batch, as flat indices into arrays (S, n).
+    floor : float
+    """
+
+    def __init__(self, view: View, administered: Ints, floor: float) -> None:
+        self.p, self.spread, self.scratch, self.floor = view.probability, view.pop_spread(), view.buffer(4), floor
+        self.spread.put(administered, 0.0)
+        self.rest = np.add.reduce(self.p, axis=1) - np.add.reduce(self.p.take(administered), axis=1)
+        self.bounds: tuple[Array, Array] | None = None
+
+    def record(self, q: Array, drawn_before: Ints, chosen: Ints, out: Array) -> None:
+        """Write the quantities, shape (6, S), of the draws of `chosen` with propensities `q` to `out`; `q` is lost."""
+        p, floor = self.p, self.floor
         propensity, prediction = q.take(chosen), p.take(chosen)
         q.put(drawn_before, np.inf)
         inverse = _inverse(q, floor)  # computed once, because division is slower than multiplication
-        if j == 0:  # propensities of remaining items only grow, so these bounds hold for the later draws
-            lower = _over(p, inverse, floor, scratch)
+        if self.bounds is None:  # propensities of remaining items only grow, so these hold for the later draws
+            lower = _over(p, inverse, floor, self.scratch)
             down = np.maximum.reduce(lower, axis=1)
-            higher = np.subtract(inverse, lower, out=scratch) if floor > 0 else _over(1.0 - p, inverse, floor, scratch)
-            up = np.maximum.reduce(higher, axis=1)
-        variance = np.add.reduce(_over(spread, inverse, floor, scratch), axis=1)
-        design[:, :, j] = propensity, prediction, sum_remaining, variance, down, up
-        if j + 1 < k:
-            sum_remaining -= prediction
-            spread.put(chosen, 0.0)
-            criteria.put(chosen, drawn)
-    return Proposal(administered[:, t:] - start, design)
+            up = np.subtract(inverse, lower, out=self.scratch) if floor > 0 else _over(1.0 - p, inverse, floor, lower)
+            self.bounds = down, np.maximum.reduce(up, axis=1)
+        variance = np.add.reduce(_over(self.spread, inverse, floor, self.scratch), axis=1)
+        out[:] = propensity, prediction, self.rest, variance, *self.bounds
+        self.rest = self.rest - prediction
+        self.spread.put(chosen, 0.0)

@@ -42,7 +42,7 @@ class Random:
 
     def criterion(self, view: View) -> Array:
         """Return ones, shape (S, n)."""
-        return np.ones(view.probability.shape)
+        return np.ones((len(view.theta), len(view.bank)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Variance:
         """Return the reduction raised to the power, scaled to a maximum of 1; 0 for administered items."""
         bank = view.bank
         A, c = bank.discrimination, bank.asymptote
-        w = irt.weight(view.probability, c)
+        w = view.spread if c is None else irt.weight(view.probability, c)
         slope = w if c is None else (view.probability - c) * (1.0 - view.probability) / (1.0 - c)
         gradient = slope @ A
         direction = (view.covariance @ gradient[:, :, None])[:, :, 0]
@@ -146,12 +146,16 @@ class Variance:
         else:
             along = direction @ A.T
             spread = ((A @ view.covariance) * A).sum(axis=-1)
-        value = w * along**2 / (1.0 + w * spread)
+        np.square(along, out=along)
+        spread = w * spread
+        spread += 1.0
+        value = np.multiply(w, along, out=along)
+        value /= spread
         np.put_along_axis(value, view.asked, 0.0, axis=1)
         top = value.max(axis=1, keepdims=True)
         value /= np.where(top > 0, top, 1.0)
         power = max(self.least, self.decay / (view.asked.shape[1] + 1))
-        return np.asarray(value**power)
+        return np.asarray(np.power(value, power, out=value))
 
 
 @dataclass(frozen=True, slots=True)

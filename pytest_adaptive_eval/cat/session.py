@@ -7,6 +7,7 @@ subjects at once, so that a backtest costs one vectorised pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -120,6 +121,12 @@ class Policy:
         return ""
 
     @property
+    def draws_ahead(self) -> bool:
+        """Whether the first draws of a batch, and those before a budget, are the same for longer ones."""
+        stateful = isinstance(self.selector, StatefulSelector)
+        return not stateful and (self.batch == 1 or self.selector.mode == "proportional")
+
+    @property
     def levelled(self) -> LevelSelector | None:
         """Selector of levels, if the interview goes level by level."""
         selector = self.selector
@@ -225,6 +232,9 @@ class Session:
         Answers per score, if decisions allow for decoding noise, see
         `noise.allowed_variance`; 0 if they do not.  With one answer per item they
         allow for the largest possible noise, see `noise.variance_bound`.
+    designed : bool
+        Whether to log the design of the draws, see `Proposal`, for design-based
+        intervals and decisions.
 
     Raises
     ------
@@ -252,8 +262,9 @@ class Session:
         cuts: Sequence[Cut] = (),
         baseline: Baseline | None = None,
         decodings: int = 0,
+        designed: bool = True,
     ) -> None:
-        self.decodings = decodings
+        self.decodings, self.designed = decodings, designed
         self.bank, self.policy, self.subjects = bank, policy, subjects
         self.budget = policy.budget_on(bank)
         self._repeated: Baseline | None = None
@@ -311,6 +322,30 @@ class Session:
         session.stopped_at[0] = session.asked
         return session
 
+    def shortened(self, budget: int) -> Session:
+        """Return a copy without claims that has a smaller budget, with as much of the open proposal as that allows.
+
+        It is the state of a session that was opened with that budget, if the draws depend
+        on the items before them alone, see `draws_ahead`.
+
+        Raises
+        ------
+        ValueError
+            The budget is spent already, or not smaller.
+        """
+        if not self.asked < budget < self.budget:
+            raise ValueError(f"budget is {budget}, expected one above {self.asked} and below {self.budget}")
+        short = copy(self)
+        short.policy, short.budget = replace(self.policy, budget=budget), budget
+        short.rule = short.policy.rule(budget)
+        short.stop, short.stopped_at = list(self.stop), self.stopped_at.copy()
+        for name in ("_items", "_scores", "_A", "_d", "trace"):
+            setattr(short, name, getattr(self, name)[:, :budget].copy())
+        short._design = self._design[:, :, :budget].copy()
+        short._c = None if self._c is None else self._c[:, :budget].copy()
+        short._pending = None if self._pending is None else self._pending[: budget - self.asked]
+        return short
+
     @property
     def sequential(self) -> bool:
         """Whether only anytime-valid tests are valid: for decisions, and after draws of unplanned number."""
@@ -362,7 +397,7 @@ class Session:
             variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
             view.set_claim_probability(self._claimed_sums, self._scores[subjects, : self.asked], variance)
         selector = self._selector_session or self.policy.selector
-        return propose(selector, view, k, self.policy.floor, self._rngs[subjects])
+        return propose(selector, view, k, self.policy.floor, self._rngs[subjects], designed=self.designed)
 
     @property
     def _draws_for_claims(self) -> bool:

@@ -16,7 +16,7 @@ from pytest_adaptive_eval.calibration.families import grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.prediction import fit_assisted
 from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import replay
+from pytest_adaptive_eval.calibration.replay import replay, replay_each
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.items.responses import Responses
@@ -191,15 +191,15 @@ def test_families_of_contenders(planted):
     made = planted(40, 30, 5)
     categories = ["a", "b", "c"] * 10
     split = Split(np.arange(30), np.arange(30, 40))
-    seen = []
+    seen: list[Any] = []
 
-    def spy(bank, policy, scores, *, seed):
-        session = replay(bank, policy, scores, seed=seed)
-        seen.append(session.answers[0])
-        return session
+    def spy(bank, policies, scores, **options):
+        sessions = replay_each(bank, policies, scores, **options)
+        seen.extend(session.answers[0] for session in sessions)
+        return sessions
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "replay", spy)
+        patch.setattr(module, "replay_each", spy)
         contenders = [CONTENDERS["stratified"], CONTENDERS["cluster"]]
         backtest(made.responses, split, contenders, [6], recipe=Recipe("2pl"), categories=categories)
     for row in seen[0]:
@@ -228,9 +228,9 @@ def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
     made = planted(30, 25, 6)
     banks: list[tuple[object, ...]] = []
 
-    def spy(bank, policy, scores, *, seed):
-        banks.append((bank.discrimination.tolist(), bank.intercept.tolist(), bank.guess.tolist(), repr(policy)))
-        return replay(bank, policy, scores, seed=seed)
+    def spy(bank, policies, scores, **options):
+        banks.append((bank.discrimination.tolist(), bank.intercept.tolist(), bank.guess.tolist(), repr(policies)))
+        return replay_each(bank, policies, scores, **options)
 
     def spy_on_form(*given):
         made = fit_assisted(*given)
@@ -238,7 +238,7 @@ def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
         banks.append((predictor.mean.tolist(), predictor.loadings.tolist(), made.form.tolist(), made.design_weight))
         return made
 
-    monkeypatch.setattr(module, "replay", spy)
+    monkeypatch.setattr(module, "replay_each", spy)
     monkeypatch.setattr(module, "fit_assisted", spy_on_form)
     names = [one.name for one in classical.REGISTERED if one.name != "stratified"]
     run(made, names)

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_adaptive_eval.calibration.families import FEWEST_COMMON, copies, effective_weights, grouped
 from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import conformal_tables, folds, replay
+from pytest_adaptive_eval.calibration.replay import conformal_tables, folds, replay, replay_each
 from pytest_adaptive_eval.cat.selectors import Information, MaximumInformation, Random
 from pytest_adaptive_eval.cat.session import POLICIES, Policy
 from pytest_adaptive_eval.inference.conformal import conformal_scale
@@ -175,6 +175,44 @@ def test_a_replay_asks_each_subject_as_if_it_were_alone(planted):
     np.testing.assert_array_equal(together.answers[0][2], alone.answers[0][0])
     np.testing.assert_array_equal(together.answers[1][2], made.scores[2, together.answers[0][2]])
     assert together.stopped_at.tolist() == [8] * 6
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        POLICIES["estimate"],
+        Policy(batch=8),
+        Policy(Random(), 0.0, batch=5),
+        Policy(MaximumInformation(), 0.0, batch=4),
+        Policy(Information(), 0.2, batch=3, standard_error=0.45),
+    ],
+)
+def test_replays_that_share_draws_are_those_of_each_budget_alone(planted, policy):
+    made = planted(5, 90, 6)
+    scores = made.scores.copy()
+    scores[1, ::7] = np.nan
+    bank = Recipe("2pl")(scores).bank("b", made.responses.items)
+    policies = [replace(policy, budget=budget) for budget in (30, 8, "100%", 9, 31, 8)]
+    together = replay_each(bank, policies, scores, seed=[3, 4, 5, 6, 7])
+    for one, shared in zip(policies, together, strict=True):
+        alone = replay(bank, one, scores, seed=[3, 4, 5, 6, 7])
+        assert shared.stop == alone.stop
+        np.testing.assert_array_equal(shared.stopped_at, alone.stopped_at)
+        for mine, theirs in zip(
+            (*shared.answers, shared.trace[:, : shared.asked], *shared.projection(), shared.logs().propensities),
+            (*alone.answers, alone.trace[:, : alone.asked], *alone.projection(), alone.logs().propensities),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_shortened_session_needs_a_smaller_budget_that_is_not_spent(planted):
+    made = planted(5, 30, 6)
+    bank = Recipe("2pl")(made.scores).bank("b", made.responses.items)
+    session = replay(bank, Policy(budget=8), made.scores, seed=0)
+    for budget in (8, 9, 30):
+        with pytest.raises(ValueError, match="expected one above 8 and below 8"):
+            session.shortened(budget)
 
 
 # Conformal tables

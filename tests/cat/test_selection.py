@@ -134,18 +134,23 @@ def test_logged_quantities_are_their_formulas(name: str, floor: float) -> None:
             gone = (*gone, i)
 
 
+def drawn(weights: np.ndarray, numbers: object) -> list[int]:
+    """Draw from the same weights, one row a number."""
+    u = np.atleast_1d(np.array(numbers))
+    return [int(index) for index in _draw(np.tile(weights, (len(u), 1)), u)]
+
+
 @pytest.mark.parametrize("n", [1, 5, BLOCK, BLOCK + 1, 5 * BLOCK - 3])
 def test_an_item_is_drawn_with_exactly_its_chance(n: int) -> None:
     rng = np.random.default_rng(2)
     weights = rng.random(n) * (rng.random(n) < 0.7)
     weights[rng.integers(n)] = 1.0
     edges = weights.cumsum() / weights.sum()
-    for i in np.flatnonzero(weights):
-        low = edges[i - 1] if i else 0.0
-        assert _draw(weights, low + 1e-9 * (edges[i] - low) + 1e-14) == i
-        assert _draw(weights, edges[i] - 1e-9 * (edges[i] - low) - 1e-14) == i
-    assert _draw(weights, 0.0) == np.flatnonzero(weights)[0]
-    assert _draw(weights, np.nextafter(1.0, 0.0)) == np.flatnonzero(weights)[-1]
+    positive = np.flatnonzero(weights)
+    low, high = np.where(positive > 0, edges[positive - 1], 0.0), edges[positive]
+    assert drawn(weights, low + 1e-9 * (high - low) + 1e-14) == positive.tolist()
+    assert drawn(weights, high - 1e-9 * (high - low) - 1e-14) == positive.tolist()
+    assert drawn(weights, [0.0, np.nextafter(1.0, 0.0)]) == [positive[0], positive[-1]]
 
 
 @given(
@@ -155,7 +160,19 @@ def test_an_item_is_drawn_with_exactly_its_chance(n: int) -> None:
 def test_an_item_without_weight_is_never_drawn(weights: list[float], u: float) -> None:
     array = np.array(weights)
     if array.sum() > 0:
-        assert array[_draw(array, u)] > 0
+        assert array[drawn(array, u)[0]] > 0
+
+
+def test_items_are_drawn_alike_with_and_without_the_design() -> None:
+    bank = make_bank(60)
+    for name in ("spread", "information", "random", "variance"):
+        logged, plain = (
+            propose(SELECTORS[name], make_view(bank), 7, 0.3, [np.random.default_rng(5)], designed=designed)
+            for designed in (True, False)
+        )
+        np.testing.assert_array_equal(logged.items, plain.items)
+        assert np.isfinite(logged.design).all()
+        assert np.isnan(plain.design).all()
 
 
 @pytest.mark.parametrize(("name", "floor"), [("spread", 0.25), ("maximum-information", 0.1), ("information", 0.0)])

@@ -45,11 +45,13 @@ POLICIES = "estimate,random,maximum-information"
 BUDGETS = "1%,2%,5%"
 SPLITS = 20
 CONFIDENCE = 0.975
+#: Place of the list of policies in the help.
+POLICIES_PLACE = "policies"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _policies_text()
+    parser.formatter_class = _PoliciesFormatter
+    parser.epilog = POLICIES_PLACE
     add_responses_arguments(
         parser, "what to interview: responses (banks are calibrated in each split), or a bank with --responses"
     )
@@ -76,6 +78,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = f"in formats, interviews a subject of policies that draw ({REPEATS})"
     add("--repeats", metavar="N", type=parse_count, help=text)
     add_recipe_arguments(parser)
+
+
+class _PoliciesFormatter(argparse.RawDescriptionHelpFormatter):
+    """Formatter that lists the policies when the help is shown, since importing them takes a second."""
+
+    def add_text(self, text: str | None) -> None:
+        super().add_text(_policies_text() if text == POLICIES_PLACE else text)
 
 
 def _policies_text() -> str:

@@ -1,0 +1,207 @@
+"""CPU time and memory of the commands on large inputs: responses, banks, histories and records.
+
+Run one part, or all, as ``python benchmarks/large_inputs.py [PART ...]``:
+
+- ``calibrate``: banks with conformal tables from 60 x 3 127 and 1 989 x 493 responses;
+- ``backtest``: 12 000 items, 4 policies, 5 budgets, 20 splits of 60 subjects;
+- ``bank``: `pytest --adaptive-eval` with 100 questions of banks of 10 000 to 1 000 000 items;
+- ``history``: the verbs `history` and `drift` over 100 to 10 000 runs;
+- ``record``: the report of a run with 1 000 to 100 000 answers.
+
+Responses are simulated from a 2PL model.  Every command is a process of its own, whose CPU seconds and largest
+resident memory the system tells.  With ``--before FOLDER``, a checkout of an earlier state, its ``calibrate`` and
+``backtest`` take turns with those of this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_adaptive_eval.banks.writer import write_bank
+from pytest_adaptive_eval.items.item import Item
+from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
+
+ROOT = Path(__file__).parents[1]
+COMMAND = "import sys; from pytest_adaptive_eval.cli.command import main; sys.exit(main())"
+RUN = """
+import pytest
+
+@pytest.fixture
+def model():
+    return lambda prompt: "7"
+
+@pytest.mark.adaptive_eval(bank="large.bank", budget=100)
+def test_large(item, model):
+    assert item.grade(model(item.prompt)) is not None
+"""
+
+
+def measure(command: Sequence[str], folder: Path, code: Path = ROOT) -> tuple[float, float]:
+    """CPU seconds and largest memory in MiB of a command, which must succeed."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(code)}
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(command)}: exit code {process.returncode}\n{(folder / 'output').read_text()}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def show(what: str, measured: tuple[float, float]) -> None:
+    """Print a line."""
+    print(f"{what}: {measured[0]:.1f} s of CPU, {measured[1]:.0f} MiB", flush=True)
+
+
+def write_responses(path: Path, subjects: int, items: int) -> None:
+    """Simulate answers by a 2PL model."""
+    rng = np.random.default_rng(0)
+    slope, intercept = rng.lognormal(0.0, 0.3, items), rng.normal(0.5, 1.3, items)
+    chance = 1.0 / (1.0 + np.exp(-(slope * rng.normal(size=(subjects, 1)) + intercept)))
+    right = (rng.random(chance.shape) < chance).astype(int)
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["subject", *(f"q{i}" for i in range(items))])
+        table.writerows([f"m{s}", *row.tolist()] for s, row in enumerate(right))
+
+
+def calibrate(folder: Path, states: dict[str, Path]) -> None:
+    """Calibrate banks with conformal tables."""
+    for subjects, items in ((60, 3127), (1989, 493)):
+        write_responses(folder / "responses.csv", subjects, items)
+        for state, code in states.items():
+            arguments = ["calibrate", "responses.csv", "-o", "fitted.bank", "--replace"]
+            found = measure([sys.executable, "-c", COMMAND, *arguments], folder, code)
+            show(f"calibrate, {subjects} x {items}, {state}", found)
+
+
+def backtest(folder: Path, states: dict[str, Path]) -> None:
+    """Backtest four policies at five budgets in twenty splits."""
+    write_responses(folder / "responses.csv", 60, 12_000)
+    policies = "estimate,random,maximum-information,decide"
+    for state, code in states.items():
+        arguments = ["backtest", "responses.csv", "--policy", policies, "--budget", "1%,2%,5%,10%,15%", "--jobs", "1"]
+        show(f"backtest, {state}", measure([sys.executable, "-c", COMMAND, *arguments], folder, code))
+
+
+def bank(folder: Path) -> None:
+    """Run an interview on calibrated banks of rising size."""
+    (folder / "test_large.py").write_text(RUN)
+    for size in (10_000, 100_000, 1_000_000):
+        rng = np.random.default_rng(size)
+        items = [Item(f"q{i}", prompt=f"What is the remainder of {i} by 10?", answer=str(i % 10)) for i in range(size)]
+        slope, intercept = rng.lognormal(0.0, 0.3, size), rng.normal(size=size)
+        write_bank(folder / "large.bank", items, discrimination=slope, intercept=intercept, replace=True)
+        del items
+        run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval", "test_large.py"]
+        on_disk = sum(path.stat().st_size for path in (folder / "large.bank").iterdir()) / 2**20
+        show(f"100 questions of {size} items ({on_disk:.0f} MiB on disk)", measure(run, folder))
+
+
+def recorded(run: int, answers: int, rng: np.random.Generator) -> RunRecord:
+    """Make the record of an interview by uniform draws."""
+    size = 2 * answers
+    right: NDArray[np.bool_] = rng.random(answers) < 0.7
+    asked = [
+        Administration(
+            position=k + 1,
+            item=f"q{k}",
+            item_hash=f"{k:016x}",
+            format="text",
+            propensity=1.0 / (size - k),
+            predicted=0.5,
+            rest=(size - k) / 2,
+            variance=(size - k) ** 2 / 4,
+            theta_before=[1.0],
+            theta_after=[1.0],
+            score=float(right[k]),
+            text=f"The answer to the question number {k} is {k % 10}.",
+            reason="drawn uniformly",
+        )
+        for k in range(answers)
+    ]
+    accuracy = float(right.mean())
+    interval = {"estimate": accuracy, "low": accuracy - 0.05, "high": accuracy + 0.05, "confidence": 0.975}
+    interview = InterviewRecord(
+        name="large",
+        nodeid="large.eval.toml::large",
+        subject={"name": f"step-{run:05}"},
+        bank={"name": "large", "content_hash": "c", "scale": "s", "size": size, "calibrated": False},
+        policy={"selector": "random", "estimator": "map"},
+        asked=answers,
+        scored=answers,
+        size=size,
+        statuses={"ok": answers},
+        stop="BUDGET",
+        stop_sentence="the budget is spent",
+        theta=[1.0],
+        standard_error=[0.05],
+        accuracy={**interval, "method": "design-based"},
+        accuracy_model=None,
+        administrations=asked,
+    )
+    day = np.datetime64("2031-01-01T00:00:00") + np.timedelta64(run, "h")
+    return RunRecord(f"run-{run:05}", f"{day}Z", exit_status=0, interviews=[interview])
+
+
+def write_record(path: Path, record: RunRecord) -> None:
+    """Write a record as a run does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record.to_json()))
+
+
+def history(folder: Path) -> None:
+    """List runs and watch for a drop; the first call makes the index."""
+    rng, done = np.random.default_rng(0), 0
+    for runs in (100, 1_000, 10_000):
+        for run in range(done, runs):
+            write_record(folder / "runs-folder" / "runs" / f"run-{run:05}.json", recorded(run, 40, rng))
+        done = runs
+        for arguments in (["history", "--last", "10"], ["history", "--last", "10"], ["drift"]):
+            command = [sys.executable, "-c", COMMAND, *arguments, "--from", "runs-folder"]
+            show(f"{' '.join(arguments)} over {runs} runs", measure(command, folder))
+
+
+def record(folder: Path) -> None:
+    """Report one run."""
+    for answers in (1_000, 10_000, 100_000):
+        path = folder / "large.json"
+        write_record(path, recorded(0, answers, np.random.default_rng(0)))
+        command = [sys.executable, "-c", COMMAND, "report", "large.json", "--html", "page.html"]
+        megabytes = path.stat().st_size / 2**20
+        show(f"report of {answers} answers (record of {megabytes:.0f} MiB)", measure(command, folder))
+
+
+def main() -> None:
+    """Measure the parts that were named."""
+    compared = {"calibrate": calibrate, "backtest": backtest}
+    alone = {"bank": bank, "history": history, "record": record}
+    parts = [*compared, *alone]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)} (all)")
+    parser.add_argument("--before", metavar="FOLDER", type=Path, help="checkout of an earlier state")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(parts):
+        parser.error(f"{min(unknown)}: known parts are {', '.join(parts)}")
+    states = {**({"before": options.before.resolve()} if options.before else {}), "now": ROOT}
+    for name in options.parts or parts:
+        with tempfile.TemporaryDirectory() as folder:
+            if name in compared:
+                compared[name](Path(folder), states)
+            else:
+                alone[name](Path(folder))
+
+
+if __name__ == "__main__":
+    main()
