@@ -33,6 +33,7 @@ PRESETS = {
     "hallusionbench": ("hallusionbench", ""),
     "hellaswag_hf_arrow": ("hellaswag", ""),
     "humaneval": ("humaneval", ""),
+    "ifeval": ("ifeval", ""),
     "lambada_llmfoundry": ("lambada", "lambada_openai_first300.jsonl.gz"),
     "mathvision": ("math-vision", "testmini_with_images.jsonl"),
     "mbpp": ("mbpp", ""),

@@ -1,0 +1,36 @@
+"""Grader of instructions on the form of an answer, which code can check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
+from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
+from pytest_adaptive_eval.items.reading.instructions import fault, obeys
+
+__all__ = ["REGISTERED"]
+
+
+def _grade(question: Asked, text: str) -> float:
+    """Return 1 if the text obeys every instruction of ``meta.instructions``."""
+    text = without_reasoning(text)
+    return float(all(obeys(given["id"], given, text) for given in question.meta["instructions"]))
+
+
+def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
+    given: Any = question.meta.get("instructions")
+    if not (isinstance(given, list | tuple) and given and all(isinstance(one, Mapping) for one in given)):
+        return f"needs meta.instructions, a list of objects with id and arguments, and has {given!r:.80}"
+    why = next((why for one in given if (why := fault(one.get("id"), one))), "")
+    return f"cannot be checked: {why}" if why else ""
+
+
+REGISTERED = (
+    GraderKind(
+        "instructions",
+        "it obeys every instruction of `meta.instructions`, by the names of IFEval",
+        _grade,
+        check=_check,
+    ),
+)

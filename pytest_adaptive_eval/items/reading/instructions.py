@@ -1,0 +1,226 @@
+"""Checks of instructions on the form of an answer, by the names and arguments with which IFEval publishes them.
+
+Each check follows the description of its instruction: `check` says whether a text obeys.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pytest_adaptive_eval.items.reading.language import LANGUAGES, language_of
+
+__all__ = ["INSTRUCTIONS", "Instruction", "fault", "obeys"]
+
+Arguments = Mapping[str, Any]
+
+
+class Instruction(NamedTuple):
+    """An instruction whose obedience code can check.
+
+    Parameters
+    ----------
+    check : callable
+        ``check(text, arguments)`` returns whether the text obeys.
+    arguments : mapping of str to type
+        Names and types of the arguments.
+    """
+
+    check: Callable[[str, Arguments], bool]
+    arguments: Mapping[str, type] = {}
+
+
+_RELATIONS = ("at least", "less than")
+#: Abbreviations whose point ends no sentence.
+_ABBREVIATIONS = (
+    *("mr", "mrs", "ms", "dr", "prof", "jr", "sr", "vs", "etc", "e.g", "i.e", "p.s", "p.p.s", "inc", "ltd", "corp"),
+    *("vol", "approx", "dept", "est", "u.s", "u.k", "a.m", "p.m"),
+)
+_MARKERS = {"P.S.": r"p\.\s?s\.", "P.P.S": r"p\.\s?p\.\s?s"}
+_CONSTRAINED = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
+
+
+def _related(count: int, relation: str, limit: int) -> bool:
+    return count < limit if relation == "less than" else count >= limit
+
+
+def _sentences(text: str) -> int:
+    """Return the number of sentences: runs of words that end with a mark and white space, or at a paragraph's end."""
+    count = 0
+    for paragraph in re.split(r"\n\s*\n", text):
+        begun = False
+        for word in paragraph.split():
+            begun = begun or any(letter.isalnum() for letter in word)
+            bare = word.strip("\"'”’)(]*_")
+            ends = bare.endswith((".", "!", "?", "…", "。", "！", "？", "।"))
+            if begun and ends and bare.rstrip(".").lower() not in _ABBREVIATIONS and not re.fullmatch(r"\d+\.", bare):
+                count, begun = count + 1, False
+        count += begun
+    return count
+
+
+def _occurrences(text: str, word: str) -> int:
+    return text.lower().count(word.lower())
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _parts(text: str, mark: str) -> list[str] | None:
+    """Return the parts between marks; None where one in the middle is empty."""
+    parts = [part.strip() for part in text.split(mark)]
+    if not all(parts[1:-1]):
+        return None
+    return [part for part in parts if part]
+
+
+def _paragraphs(text: str, arguments: Arguments) -> bool:
+    parts = _parts(text, "***")
+    return parts is not None and len(parts) == arguments["num_paragraphs"]
+
+
+def _first_word(text: str, arguments: Arguments) -> bool:
+    paragraphs = [part.strip() for part in text.split("\n\n") if part.strip()]
+    place = arguments["nth_paragraph"]
+    if len(paragraphs) != arguments["num_paragraphs"] or not 0 < place <= len(paragraphs):
+        return False
+    first = re.match(r"[\"'“”‘’*_(]*([\w'-]*\w)", paragraphs[place - 1])
+    return first is not None and first[1].lower() == arguments["first_word"].lower()
+
+
+def _postscript(text: str, arguments: Arguments) -> bool:
+    marker = arguments["postscript_marker"]
+    pattern = _MARKERS.get(marker, re.escape(marker))
+    return re.search(rf"{pattern}.*$", text, re.IGNORECASE | re.MULTILINE) is not None
+
+
+def _bullets(text: str, arguments: Arguments) -> bool:
+    return bool(len(re.findall(r"^\s*(?:\*(?!\*)|-).*$", text, re.MULTILINE)) == arguments["num_bullets"])
+
+
+def _highlights(text: str, arguments: Arguments) -> bool:
+    parts = [*re.findall(r"\*\*([^\n*]*)\*\*", text), *re.findall(r"(?<!\*)\*([^\n*]*)\*(?!\*)", text)]
+    return bool(sum(bool(part.strip()) for part in parts) >= arguments["num_highlights"])
+
+
+def _sections(text: str, arguments: Arguments) -> bool:
+    heads = re.findall(rf"{re.escape(arguments['section_spliter'])}\s?\d+", text)
+    return bool(len(heads) >= arguments["num_sections"])
+
+
+def _json(text: str, _: Arguments) -> bool:
+    inner = re.fullmatch(r"```(?:json)?\s*(.*?)\s*```", text.strip(), re.DOTALL | re.IGNORECASE)
+    try:
+        json.loads(inner[1] if inner else text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _two_responses(text: str, _: Arguments) -> bool:
+    parts = _parts(text, "******")
+    return parts is not None and len(parts) == 2 and parts[0] != parts[1]
+
+
+def _end(text: str, arguments: Arguments) -> bool:
+    return text.strip().strip('"').lower().endswith(arguments["end_phrase"].strip().lower())
+
+
+def _english(text: str) -> bool:
+    return language_of(text) in ("en", "")
+
+
+def _capital_words(text: str, arguments: Arguments) -> bool:
+    words = re.findall(r"\w+(?:['’-]\w+)*", text)
+    count = sum(word.isupper() for word in words)
+    return _related(count, arguments["capital_relation"], arguments["capital_frequency"])
+
+
+#: Instructions by the names of IFEval.
+INSTRUCTIONS: Mapping[str, Instruction] = {
+    "keywords:existence": Instruction(
+        lambda text, given: all(_occurrences(text, word) for word in given["keywords"]), {"keywords": list}
+    ),
+    "keywords:frequency": Instruction(
+        lambda text, given: _related(_occurrences(text, given["keyword"]), given["relation"], given["frequency"]),
+        {"keyword": str, "relation": str, "frequency": int},
+    ),
+    "keywords:forbidden_words": Instruction(
+        lambda text, given: not any(_has_word(text, word) for word in given["forbidden_words"]),
+        {"forbidden_words": list},
+    ),
+    "keywords:letter_frequency": Instruction(
+        lambda text, given: _related(
+            _occurrences(text, given["letter"]), given["let_relation"], given["let_frequency"]
+        ),
+        {"letter": str, "let_relation": str, "let_frequency": int},
+    ),
+    "language:response_language": Instruction(
+        lambda text, given: language_of(text) == given["language"], {"language": str}
+    ),
+    "length_constraints:number_words": Instruction(
+        lambda text, given: _related(len(re.findall(r"\w+", text)), given["relation"], given["num_words"]),
+        {"relation": str, "num_words": int},
+    ),
+    "length_constraints:number_sentences": Instruction(
+        lambda text, given: _related(_sentences(text), given["relation"], given["num_sentences"]),
+        {"relation": str, "num_sentences": int},
+    ),
+    "length_constraints:number_paragraphs": Instruction(_paragraphs, {"num_paragraphs": int}),
+    "length_constraints:nth_paragraph_first_word": Instruction(
+        _first_word, {"num_paragraphs": int, "nth_paragraph": int, "first_word": str}
+    ),
+    "detectable_content:postscript": Instruction(_postscript, {"postscript_marker": str}),
+    "detectable_content:number_placeholders": Instruction(
+        lambda text, given: len(re.findall(r"\[[^\[\]]*\]", text)) >= given["num_placeholders"],
+        {"num_placeholders": int},
+    ),
+    "detectable_format:number_bullet_lists": Instruction(_bullets, {"num_bullets": int}),
+    "detectable_format:constrained_response": Instruction(
+        lambda text, _: any(answer in text for answer in _CONSTRAINED)
+    ),
+    "detectable_format:number_highlighted_sections": Instruction(_highlights, {"num_highlights": int}),
+    "detectable_format:multiple_sections": Instruction(_sections, {"section_spliter": str, "num_sections": int}),
+    "detectable_format:json_format": Instruction(_json),
+    "detectable_format:title": Instruction(lambda text, _: re.search(r"<<[^\n<>]*[^\s<>][^\n<>]*>>", text) is not None),
+    "combination:repeat_prompt": Instruction(
+        lambda text, given: text.strip().lower().startswith(given["prompt_to_repeat"].strip().lower()),
+        {"prompt_to_repeat": str},
+    ),
+    "combination:two_responses": Instruction(_two_responses),
+    "startend:end_checker": Instruction(_end, {"end_phrase": str}),
+    "startend:quotation": Instruction(
+        lambda text, _: len(text.strip()) > 1 and text.strip()[0] == text.strip()[-1] == '"'
+    ),
+    "change_case:english_capital": Instruction(lambda text, _: text.isupper() and _english(text)),
+    "change_case:english_lowercase": Instruction(lambda text, _: text.islower() and _english(text)),
+    "change_case:capital_word_frequency": Instruction(
+        _capital_words, {"capital_relation": str, "capital_frequency": int}
+    ),
+    "punctuation:no_comma": Instruction(lambda text, _: "," not in text),
+}
+
+
+def obeys(name: str, arguments: Arguments, text: str) -> bool:
+    """Return whether a text that is not empty obeys an instruction."""
+    return bool(text.strip()) and INSTRUCTIONS[name].check(text, arguments)
+
+
+def fault(name: object, arguments: Arguments) -> str:
+    """Return why an instruction cannot be checked, empty if it can."""
+    if not isinstance(name, str) or name not in INSTRUCTIONS:
+        return f"the instruction {name!r:.80} is not known; known are {', '.join(INSTRUCTIONS)}"
+    for argument, kind in INSTRUCTIONS[name].arguments.items():
+        value: Any = arguments.get(argument)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            return f"{name}: {argument} is {value!r:.80}, expected {kind.__name__}"
+        if argument.endswith("relation") and value not in _RELATIONS:
+            return f"{name}: {argument} is {value!r:.80}, expected one of {', '.join(_RELATIONS)}"
+        if isinstance(value, list) and not (value and all(isinstance(word, str) and word for word in value)):
+            return f"{name}: {argument} is {value!r:.80}, expected words"
+        if argument == "language" and value not in LANGUAGES:
+            return f"{name}: the language {value!r:.80} cannot be told; known are {', '.join(sorted(LANGUAGES))}"
+    return ""
