@@ -443,3 +443,26 @@ def test_a_preset_for_yes_or_no_reads_truth_values(tmp_path):
     rows = [{"question": f"is {n} red", "passage": "Text.", "answer": bool(n % 2)} for n in range(4)]
     items = imported(write(tmp_path, "dev.jsonl", rows), preset="boolq", settings=ImportSettings()).items
     assert [item.answer for item in items[:2]] == ["no", "yes"]
+
+
+def test_the_few_shot_split_of_a_preset_becomes_examples_of_an_evaluation(tmp_path, capsys):
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli import main
+
+    for split, count in (("test", 3), ("train", 2)):
+        rows = [{"question": f"{split} {n}?", "answer": f"It is <<{n}={n}>>{n}.\n#### {n}"} for n in range(count)]
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    examples = tmp_path / "shots.jsonl"
+    for source in (tmp_path, tmp_path / "test.jsonl"):
+        bank = tmp_path / f"{source.name}.bank"
+        arguments = ["import", str(source), "--preset", "gsm8k", "-o", str(bank), "--examples", str(examples)]
+        assert main(arguments) == 0
+        assert "2 examples of the split train" in capsys.readouterr().out
+        shots = read_bank(examples).items
+        assert [(item.prompt.partition("?")[0], item.answer) for item in shots] == [("train 0", "0"), ("train 1", "1")]
+        assert len(read_bank(bank)) == 3
+        examples.unlink()
+    assert main(["import", str(tmp_path), "--examples", str(examples), "-o", str(tmp_path / "c.bank")]) == 4
+    assert "--examples takes the few-shot split of a preset, and there is no preset" in capsys.readouterr().err
+    assert main(["import", str(tmp_path), "--split", "dev", "-o", str(tmp_path / "c.bank")]) == 4
+    assert "no file of the split 'dev'; the names of its files tell test, train" in capsys.readouterr().err

@@ -23,6 +23,8 @@ class ImportSettings:
         Fields that the user named; the others are an importer's own, or guessed.
     files : str
         Glob of the files of a folder that count.
+    split : str
+        The split that counts, such as ``train``; the first of test, validation, dev and train when empty.
     labels : Path, optional
         Second file, with the answers.
     image_root : Path, optional
@@ -35,6 +37,7 @@ class ImportSettings:
     files: str = ""
     labels: Path | None = None
     image_root: Path | None = None
+    split: str = ""
     partial: bool = False
 
 

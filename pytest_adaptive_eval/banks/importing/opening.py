@@ -55,7 +55,7 @@ def preset(
     about = {"ask": ask, "few_shot": few_shot}
 
     def opened(source: str, settings: ImportSettings) -> list[Dataset]:
-        second = settings.labels or (labels(Path(source)) if labels else None)
+        second = settings.labels or (labels(Path(source)) if labels and not settings.split else None)
         datasets: list[Dataset] = []
         notes: list[str] = []
         for number, plain in enumerate(open_files(source, settings, files, variants[0] if variants else None, name)):
@@ -110,7 +110,8 @@ def open_files(
         There is no file.
     """
     path = Path(source)
-    chosen, others = chosen_files(path, settings.files or (files if path.is_dir() else ""))
+    whole_split = "" if settings.split or not path.is_dir() else files
+    chosen, others = chosen_files(path, settings.files or whole_split, settings.split)
     whole = merged(mapping or ItemMapping(), settings.mapping)
     facts: dict[str, Any] = {"source": path.name, "licence": licence_of(path), "files": file_hashes(chosen, path)}
     left_out = (

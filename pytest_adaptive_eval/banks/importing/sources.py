@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.banks.importing.choices import as_text
-from pytest_adaptive_eval.banks.importing.records import data_files, read_bounded, read_records, suffix_of
+from pytest_adaptive_eval.banks.importing.records import data_files, read_bounded, read_records, set_of, suffix_of
 from pytest_adaptive_eval.banks.rows import stem_of
 from pytest_adaptive_eval.errors import DatasetError
 from pytest_adaptive_eval.inputs import open_regular, read_regular
 
-__all__ = ["chosen_files", "file_hashes", "licence_of", "read_labels", "split_of"]
+__all__ = ["chosen_files", "file_hashes", "licence_of", "read_labels", "same_split", "split_of"]
 
 _SPLITS = ("test", "testmini", "validation", "valid", "val", "dev", "train", "fewshot", "few-shot")
 _SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
@@ -42,7 +42,13 @@ def split_of(path: Path) -> tuple[str, Path]:
     return "", folder
 
 
-def chosen_files(source: Path, pattern: str = "") -> tuple[list[Path], list[Path]]:
+def same_split(first: str, second: str) -> bool:
+    """Return whether two names are of one split; a validation split has several."""
+    names = [name.lower().replace("-", "") for name in (first, second)]
+    return names[0] == names[1] or all(name in ("validation", "valid", "val") for name in names)
+
+
+def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list[Path], list[Path]]:
     """Return the files of a source that count, and the data files that do not.
 
     Of each folder, the files without a split count, and those of the first split that it has, in the order test,
@@ -54,6 +60,8 @@ def chosen_files(source: Path, pattern: str = "") -> tuple[list[Path], list[Path
         A file, or a folder.
     pattern : str
         Glob of the files that count, relative to the folder.
+    split : str
+        The split that counts, also of the folder of a file, instead of the first.
 
     Raises
     ------
@@ -63,15 +71,34 @@ def chosen_files(source: Path, pattern: str = "") -> tuple[list[Path], list[Path
     if not source.exists():
         raise DatasetError(f"there is nothing at {source}; give a file or folder, or hf:OWNER/NAME for the hub")
     if not source.is_dir():
-        return [source], []
+        return ([source] if not split else _of_split(data_files(split_of(source)[1]), split, source)), []
     files = data_files(source)
-    chosen = [path for path in files if path.relative_to(source).match(pattern)] if pattern else _first_splits(files)
+    fitting = [path for path in files if path.relative_to(source).match(pattern)] if pattern else files
+    chosen = _of_split(fitting, split, source) if split else fitting if pattern else _first_splits(files)
     if not chosen:
         problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
         pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
         also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
         raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
     return chosen, [path for path in files if path not in chosen]
+
+
+def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
+    """Return the files of a split, of one data set where the source is a file.
+
+    Raises
+    ------
+    DatasetError
+        There are none.
+    """
+    splits = {path: split_of(path)[0] for path in files}
+    chosen = [path for path, name in splits.items() if same_split(name, split)]
+    if not source.is_dir():
+        chosen = [path for path in chosen if set_of(path) == set_of(source)] or chosen
+    if not chosen:
+        known = ", ".join(sorted({name for name in splits.values() if name})) or "none"
+        raise DatasetError(f"{source}: no file of the split {split!r}; the names of its files tell {known}")
+    return chosen
 
 
 def _first_splits(files: Sequence[Path]) -> list[Path]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--presets", action="store_true", help="list the presets and tools")
     add("--mapping", metavar="TOML", type=Path, help="file with the options below, under their names")
     add("--files", metavar="GLOB", default="", help="files of a folder that count, such as '*_test.csv'")
+    add("--split", metavar="NAME", default="", help="split that counts (the first of test, validation, dev and train)")
+    text = "write the preset's few-shot split too, as JSON lines of items, for the key examples of an evaluation"
+    add("--examples", metavar="FILE", type=Path, help=text)
     add("--labels", metavar="FILE", type=Path, help="second file with the answers: a line each, or by id")
     add("--image-root", metavar="DIR", type=Path, help="folder that image paths are relative to")
     add("--partial", action="store_true", help="keep the items though more than half the records are refused")
@@ -70,6 +75,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.output is not None and not options.dry_run:
         _check_output(options.output, options.replace)
     settings = _settings(options)
+    shots = _few_shot_split(options)
     screen.progress(f"reading {options.source}")
     with import_items(options.source, settings, options.preset) as imported:
         screen.progress("")
@@ -83,7 +89,41 @@ def _run(options: argparse.Namespace) -> int:
             say(["", "nothing was written (--dry-run)"])
         else:
             _write(imported, options)
+    if shots and not options.dry_run:
+        _write_examples(options, replace(settings, split=shots, files="", labels=None))
     return PASSED
+
+
+def _few_shot_split(options: argparse.Namespace) -> str:
+    """Return the split with the examples of the preset, empty where none are asked for."""
+    from pytest_adaptive_eval.banks.importing.importer import IMPORTERS
+
+    if options.examples is None:
+        return ""
+    check_writable("--examples", options.examples, [Path(options.source)])
+    split = IMPORTERS[options.preset].few_shot if options.preset in IMPORTERS else ""
+    if split not in ("train", "dev", "validation"):
+        about = f"the preset {options.preset} has {split or 'no examples'}" if options.preset else "there is no preset"
+        raise ConfigError(
+            f"--examples takes the few-shot split of a preset, and {about}; import a split as a bank of its own with "
+            "--split NAME, and name that bank under examples"
+        )
+    return split
+
+
+def _write_examples(options: argparse.Namespace, settings: ImportSettings) -> None:
+    """Write the items of the few-shot split that have no images."""
+    from pytest_adaptive_eval.banks.importing.importer import check_refused, import_items
+    from pytest_adaptive_eval.outputs import write_whole
+
+    with import_items(options.source, settings, options.preset) as imported:
+        check_refused(imported, options.source)
+        items = [item for item in imported.items if not item.images]
+    if not items:
+        raise DatasetError(f"{options.source}: no text item in the split {settings.split!r} for --examples")
+    lines = (json.dumps(item.to_json()).encode("ascii") + b"\n" for item in items)
+    write_whole(options.examples, lines, "the examples", ConfigError)
+    say([f"wrote {options.examples}: {len(items)} examples of the split {settings.split}"])
 
 
 def _presets() -> Iterator[str]:
@@ -110,7 +150,9 @@ def _check_output(output: Path, replaces: bool) -> None:
 def _settings(options: argparse.Namespace) -> ImportSettings:
     from pytest_adaptive_eval.banks.importing.base import ImportSettings
 
-    return ImportSettings(_mapping(options), options.files, options.labels, options.image_root, options.partial)
+    return ImportSettings(
+        _mapping(options), options.files, options.labels, options.image_root, options.split, options.partial
+    )
 
 
 def _mapping(options: argparse.Namespace) -> ItemMapping:

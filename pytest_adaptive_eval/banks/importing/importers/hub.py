@@ -46,7 +46,7 @@ def open_hub(source: str, settings: ImportSettings) -> list[Dataset]:
         ``datasets`` is not installed, or the data set cannot be loaded.
     """
     name, configuration, split, *_ = [*source.split(":"), "", ""]
-    loaded = _loaded(name, configuration, split)
+    loaded = _loaded(name, configuration, settings.split or split)
     names = {
         column: list(map(str, feature.names))
         for column, feature in loaded.features.items()
