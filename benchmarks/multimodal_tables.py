@@ -3,7 +3,8 @@
 ``ranking``: the tables of ``adaptive-eval backtest``, each of 24 models left out once, see
 `pytest_adaptive_eval.calibration.format_backtest`.  ``auc``: ROC-AUC of unseen responses of IRT, M2 and M3 as
 low-quality twins are mixed in.  ``sparse``: fits to a tenth of the responses.  ``parts``: how originals and twins
-differ in fitted parts, Mann-Whitney and Wasserstein.
+differ in fitted parts, Mann-Whitney and Wasserstein.  ``cross``: what the responses ask of the part of both
+modalities, and where fits with and without priors put it.
 
 ``python benchmarks/multimodal_tables.py ranking --data mmmu --out mmmu.json``
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.responses import read_format_responses
 from pytest_adaptive_eval.calibration import fit_map
 from pytest_adaptive_eval.calibration.format_backtest import FORMAT_CONTENDERS, format_backtest, separation
-from pytest_adaptive_eval.calibration.multimodal import MultimodalFit, fit_multimodal, roc_auc
+from pytest_adaptive_eval.calibration.multimodal import UNTIL_SETTLED, MultimodalFit, Training, fit_multimodal, roc_auc
 from pytest_adaptive_eval.calibration.multimodal_quality import item_quality
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation
 from pytest_adaptive_eval.irt.multimodal_information import FormatInterview
@@ -151,9 +152,41 @@ def parts(data: FormatResponses, twin: Bools) -> None:
             )
 
 
+def cross(data: FormatResponses, twin: Bools) -> None:
+    """Print the interaction of image and text in log-odds, and the part of both in fits of several kinds."""
+    assert data.modalities.formats == ("image+text", "image", "text", "none")
+    interaction = np.array([1.0, -1.0, -1.0, 1.0])  # what both give beyond the sum of what each gives
+    for name, rows in (("originals", ~twin), ("twins", twin)):
+        right = data.scores[:, rows].mean(axis=1)
+        log_odds = np.log((right + 0.005) / (1.005 - right)) @ interaction
+        print(
+            f"{name}: right by format {right.mean(axis=0).round(3).tolist()}, interaction in log-odds "
+            f"{log_odds.mean():+.3f}, above 0 for {np.mean(log_odds > 0):.2f} of the subjects",
+            flush=True,
+        )
+    kinds = {
+        "of backtests, 1000 steps": Training(),
+        "until settled": UNTIL_SETTLED,
+        "items' priors 3 times as wide": Training(steps=10_000, item_spread=3.0),
+        "likelihood alone": Training(steps=10_000, item_spread=10.0, ability_spread=10.0),
+    }
+    for form in ("m2", "m3"):
+        for name, training in kinds.items():
+            fit = fit_multimodal(data.scores, form=form, bounds=(4.0, 16.0), training=training)  # type: ignore[arg-type]
+            at_bound = {kind: shares[3].round(2) for kind, shares in fit.identifiability().at_bound.items()}
+            gain = separation(fit.items.cross_gain(fit.abilities.theta), twin).auc
+            difficulty = separation(fit.items.difficulty[:, 3], twin).auc
+            print(
+                f"{form} {name}: q {fit.items.bound:g}, held-out AUC {fit.auc:.3f}; cross at a bound: ability "
+                f"{at_bound['ability']}, difficulty {at_bound['difficulty']}; AUC of originals against twins: cross "
+                f"difficulty {difficulty:.3f}, gain {gain:.3f}",
+                flush=True,
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("ranking", "auc", "sparse", "parts"))
+    parser.add_argument("what", choices=("ranking", "auc", "sparse", "parts", "cross"))
     parser.add_argument("--data", choices=("mmmu", "mathvista"), required=True)
     parser.add_argument("--targets", type=int, default=24, help="models to leave out, the first so many")
     parser.add_argument("--repeats", type=int, default=10)
@@ -168,8 +201,10 @@ def main() -> None:
         auc(data, twin, options.repeats)
     elif options.what == "sparse":
         sparse(data, twin, options.share)
-    else:
+    elif options.what == "parts":
         parts(data, twin)
+    else:
+        cross(data, twin)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.calibration.replay import conformal_tables
 from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.conformal import Conformal, subjects_needed
-from pytest_adaptive_eval.irt.multimodal import Form, FormatScale
+from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 from pytest_adaptive_eval.items.item import Item
@@ -220,13 +220,15 @@ def calibrate(
 
     fit = given_parameters or recipe(together.scores, report_iteration, together.weights)
     checked = None if given_parameters else recipe
-    quality = assess(together.scores, fit, checked, together.items, progress, firsts, together.weights)
+    in_formats = None if formats is None else _scores_in_formats(formats[0], together)
+    answered = None if in_formats is None else ~np.isnan(in_formats).all(axis=2)
+    quality = assess(together.scores, fit, checked, together.items, progress, firsts, together.weights, answered)
     if choice is not None:
         quality = replace(quality, details={**quality.details, "choice": choice.to_json()})
     texts = _texts(together, items)
     scale = None
-    if formats is not None and not fit.interrupted:
-        scale = _scale(*formats, together, texts, seed, progress)
+    if formats is not None and in_formats is not None and not fit.interrupted:
+        scale = _scale(in_formats, formats[0].modalities, formats[1], texts, seed, progress)
         if not scale.report["converged"]:
             problem = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
             quality = replace(quality, problems=(*quality.problems, problem))
@@ -281,22 +283,26 @@ def _families_suffice(responses: Responses, note: Callable[[str], None]) -> bool
     return families >= FEWEST
 
 
+def _scores_in_formats(formats: FormatResponses, responses: Responses) -> Array:
+    """Return the scores (S, n, F) in all formats of the subjects and items of `responses`."""
+    rows = [formats.subjects.index(name) for name in responses.subjects]
+    columns = {name: n for n, name in enumerate(formats.items)}
+    return formats.scores[np.ix_(rows, [columns[name] for name in responses.items])]
+
+
 def _scale(
-    formats: FormatResponses,
+    scores: Array,
+    modalities: Modalities,
     form: Form,
-    responses: Responses,
     items: Sequence[Item],
     seed: int,
     progress: Callable[[str], None],
 ) -> FormatScale:
-    """Return the scale in formats of the subjects and items of `responses`, with the items' texts."""
+    """Return the scale in formats of scores (S, n, F) to items with these texts."""
     from pytest_adaptive_eval.calibration.scale import format_scale  # which needs torch
 
-    rows = [formats.subjects.index(name) for name in responses.subjects]
-    columns = {name: n for n, name in enumerate(formats.items)}
     low = np.array([LOW_QUALITY in item.meta for item in items])
-    scores = formats.scores[np.ix_(rows, [columns[name] for name in responses.items])]
-    return format_scale(scores, formats.modalities, form, low=low, seed=seed, progress=progress)
+    return format_scale(scores, modalities, form, low=low, seed=seed, progress=progress)
 
 
 def _completed(scores: Array, fit: Calibration, given_parameters: bool) -> Array:

@@ -198,6 +198,7 @@ def assess(
     progress: Callable[[str], None] | None = None,
     copies: Sequence[Hashable] | None = None,
     weights: Array | None = None,
+    answered: Bools | None = None,
 ) -> Quality:
     """Check a bank against the responses it came from.
 
@@ -217,6 +218,8 @@ def assess(
         Names that near-copies of one subject share: they count once, and are held out together.
     weights : array, shape (S,), optional
         Number of subjects that each one counts for.
+    answered : array of bool, shape (S, n), optional
+        Whether each subject answered each item, in any format; in that of `scores` when omitted.
     """
     say = progress or (lambda _: None)
     observed = ~np.isnan(scores)
@@ -244,8 +247,8 @@ def assess(
     right, count = np.nansum(scores, axis=0), observed.sum(axis=0)
     row = {name: k for k, name in enumerate(dict.fromkeys(names))}
     answered_by_any = np.zeros((len(row), n), dtype=bool)
-    for name, answered in zip(names, observed, strict=True):
-        answered_by_any[row[name]] |= answered
+    for name, of_subject in zip(names, observed if answered is None else answered, strict=True):
+        answered_by_any[row[name]] |= of_subject
     subjects = answered_by_any.sum(axis=0)
     extreme = int(((right == 0) | (right == count)).sum())
     suspects = _suspects(scores, main, weights, items)

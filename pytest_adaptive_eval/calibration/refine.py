@@ -155,6 +155,7 @@ class Refinement:
             "form": self.fit.items.form,
             "bound": self.fit.items.bound,
             "auc": round(self.fit.auc, 6),
+            "parts": list(self.fit.items.modalities.parts),
             "at_bound": {name: values.round(6).tolist() for name, values in at_bound.items()},
             "counts": {name: sum(finding.reason == name for finding in self.findings) for name in REASONS},
             "ranking": self.ranking.to_json(),

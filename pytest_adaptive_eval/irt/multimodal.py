@@ -46,6 +46,7 @@ __all__ = [
     "MultimodalItems",
     "Population",
     "estimate_abilities",
+    "parts_at_bound",
     "unbounded",
 ]
 
@@ -299,6 +300,31 @@ class FormatScale:
         """Return slopes (n, F, K) by the standings, and the logit of the population's middle (n, F)."""
         items = self.items
         return items.slopes * self.unit, np.asarray(items.intercepts + items.slopes @ self.population.theta)
+
+
+def parts_at_bound(
+    parts: Sequence[str], at_bound: Mapping[str, Sequence[float]], least: float = 0.5
+) -> dict[str, dict[str, float]]:
+    """Return the parts that say nothing because most of their values lie at a bound.
+
+    Parameters
+    ----------
+    parts : sequence of str, length K
+    at_bound : mapping of str to sequence of float, length K
+        Share of the values at a bound, by kind: ``ability``, ``discrimination`` or ``difficulty``.
+    least : float
+        Smallest share that counts.
+
+    Returns
+    -------
+    dict
+        By kind, the share of each such part; kinds without any are left out.
+    """
+    found = {
+        kind: {part: float(share) for part, share in zip(parts, shares, strict=False) if share >= least}
+        for kind, shares in at_bound.items()
+    }
+    return {kind: shares for kind, shares in found.items() if shares}
 
 
 def _bounded(u: Array, bound: float) -> Array:

@@ -28,7 +28,10 @@ _TEXT, _NAME = 400, 60
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """Item with a very high or low gain; `facts` holds its gain and its difficulty by component."""
+    """Item with a very high or low gain; `facts` holds its gain and its difficulty by component.
+
+    Components that lie at a bound for most items are left out.
+    """
 
     name: str
     text: str
@@ -75,9 +78,11 @@ def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts
     samples = [tag("rect", class_=f"part p{k}", width=12, height=12) for k in range(len(parts))]
     gains: list[float] = scale.gains.tolist()
     by_gain = sorted(range(len(gains)), key=lambda n: -gains[n])
+    at_bound = _at_bound(scale).get("ability", {})
+    labels = [f"{part}, at a bound for {100 * at_bound[part]:.0f} %" if part in at_bound else part for part in parts]
     return Parts(
         stacked_bars(f"{key}-parts", rows, parts),
-        [(tag("svg", sample, viewBox="0 0 12 12"), part) for sample, part in zip(samples, parts, strict=True)],
+        [(tag("svg", sample, viewBox="0 0 12 12"), label) for sample, label in zip(samples, labels, strict=True)],
         [_extreme(bank, scale, n, gains[n]) for n in by_gain[:_ITEMS]],
         [_extreme(bank, scale, n, gains[n]) for n in by_gain[::-1][:_ITEMS]],
         [_separation(as_mapping(separation)) for separation in scale.report.get("separations", [])],
@@ -93,11 +98,25 @@ def _spread(order: list[int], tested: int) -> list[int]:
     return [order[rank] for rank in sorted(ranks)]
 
 
+def _at_bound(scale: FormatScale) -> dict[str, dict[str, float]]:
+    """Return the parts that say nothing because most of their values lie at a bound, see `parts_at_bound`."""
+    from pytest_adaptive_eval.irt.multimodal import parts_at_bound
+
+    shares = {
+        name: [x for x in as_numbers(values) or [] if x is not None]
+        for name, values in as_mapping(scale.report.get("at_bound")).items()
+    }
+    return parts_at_bound(scale.items.modalities.parts, shares)
+
+
 def _extreme(bank: ItemBank, scale: FormatScale, item: int, gain: float) -> Extreme:
-    facts = f"gain {number(gain, 2)}; difficulty: " + ", ".join(
+    hidden = _at_bound(scale).get("difficulty", {})
+    shown = [
         f"{part} {number(float(value), 2)}"
         for part, value in zip(scale.items.modalities.parts, scale.items.difficulty[item], strict=True)
-    )
+        if part not in hidden
+    ]
+    facts = f"gain {number(gain, 2)}" + (f"; difficulty: {', '.join(shown)}" if shown else "")
     # pairs of one item follow one another, and the first one has its default format
     first_pairs = [
         n for n, name in enumerate(bank.ids) if "@" not in name or name.rpartition("@")[2] != bank.categories[n]

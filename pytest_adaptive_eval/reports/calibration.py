@@ -6,11 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_adaptive_eval.reports.axes import Frame
+from pytest_adaptive_eval.reports.history import aligned
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, svg, tag
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
 
-__all__ = ["backtest_lines", "backtest_svg", "calibration_lines", "format_backtest_svg", "format_lines"]
+__all__ = [
+    "ability_lines",
+    "at_bound_lines",
+    "backtest_lines",
+    "backtest_svg",
+    "calibration_lines",
+    "format_backtest_svg",
+    "format_lines",
+]
 
 #: Share of an ability component's variance that must be true variance between subjects.
 _RELIABLE = 0.5
@@ -85,7 +94,45 @@ def format_lines(parts: Sequence[str], report: Mapping[str, Any], width: int = 8
             "be INCONCLUSIVE; add items that need it"
         )
     lines += [f"warning: only the sum of {a} and {b} is known" for a, b in report["confused"]]
-    return _wrapped(lines, width)
+    return _wrapped([*lines, *at_bound_lines(parts, report["at_bound"])], width)
+
+
+def at_bound_lines(parts: Sequence[str], at_bound: Mapping[str, Sequence[float]]) -> list[str]:
+    """Return a warning about the parts that lie at their bounds, none if there are none."""
+    from pytest_adaptive_eval.irt.multimodal import parts_at_bound
+
+    kinds = parts_at_bound(parts, at_bound)
+    if not kinds:
+        return []
+    of = {"ability": "subjects"}
+    names = [
+        f"{kind} {part} ({100 * share:.0f} % of the {of.get(kind, 'items')})"
+        for kind, shares in kinds.items()
+        for part, share in shares.items()
+    ]
+    return [
+        f"warning: at a bound of their range, and so without a meaning of their own: {', '.join(names)}; judge items "
+        "and models by their gain"
+    ]
+
+
+def ability_lines(
+    subjects: Sequence[str], parts: Sequence[str], abilities: Sequence[Sequence[float]], width: int = 80
+) -> list[str]:
+    """Return a table of abilities by part, the largest sum first.
+
+    Parameters
+    ----------
+    subjects : sequence of str, length S
+    parts : sequence of str, length K
+    abilities : sequence of sequence of float, shape (S, K)
+    width : int
+        Columns of the sentence; the table may be wider.
+    """
+    order = sorted(range(len(subjects)), key=lambda n: -sum(abilities[n]))
+    rows = [["subject", *parts]]
+    rows += [[clean_terminal(subjects[n], 40), *(number(value, 2) for value in abilities[n])] for n in order]
+    return [*_wrapped(["abilities by part, the largest sum first"], width), *aligned(rows, range(1, len(rows[0])))]
 
 
 def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pytest_adaptive_eval.reports.calibration import at_bound_lines
 from pytest_adaptive_eval.reports.history import aligned
 from pytest_adaptive_eval.reports.words import number_or_dash
 from pytest_adaptive_eval.text import clean_terminal, counted, number, wrap
@@ -127,6 +128,8 @@ def refine_lines(result: Mapping[str, Any], width: int = 80, examples: int = 3) 
     lines += [
         f"  {clean_terminal(row['subject'], 40)}: rank {row['rank_by_all']} -> {row['rank_by_kept']}" for row in moved
     ]
+    for line in at_bound_lines(result["parts"], result["at_bound"]):
+        lines += wrap(line, width, "  ", first="")
     for text in result["warnings"]:
         lines += wrap(f"warning: {text}", width, "  ", first="")
     return lines

@@ -48,8 +48,13 @@ def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
     ]
     Path("items.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
     command = ["calibrate", "answers.csv", "--items", "items.jsonl", "--formats", "m2", "--policy", "none", "--force"]
-    main([*command, "-o", "v.bank"])
+    main([*command, "-o", "v.bank", "--abilities", "abilities.csv"])
     said = capsys.readouterr().out
+    table = [line.split(",") for line in Path("abilities.csv").read_text().splitlines()]
+    assert table[0] == ["subject", "base", "image", "text", "cross"]
+    sums = {name: sum(map(float, numbers)) for name, *numbers in table[1:]}
+    shown = [line.split()[0] for line in said.partition("the largest sum first\n")[2].splitlines()[1 : subjects + 1]]
+    assert shown == sorted(sums, key=lambda name: -sums[name])
     assert "in formats: M2-IRT, held-out ROC-AUC" in said
     assert "share of the abilities' variance that is not error: base" in said
     bank = read_bank("v.bank")
@@ -63,6 +68,25 @@ def test_a_table_becomes_a_bank_that_can_be_asked_in_formats(
     assert 0 <= told["information"]["p"] <= 1
     pairs = asked_in_formats(bank)
     assert (len(pairs), pairs.parts) == (len(bank) * 4, ("base", "image", "text", "cross"))
+
+
+def test_sparse_responses_count_over_the_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tenth of the responses of 24 subjects is 2.4 an item in each format, and 9.6 an item."""
+    rng = np.random.default_rng(2)
+    rows = ["subject,item,format,score"]
+    for s in range(24):
+        for i in range(120):
+            rows += [
+                f"s{s},q{i},{form},{int(rng.random() < (0.2 + 0.025 * s) / (1 + place))}"
+                for place, form in enumerate(FORMATS)
+                if rng.random() < 0.1
+            ]
+    (tmp_path / "sparse.csv").write_text("\n".join(rows) + "\n")
+    main(["calibrate", str(tmp_path / "sparse.csv"), "--formats", "m3", "--model", "1pl"])
+    said = capsys.readouterr().out
+    assert "half of the items have fewer than" not in said
+    assert main(["calibrate", str(tmp_path / "sparse.csv"), "--abilities", str(tmp_path / "a.csv")]) == 4
+    assert "goes with --formats" in capsys.readouterr().err
 
 
 def test_responses_in_one_format_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -486,6 +486,16 @@ def test_many_negative_slopes_are_explained(kind, reason):
     assert _why_negative(scores, np.ones(40), None) == []
 
 
+def test_subjects_of_an_item_count_in_any_format(planted):
+    scores = planted(20, 40, 9).scores.copy()
+    scores[np.random.default_rng(1).random(scores.shape) > 0.15] = np.nan  # three subjects an item
+    items, recipe = [f"q{i}" for i in range(40)], Recipe("1pl")
+    few = "half of the items have fewer than 5 subjects"
+    assert any(few in text for text in assess(scores, recipe(scores), recipe, items).problems)
+    answered = np.ones(scores.shape, dtype=bool)
+    assert not any(few in text for text in assess(scores, recipe(scores), recipe, items, answered=answered).problems)
+
+
 @pytest.mark.parametrize("copies", [0, 60])
 def test_wrong_keys_are_told_by_the_evidence_for_them(copies):
     rng = np.random.default_rng(5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -108,6 +109,26 @@ def test_the_items_at_either_end_are_shown_with_their_texts() -> None:
             "auc": ".900",
         }
     ]
+
+
+def test_parts_at_their_bounds_are_marked_or_left_out() -> None:
+    pairs = bank()
+    assert pairs.in_formats is not None
+    at_bound = {"ability": [0.0, 0.6, 0.4, 1.0], "difficulty": [0.0, 0.1, 0.5, 1.0]}
+    scale = replace(pairs.in_formats, report={**pairs.in_formats.report, "at_bound": at_bound})
+    found = parted("i1", interview(pairs), replace(pairs, in_formats=scale))
+    assert found is not None
+    labels = ["base", "image, at a bound for 60 %", "text", "cross, at a bound for 100 %"]
+    assert [label for _, label in found.legend] == labels
+    for extreme in (*found.highest, *found.lowest):
+        assert "base" in extreme.facts
+        assert "image" in extreme.facts
+        assert "text" not in extreme.facts
+        assert "cross" not in extreme.facts
+    scale = replace(scale, report={"at_bound": {"difficulty": [1.0, 1.0, 1.0, 1.0]}})
+    found = parted("i1", interview(pairs), replace(pairs, in_formats=scale))
+    assert found is not None
+    assert "difficulty" not in found.highest[0].facts
 
 
 def test_of_many_subjects_some_are_shown_and_always_this_one() -> None:

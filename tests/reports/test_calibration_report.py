@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.reports.calibration import backtest_lines, backtest_svg, calibration_lines
+from pytest_adaptive_eval.reports.calibration import (
+    ability_lines,
+    backtest_lines,
+    backtest_svg,
+    calibration_lines,
+    format_lines,
+)
 from pytest_adaptive_eval.text import columns
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -170,3 +176,25 @@ def test_twenty_policies_have_lines_that_differ() -> None:
     assert len({(line.get("stroke"), line.get("stroke-dasharray")) for line in lines}) == 16
     height = float(root.get("viewBox", "").split()[3])
     assert all(float(text.get("y", "")) < height for text in root.findall(f"{SVG}text"))
+
+
+def test_parts_at_their_bounds_are_told():
+    parts, at_bound = (
+        ("base", "cross"),
+        {"ability": [0.0, 0.65], "discrimination": [0.4, 0.1], "difficulty": [0.0, 1.0]},
+    )
+    report = {"form": "m2", "auc": 0.8, "converged": True, "reliability": [0.9, 0.6], "confused": []}
+    assert format_lines(parts, {**report, "at_bound": at_bound}, 400)[-1] == (
+        "warning: at a bound of their range, and so without a meaning of their own: ability cross (65 % of the "
+        "subjects), difficulty cross (100 % of the items); judge items and models by their gain"
+    )
+    assert "bound" not in " ".join(format_lines(parts, {**report, "at_bound": {"ability": [0.0, 0.49]}}, 400))
+
+
+def test_abilities_by_part_stand_by_their_sum():
+    lines = ability_lines(["low", "high"], ("base", "cross"), [[0.5, 0.25], [2.0, 0.0]], 200)
+    assert [line.split() for line in lines[1:]] == [
+        ["subject", "base", "cross"],
+        ["high", "2.00", ".00"],
+        ["low", ".50", ".25"],
+    ]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.build import Built
     from pytest_adaptive_eval.calibration.recipe import Recipe
     from pytest_adaptive_eval.cat.session import Policy
+    from pytest_adaptive_eval.irt.multimodal import FormatScale
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import FormatResponses, Responses
@@ -57,6 +58,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_origin_arguments(parser)
     text = "the responses are in formats, with and without image or text: fit M2- or M3-IRT as well"
     add("--formats", choices=("m2", "m3"), help=text)
+    text = "with --formats: write the abilities of the subjects by part to a CSV, and print them"
+    add("--abilities", metavar="FILE.csv", type=Path, help=text)
     add("--force", action="store_true", help="write a refused bank too, marked untrusted: reports on it say so")
     add("--replace", action="store_true", help="replace a bank that is in place")
     text = "check these published parameters instead of a fit: JSON lines, JSON or CSV, of py-irt, mirt and others"
@@ -73,6 +76,10 @@ def _run(options: argparse.Namespace) -> int:
     if options.uncalibrated:
         return _write_questions(options)
     names = _policy_names(options)
+    if options.abilities is not None and options.formats is None:
+        raise ConfigError(f"--abilities {options.abilities} goes with --formats, which has abilities by part")
+    if options.abilities is not None:
+        check_writable("--abilities", options.abilities, [options.source, options.items, options.families])
     if options.parameters is not None:
         refuse(options, RECIPE, "is for a fit, which --parameters takes the place of")
     recipe = recipe_of(options)
@@ -122,6 +129,8 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     )
     screen.progress("")
     lines = _report(built, responses, counted_as_formats=formats is not None)
+    if options.abilities is not None and built.in_formats is not None:
+        lines += _write_abilities(built, built.in_formats, options.abilities)
     if options.output is not None:
         lines += _write(built, options, _source(options, own))
     say(lines)
@@ -232,6 +241,21 @@ def _report(built: Built, responses: Responses, *, counted_as_formats: bool) -> 
     if built.in_formats is not None:
         lines += format_lines(built.in_formats.items.modalities.parts, built.in_formats.report, width())
     return lines
+
+
+def _write_abilities(built: Built, scale: FormatScale, path: Path) -> list[str]:
+    """Write the abilities of the calibration subjects by part as CSV; return the table."""
+    import csv
+
+    from pytest_adaptive_eval.reports.calibration import ability_lines
+
+    parts, subjects = scale.items.modalities.parts, built.responses.subjects
+    abilities: list[list[float]] = scale.abilities(scale.standings).tolist()
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["subject", *parts])
+        table.writerows([name, *(f"{x:.6g}" for x in row)] for name, row in zip(subjects, abilities, strict=True))
+    return ability_lines(subjects, parts, abilities, width())
 
 
 def _write(built: Built, options: argparse.Namespace, source: dict[str, Any]) -> list[str]:
