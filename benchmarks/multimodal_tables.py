@@ -172,7 +172,7 @@ def cross(data: FormatResponses, twin: Bools) -> None:
     }
     for form in ("m2", "m3"):
         for name, training in kinds.items():
-            fit = fit_multimodal(data.scores, form=form, bounds=(4.0, 16.0), training=training)  # type: ignore[arg-type]
+            fit = fit_multimodal(data.scores, form=form, bounds=(4.0, 16.0), training=training)
             at_bound = {kind: shares[3].round(2) for kind, shares in fit.identifiability().at_bound.items()}
             gain = separation(fit.items.cross_gain(fit.abilities.theta), twin).auc
             difficulty = separation(fit.items.difficulty[:, 3], twin).auc

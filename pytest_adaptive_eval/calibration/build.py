@@ -221,7 +221,7 @@ def calibrate(
     fit = given_parameters or recipe(together.scores, report_iteration, together.weights)
     checked = None if given_parameters else recipe
     in_formats = None if formats is None else _scores_in_formats(formats[0], together)
-    answered = None if in_formats is None else ~np.isnan(in_formats).all(axis=2)
+    answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
     quality = assess(together.scores, fit, checked, together.items, progress, firsts, together.weights, answered)
     if choice is not None:
         quality = replace(quality, details={**quality.details, "choice": choice.to_json()})
