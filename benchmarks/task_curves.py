@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import random
 import string
+from functools import partial
 
 import numpy as np
 
@@ -21,15 +22,25 @@ from pytest_adaptive_eval.tasks import FAMILIES, Picture, TaskFamily, families
 from pytest_adaptive_eval.tasks.distortions import DISTORTIONS
 from tests.tasks.picture_solvers import SOLVERS as PICTURE_SOLVERS
 from tests.tasks.picture_solvers import undistorted
-from tests.tasks.solvers import SOLVERS, InProcess, without_form
+from tests.tasks.solvers import SOLVERS, InProcess, program, restore, without_form
 
 #: Probabilities that a letter, a digit or a tile is misread, the strongest reader first.
 WEAKNESSES = (0.003, 0.01, 0.03, 0.1)
 TILES = 8
 
 
-def misread(prompt: str, weakness: float, rng: random.Random) -> str:
-    """Return a prompt with letters and digits of its data changed: those of its last paragraph, else all capitals."""
+#: Readers that leave a word as it is where they cannot make sense of it.
+READERS = dict.fromkeys(("scrambled", "masked"), partial(restore, tolerant=True))
+
+
+def misread(prompt: str, weakness: float, rng: random.Random, *, first: bool = False) -> str:
+    """Return a prompt with letters and digits of its data changed.
+
+    These are the last paragraph, the first if so told, and all capitals of a prompt of one paragraph.
+    """
+    if first:
+        data, blank, rest = prompt.partition("\n\n")
+        return misread(f"{blank}{data}", weakness, rng).removeprefix(blank) + blank + rest
     head, blank, data = prompt.rpartition("\n\n")
     alphabets = (string.ascii_uppercase, string.digits, *([string.ascii_lowercase] if blank else []))
     changed = [next((rng.choice(a) for a in alphabets if c in a), c) if rng.random() < weakness else c for c in data]
@@ -52,10 +63,14 @@ def covered(picture: Picture, weakness: float, rng: random.Random) -> Picture:
 def answer(family: TaskFamily, level: int, seed: int, weakness: float) -> str:
     """Return the answer of a reader, empty where it cannot make sense of what it read."""
     rng = random.Random(f"{family.name} {level} {seed} {weakness}")
-    prompt = without_form(family, family.question(level, seed).prompt)
+    question = family.question(level, seed)
+    prompt = without_form(family, question.prompt)
     try:
+        if family.name == "code_repair":
+            return program(misread(prompt, weakness, rng), misread(f"\n\n{question.answer}", weakness, rng).lstrip())
         if not family.pictorial:
-            return SOLVERS[family.name](misread(prompt, weakness, rng))
+            seen = misread(prompt, weakness, rng, first=family.name == "comprehension")
+            return READERS.get(family.name, SOLVERS[family.name])(seen)
         shown = undistorted(family, level, seed) if family.name in DISTORTIONS else family.picture(level, seed)
         return PICTURE_SOLVERS[family.name](prompt, covered(shown, weakness, rng), level)
     except Exception:  # a solver takes well-formed questions alone

@@ -7,14 +7,15 @@ text.  If several different ones are there, the last line is searched.  If sever
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from itertools import chain
 
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.reading.reader import Parser as Reader
 from pytest_adaptive_eval.items.reading.reader import read_answer
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Runner
 
-__all__ = ["by_any", "by_choice", "by_letters", "by_number", "by_pattern", "last_line", "shortened"]
+__all__ = ["by_any", "by_choice", "by_letters", "by_number", "by_sequence", "last_line", "shortened"]
 
 #: Returns all candidate answers in a text, in order.
 Parser = Callable[[str], Iterable[str]]
@@ -84,10 +85,29 @@ def by_choice(expected: str, alternatives: Iterable[str]) -> Judge:
     return _judge_by(expected, lambda text: [words[word.casefold()] for word in pattern.findall(text)])
 
 
-def by_pattern(expected: str, pattern: str, excluded: str = "") -> Judge:
-    """Return a judge of answers that match a regular expression without groups; `excluded` is not an answer."""
+def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collection[str] = ()) -> Judge:
+    """Return a judge of answers that have `length` matches of a pattern without groups, in order.
+
+    Parameters
+    ----------
+    expected : str
+        The matches, joined by a comma and a space.
+    pattern : str
+    length : int
+        A line with that many matches is an answer, or a text without such a line.
+    excluded : collection of str
+        Matches that are no part of an answer.
+    """
     compiled = re.compile(pattern)
-    return _judge_by(expected, lambda text: [match for match in compiled.findall(text) if match != excluded])
+
+    def parse(text: str) -> Iterable[str]:
+        found = [[match for match in compiled.findall(part) if match not in excluded] for part in text.splitlines()]
+        whole = list(chain.from_iterable(found))
+        if length == 1:
+            return whole
+        return [", ".join(part) for part in found if len(part) == length] or [", ".join(whole)] * (len(whole) == length)
+
+    return _judge_by(expected, parse)
 
 
 def by_letters(expected: str, excluded: str = "") -> Judge:

@@ -5,29 +5,31 @@ from __future__ import annotations
 import random
 import re
 import reprlib
-from collections.abc import Sequence
-from itertools import dropwhile, takewhile
+from collections.abc import Collection, Sequence
+from itertools import accumulate, dropwhile, takewhile
 from typing import Any
 
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.tasks.answers import shortened
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
-from pytest_adaptive_eval.tasks.programs import Arguments, draw_arguments, grow
+from pytest_adaptive_eval.tasks.programs import Arguments, Program, draw_arguments, grow
 
 __all__ = ["FAMILIES", "GAP", "by_calls", "program_in"]
 
 FUNCTION = "solve"
 #: Hidden calls of a program.
 HIDDEN = 12
-#: Blocks of a program to be repaired.
-REPAIRED_BLOCKS = 6
+#: Blocks of a program to be repaired, besides one per level.
+REPAIRED_BLOCKS = 4
 GAP = "____"
 _FENCED = re.compile(r"^[ \t]*```[ \t]*\w*[ \t]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 _DEFINED = re.compile(rf"^def[ \t]+{FUNCTION}\b", re.MULTILINE)
 _TOKEN = re.compile(r"\w+|[-+*/%=<>]=|//=|//|[^\w\s]")
 #: A line without exactly one of these, or with a gap for it, is never valid Python.
 NEEDED = ("for", "in", "if", "while", "else", "+", "-", "*", "%", "==", ">", "<", "+=", "-=", "*=", "//=", ":")
+#: Of these, what a reader of the line can put back without a description.
+RECOVERABLE = ("for", "in", "else", ":")
 
 
 def program_in(text: str) -> tuple[str, str]:
@@ -97,32 +99,39 @@ def by_calls(arguments: Sequence[Arguments], expected: Sequence[int]) -> Judge:
     return judge
 
 
-def _drawn(rng: random.Random, blocks: int) -> tuple[str, str, Judge]:
-    """Draw a program, and return its description, its source and the judge of other sources."""
+def _drawn(rng: random.Random, blocks: int) -> tuple[Program, str, Judge]:
+    """Draw a program, and return it with an example of a call and the judge of other programs."""
     # The arguments are drawn first: the programs of all levels of a seed share them and begin alike.
     arguments = draw_arguments(rng, HIDDEN)
     values, k = draw_arguments(rng, 3)[-1]
     program, results = grow(rng, blocks, arguments)
     example = f"For example, {FUNCTION}({values}, {k}) returns {program.run((values, k))[0]}."
-    return f"{program.words()}\n{example}", program.source(), by_calls(arguments, results)
+    return program, example, by_calls(arguments, results)
 
 
 def _generation(rng: random.Random, level: int) -> Question:
-    words, source, judge = _drawn(rng, level)
-    return Question(f"Write this function in Python, without importing anything.\n\n{words}", source, judge=judge)
+    program, example, judge = _drawn(rng, level)
+    prompt = f"Write this function in Python, without importing anything.\n\n{program.words()}\n{example}"
+    return Question(prompt, program.source(), judge=judge)
 
 
-def _with_gaps(rng: random.Random, source: str, level: int, gap: str) -> str:
-    """Remove a tenth of the tokens of the source per level, so that it is not valid Python.
+def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
+    """Return the source without a tenth of its tokens per level, so that it is not valid Python.
 
-    The first line is unchanged.  One line loses a single token, which it needs.
+    The first line is unchanged.  One line loses a single token, which it needs.  A step that is not told loses one
+    token that is `RECOVERABLE`, and no other.
     """
-    lines = source.splitlines()
-    tokens = [(i, match) for i in range(1, len(lines)) for match in _TOKEN.finditer(lines[i])]
+    lines = program.source().splitlines()
+    starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
+    whole = {i for step in untold for i in range(starts[step], starts[step + 1])}
+    tokens = [(i, match) for i in range(1, len(lines)) if i not in whole for match in _TOKEN.finditer(lines[i])]
     needed = rng.choice([(i, match) for i, match in tokens if match[0] in NEEDED])
     others = [token for token in tokens if token[0] != needed[0]]
     count = max(1, len(tokens) * level // 10)
     missing = [needed, *rng.sample(others, min(count - 1, len(others)))]
+    for step in untold:
+        ways = [(i, match) for i in range(starts[step], starts[step + 1]) for match in _TOKEN.finditer(lines[i])]
+        missing.append(rng.choice([(i, match) for i, match in ways if match[0] in RECOVERABLE]))
     missing.sort(key=lambda token: (token[0], token[1].start()), reverse=True)
     for i, match in missing:
         before, after = lines[i][: match.start()], lines[i][match.end() :]
@@ -132,19 +141,23 @@ def _with_gaps(rng: random.Random, source: str, level: int, gap: str) -> str:
 
 
 def _repair(rng: random.Random, level: int) -> Question:
-    words, source, judge = _drawn(rng, REPAIRED_BLOCKS)
+    program, example, judge = _drawn(rng, REPAIRED_BLOCKS + level)
     masked = rng.randrange(2) == 1
-    broken = _with_gaps(rng, source, level, GAP if masked else "")
+    steps = range(len(program.blocks))
+    untold = sorted(rng.sample(steps, min(level // 2, len(steps) - 1)))
+    broken = _with_gaps(rng, program, level, untold, GAP if masked else "")
     damage = f"each {GAP} stands for a hidden part of it" if masked else "parts of it were deleted"
     prompt = (
         f"This Python function is broken: {damage}. Write the whole function, repaired.\n\n```python\n{broken}\n```\n\n"
-        f"What it is to do: {words}"
+        f"What it is to do: {program.words(untold)}\n{example}"
     )
-    return Question(prompt, source, judge=judge)
+    return Question(prompt, program.source(), judge=judge)
 
 
 _FORM = "Answer with one block of Python code that holds the whole function."
 FAMILIES = (
     TaskFamily("code_generation", "cyclomatic complexity less one", 20, 0.01, _generation, growing=True, form=_FORM),
-    TaskFamily("code_repair", "share of tokens missing, 10 % * level", 9, 0.01, _repair, form=_FORM),
+    TaskFamily(
+        "code_repair", "share of tokens missing, 10 % * level, and steps not told", 9, 0.01, _repair, form=_FORM
+    ),
 )

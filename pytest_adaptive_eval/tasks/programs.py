@@ -7,7 +7,7 @@ alone or inside a loop, and adds one to the cyclomatic complexity.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -192,9 +192,12 @@ class Program:
         ]
         return "\n".join(["def solve(values, k):", *("    " + line for line in body), ""])
 
-    def words(self) -> str:
-        """Describe the function in numbered steps."""
-        steps = "\n".join(f"{i}. {block.words()}" for i, block in enumerate(self.blocks, 1))
+    def words(self, untold: Collection[int] = ()) -> str:
+        """Describe the function in numbered steps, of which those at some positions are not told."""
+        told = (
+            "This step is in the code alone." if i in untold else block.words() for i, block in enumerate(self.blocks)
+        )
+        steps = "\n".join(f"{number}. {words}" for number, words in enumerate(told, 1))
         return (
             "solve(values, k) gets a list of whole numbers and a whole number, and returns a whole number. It begins "
             f"with a total of k plus {self.start}, does the following steps in order, and returns the total:\n{steps}\n"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
+from itertools import pairwise
 
 from pytest_adaptive_eval.tasks.answers import by_choice
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
@@ -12,25 +12,43 @@ from pytest_adaptive_eval.tasks.sentences import WORD_CLASSES
 
 __all__ = ["FAMILIES"]
 
-THINGS, BEINGS, LOCATIONS = WORD_CLASSES["THING"], WORD_CLASSES["BEING"], WORD_CLASSES["PLACE"]
+BEINGS, LOCATIONS = WORD_CLASSES["BEING"], WORD_CLASSES["PLACE"]
+#: Things of the terse form, and further ones.
+FEW_THINGS = WORD_CLASSES["THING"]
+THINGS = (*FEW_THINGS, "pencil", "clock", "spoon", "carpet", "drum", "saddle", "shield", "anchor")
 
 
-def _comprehension(rng: random.Random, level: int, *, listed: bool = True) -> Question:
-    # Each chain of three sentences locates one thing; only the first chain is asked about.
-    things, beings = rng.sample(THINGS, 2 * level), rng.sample(BEINGS, level)
+def _comprehension(rng: random.Random, level: int) -> Question:
+    return _places_question(rng, level, THINGS, 1 + level // 3, listed=True)
+
+
+def _terse(rng: random.Random, level: int) -> Question:
+    return _places_question(rng, level, FEW_THINGS, 1, listed=False)
+
+
+def _places_question(
+    rng: random.Random, level: int, drawn_from: Sequence[str], links: int, *, listed: bool
+) -> Question:
+    """Draw chains of sentences, each of which locates one thing, and ask about the first.
+
+    Each chain goes from a thing to a thing that it is kept with, to somebody who has that one, and to a place.  The
+    first chain has `links` such steps from thing to thing.
+    """
+    things, beings = rng.sample(drawn_from, 2 * level + links - 1), rng.sample(BEINGS, level)
     locations = [rng.choice(LOCATIONS) for _ in beings]
+    chains = [things[: links + 1], *(things[i : i + 2] for i in range(links + 1, len(things), 2))]
     sentences = []
-    for i, (being, location) in enumerate(zip(beings, locations, strict=True)):
-        sentences += [
-            f"The {things[2 * i]} is kept with the {things[2 * i + 1]}.",
-            f"The {being} has the {things[2 * i + 1]}.",
-            f"The {being} is in the {location}.",
-        ]
+    for chain, being, location in zip(chains, beings, locations, strict=True):
+        sentences += [f"The {a} is kept with the {b}." for a, b in pairwise(chain)]
+        sentences += [f"The {being} has the {chain[-1]}.", f"The {being} is in the {location}."]
     rng.shuffle(sentences)
     if rng.randrange(2):
         ask, answer, alternatives = f"In which place is the {things[0]}?", locations[0], LOCATIONS
-    else:
+    elif links == 1:
         ask, answer, alternatives = f"Who has the thing that the {things[0]} is kept with?", beings[0], BEINGS
+    else:
+        ask = f"Who has the thing that the {things[0]} is kept with, directly or by way of other things?"
+        answer, alternatives = beings[0], BEINGS
     ask += f" Choose one of these: {', '.join(alternatives)}." if listed else " Answer with one word."
     prompt = f"{' '.join(sentences)}\n\n{ask}"
     return Question(prompt, answer, judge=by_choice(answer, alternatives))
@@ -38,6 +56,11 @@ def _comprehension(rng: random.Random, level: int, *, listed: bool = True) -> Qu
 
 _TERSE = TaskFamily(
     "comprehension", "share of sentences that do not matter, 1 - 1 / level", 13, 0.03,
-    partial(_comprehension, listed=False),
+    _terse,
 )  # fmt: skip
-FAMILIES = (replace(_TERSE, draw=_comprehension, form="End with `Answer: <word>`.", terse=_TERSE),)
+FAMILIES = (
+    TaskFamily(
+        "comprehension", "people with things, and a third as many steps from a thing to its place", 13, 0.03,
+        _comprehension, form="End with `Answer: <word>`.", terse=_TERSE,
+    ),
+)  # fmt: skip

@@ -1,21 +1,26 @@
-"""Task families of damaged texts, with letters out of order or hidden; the score is the share of restored words."""
+"""Task families of damaged texts, with letters out of order or hidden; the score is the share of restored sentences."""
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from itertools import accumulate, pairwise
+from types import MappingProxyType
 
 from pytest_adaptive_eval.items.reading.stated import tag_parts
 from pytest_adaptive_eval.tasks.answers import shortened
 from pytest_adaptive_eval.tasks.content import Malformed
 from pytest_adaptive_eval.tasks.family import Content, Judge, Mark, Question, Runner, TaskFamily
+from pytest_adaptive_eval.tasks.lookalikes import DIFFERENCES, SAME_LETTERS
 from pytest_adaptive_eval.tasks.sentences import LEXICON, compose
 
 __all__ = ["FAMILIES", "by_restoration"]
 
-SENTENCES = 4
+#: Sentences of a text of about a hundred words, and of a terse one.
+SENTENCES, TERSE_SENTENCES = 8, 4
 #: Shorter words are never damaged: they would raise the score of the best constant answer.
 SHORTEST = 4
 #: An answer may have one word in this many too many or too few, for a dropped or split word.
@@ -31,8 +36,14 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 Damage = Callable[[Sequence[str], Sequence[int], random.Random, int], Question]
 
 
-def by_restoration(words: Sequence[str], damaged: Iterable[int], damaged_text: Sequence[str] = ()) -> Judge:
-    """Return a judge of the share of damaged words that an answer has at their positions.
+def by_restoration(
+    words: Sequence[str],
+    damaged: Iterable[int],
+    damaged_text: Sequence[str] = (),
+    ends: Sequence[int] = (),
+    accepted: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> Judge:
+    """Return a judge of the share of damaged sentences whose damaged words an answer has at their positions.
 
     The answer is the whole text, or the only line or quotation in it with about as many words.  If it has some words
     too many or too few, a word may be off its position by that number.
@@ -45,18 +56,28 @@ def by_restoration(words: Sequence[str], damaged: Iterable[int], damaged_text: S
         Positions of the damaged words.
     damaged_text : sequence of str
         The words in the question: a repetition of them is no answer.
+    ends : sequence of int
+        Number of words up to the end of each sentence; each damaged word counts as one when omitted.
+    accepted : mapping of str to collection of str
+        Other words that are as right as a word.
     """
     positions = sorted(damaged)
+    sentences = [{i for i in positions if start <= i < end} for start, end in pairwise((0, *ends))]
+    sentences = [sentence for sentence in sentences if sentence] or [{i} for i in positions]
 
     def judge(text: str, _: Runner | None) -> Mark:
         answer, why = _restored_text(text, len(words), list(damaged_text))
         if why:
             return Mark(0.0, why)
-        right = _in_place(words, positions, answer)
-        if right == len(positions):
+        restored = _in_place(
+            [{words[i], *accepted.get(words[i], ())} for i in positions], positions, answer, len(words)
+        )
+        missed = [words[i] for i in positions if i not in restored]
+        if not missed:
             return Mark(1.0)
-        missed = [words[i] for i in positions if i >= len(answer) or words[i] != answer[i]]
-        return Mark(right / len(positions), f"{right} of {len(positions)} words restored; first missed: {missed[0]}")
+        right = sum(sentence <= restored for sentence in sentences)
+        parts = "sentences" if ends else "words"
+        return Mark(right / len(sentences), f"{right} of {len(sentences)} {parts} restored; first missed: {missed[0]}")
 
     return judge
 
@@ -78,19 +99,35 @@ def _restored_text(text: str, length: int, damaged_text: list[str]) -> tuple[lis
     return nearest[0], ""
 
 
-def _in_place(words: Sequence[str], positions: Sequence[int], answer: Sequence[str]) -> int:
-    """Return how many damaged words match in order, each off its position by at most the difference in length."""
-    shift = abs(len(answer) - len(words))
-    best = [0] * (len(answer) + 1)  # over the first j words of the answer
-    for i in positions:
+def _in_place(
+    right: Sequence[Collection[str]], positions: Sequence[int], answer: Sequence[str], length: int
+) -> set[int]:
+    """Return the damaged words that match in order, each off its position by at most the difference in length.
+
+    Parameters
+    ----------
+    right : sequence of collection of str
+        Right words for each of `positions`.
+    positions : sequence of int
+    answer : sequence of str
+    length : int
+        Words of the original text.
+    """
+    shift = abs(len(answer) - length)
+    rows = [[0] * (len(answer) + 1)]  # matches over the first j words of the answer, after each damaged word
+    for words, i in zip(right, positions, strict=True):
+        best = rows[-1]
         row = best.copy()
         for j in range(max(i - shift, 0), min(i + shift + 1, len(answer))):
-            if answer[j] == words[i]:
+            if answer[j] in words:
                 row[j + 1] = max(row[j + 1], best[j] + 1)
-        for j in range(1, len(row)):
-            row[j] = max(row[j], row[j - 1])
-        best = row
-    return best[-1]
+        rows.append(list(accumulate(row, max)))
+    matched, j = set(), len(answer)
+    for i, before, after in reversed(list(zip(positions, rows, rows[1:], strict=False))):
+        if after[j] > before[j]:
+            j = after.index(after[j]) - 1
+            matched.add(i)
+    return matched
 
 
 def _as_text(words: Sequence[str], ends: Sequence[int]) -> str:
@@ -117,7 +154,9 @@ def _scramble(words: Sequence[str], ends: Sequence[int], rng: random.Random, lev
         "In some words of this text the letters stand in the wrong order. Write the whole text with every word put "
         f"right, the words in the same order.\n\n{_as_text(damaged_text, ends)}"
     )
-    return Question(prompt, _as_text(words, ends), judge=by_restoration(words, damaged, damaged_text))
+    return Question(
+        prompt, _as_text(words, ends), judge=by_restoration(words, damaged, damaged_text, ends, SAME_LETTERS)
+    )
 
 
 def _can_be_scrambled(word: str) -> bool:
@@ -126,7 +165,12 @@ def _can_be_scrambled(word: str) -> bool:
 
 @cache
 def _differences(word: str) -> tuple[int, ...]:
-    """Return the minimal sets of positions at which other words of this length differ, as bits."""
+    """Return the minimal sets of positions at which other words of this length differ, as bits.
+
+    Words that are not of the lexicon are compared with the lexicon alone.
+    """
+    if word in DIFFERENCES:
+        return DIFFERENCES[word]
     others = (other for other in LEXICON if len(other) == len(word) and other != word)
     masks = {
         sum(1 << i for i, pair in enumerate(zip(word, other, strict=True)) if pair[0] != pair[1]) for other in others
@@ -135,16 +179,16 @@ def _differences(word: str) -> tuple[int, ...]:
 
 
 def _visible_letters(words: Sequence[str], rng: random.Random, level: int) -> list[int]:
-    """Hide letters, 5 % of all per level, and return those of each word that stay visible, as bits."""
+    """Hide letters, 3 % of all per level, and return those of each word that stay visible, as bits."""
     letters = [(i, j) for i, word in enumerate(words) for j in range(len(word))]
-    remaining = len(letters) * level * 5 // 100
+    remaining = len(letters) * level * 3 // 100
     rng.shuffle(letters)
     visible = [(1 << len(word)) - 1 for word in words]
     for i, j in letters:
         if not remaining:
             break
         fewer = visible[i] & ~(1 << j)
-        # The visible letters must fit no other word of the lexicon, so that the answer is unique.
+        # The visible letters must fit no other English word, so that the answer is unique.
         if len(words[i]) >= SHORTEST and fewer and all(fewer & bits for bits in _differences(words[i])):
             visible[i] = fewer
             remaining -= 1
@@ -163,7 +207,7 @@ def _mask(words: Sequence[str], ends: Sequence[int], rng: random.Random, level: 
         f"in, the words in the same order.\n\n{_as_text(damaged_text, ends)}"
     )
     damaged = [i for i, word in enumerate(damaged_text) if "*" in word]
-    return Question(prompt, _as_text(words, ends), judge=by_restoration(words, damaged, damaged_text))
+    return Question(prompt, _as_text(words, ends), judge=by_restoration(words, damaged, damaged_text, ends))
 
 
 def _joined(sentences: Iterable[Sequence[str]]) -> tuple[list[str], list[int]]:
@@ -177,14 +221,14 @@ def _joined(sentences: Iterable[Sequence[str]]) -> tuple[list[str], list[int]]:
 
 
 def _demand(_: int) -> str:
-    return "a story, diary or essay of about 60 words in plain English, several sentences, no names and no digits"
+    return "a story, diary or essay of about 100 words in plain English, several sentences, no names and no digits"
 
 
-def _family(name: str, knob: str, levels: int, damage: Damage) -> TaskFamily:
+def _family(name: str, knob: str, levels: int, guess_floor: float, damage: Damage) -> TaskFamily:
     """Create a family from the function that damages its texts."""
 
-    def draw(rng: random.Random, level: int) -> Question:
-        return damage(*_joined(compose(rng, SENTENCES)), rng, level)
+    def draw(rng: random.Random, level: int, sentences: int = SENTENCES) -> Question:
+        return damage(*_joined(compose(rng, sentences)), rng, level)
 
     def read(text: str, level: int, rng: random.Random) -> Question:
         sentences = [re.findall(r"[a-z]{1,30}(?:'[a-z]{1,5})?", part) for part in re.split(r"[.!?]+", text.casefold())]
@@ -194,10 +238,11 @@ def _family(name: str, knob: str, levels: int, damage: Damage) -> TaskFamily:
         return damage(words, ends, rng, level)
 
     content = Content("a text", _demand, read, whole=True)
-    return TaskFamily(name, knob, levels, 0.08, draw, content=content, form="Write nothing but that text.")
+    terse = TaskFamily(name, knob, levels, guess_floor, partial(draw, sentences=TERSE_SENTENCES), content=content)
+    return replace(terse, draw=draw, form="Write nothing but that text.", terse=terse)
 
 
 FAMILIES = (
-    _family("scrambled", "share of the longer words out of order, 10 % * level", 10, _scramble),
-    _family("masked", "share of the letters hidden, 5 % * level", 11, _mask),
+    _family("scrambled", "share of the longer words out of order, 10 % * level", 10, 0.05, _scramble),
+    _family("masked", "share of the letters hidden, 3 % * level", 10, 0.02, _mask),
 )

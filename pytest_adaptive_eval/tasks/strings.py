@@ -1,10 +1,12 @@
-"""Task family of parsing: finding a field of a record among more and more others."""
+"""Task family of parsing: finding fields of a record among more and more others."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pytest_adaptive_eval.tasks.answers import by_pattern
+from pytest_adaptive_eval.tasks.answers import by_sequence
 from pytest_adaptive_eval.tasks.family import Question, TaskFamily
 
 __all__ = ["FAMILIES", "FIELD"]
@@ -36,33 +38,66 @@ def _draw_record(rng: random.Random, fields: list[str], inner: str, outer: str) 
     return record
 
 
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Field that is asked for: how it is told, its text, and the field that is mentioned, if any."""
+
+    words: str
+    field: str
+    mentioned: str = ""
+
+
+def _target(rng: random.Random, fields: Sequence[str], groups: Sequence[Sequence[str]]) -> _Target:
+    position = rng.randrange(1, len(fields))
+    kind = rng.randrange(4)
+    if kind == 0:
+        return _Target(f"the {_ordinal(position)} field from the left", fields[position - 1])
+    if kind == 1:
+        return _Target(f"the {_ordinal(position)} field from the right", fields[-position])
+    if kind == 2:
+        mentioned = fields[position - 1]
+        return _Target(f"the field right after {mentioned}", fields[position], mentioned)
+    g = rng.randrange(len(groups))
+    i = rng.randrange(len(groups[g]))
+    return _Target(f"the {_ordinal(i + 1)} field of the {_ordinal(g + 1)} group", groups[g][i])
+
+
+def _targets(
+    rng: random.Random, count: int, fields: Sequence[str], groups: Sequence[Sequence[str]]
+) -> Sequence[_Target]:
+    """Draw targets whose fields differ, none of which mentions the field of another."""
+    while True:
+        targets = [_target(rng, fields, groups) for _ in range(count)]
+        answers = {target.field for target in targets}
+        if len(answers) == count and answers.isdisjoint(target.mentioned for target in targets):
+            return targets
+
+
 def _parsing(rng: random.Random, level: int) -> Question:
-    count = 4 * level + 2
-    fields = _draw_fields(rng, count)
+    fields = _draw_fields(rng, 4 * level + 2)
     inner, outer = rng.sample("-:/+", 2)
     record = _draw_record(rng, fields, inner, outer)
     groups = [group.split(inner) for group in record.split(outer)]
-    position, mentioned = rng.randrange(1, count), ""
-    kind = rng.randrange(4)
-    if kind == 0:
-        target, answer = f"the {_ordinal(position)} field from the left", fields[position - 1]
-    elif kind == 1:
-        target, answer = f"the {_ordinal(position)} field from the right", fields[-position]
-    elif kind == 2:
-        mentioned, answer = fields[position - 1], fields[position]
-        target = f"the field right after {mentioned}"
-    else:
-        g = rng.randrange(len(groups))
-        i = rng.randrange(len(groups[g]))
-        target, answer = f"the {_ordinal(i + 1)} field of the {_ordinal(g + 1)} group", groups[g][i]
+    targets = _targets(rng, _asked(level), fields, groups)
+    *first, last = [target.words for target in targets]
+    which = f"Which are, in this order, {', '.join(first)} and {last}" if first else f"Which is {last}"
     prompt = (
-        f"A record consists of groups separated by {outer!r}; a group consists of fields separated by {inner!r}. Which "
-        f"is {target} in this record?\n{record}"
+        f"A record consists of groups separated by {outer!r}; a group consists of fields separated by {inner!r}. "
+        f"{which} in this record?\n{record}"
     )
-    return Question(prompt, answer, judge=by_pattern(answer, FIELD, mentioned))
+    answer = ", ".join(target.field for target in targets)
+    mentioned = {target.mentioned for target in targets}
+    return Question(prompt, answer, judge=by_sequence(answer, FIELD, len(targets), mentioned))
+
+
+def _asked(level: int) -> int:
+    """Return the number of fields asked for."""
+    return 1 + (level - 1) // 4
 
 
 FAMILIES = (
-    TaskFamily("parsing", "length of the record, 16 * level + 7 characters", 25, 0.01, _parsing,
-               form="End with `Answer: <field>`."),
+    TaskFamily(
+        "parsing", "length of the record, 16 * level + 7 characters, and 1 to 7 fields asked for", 25, 0.01, _parsing,
+        form="End with `Answer: <fields>`.",
+    ),
 )  # fmt: skip

@@ -237,7 +237,7 @@ FAMILIES = (
         form=ENDS_WITH_NUMBER,
     ),
     TaskFamily(
-        "operations", "number of operations with precedence", 40, 0.03, _operations, "numeric", content=_OPERATIONS,
+        "operations", "number of operations with precedence", 40, 0.01, _operations, "numeric", content=_OPERATIONS,
         form=ENDS_WITH_NUMBER, terse=OPERATIONS,
     ),
     TaskFamily(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from collections import Counter
@@ -23,7 +24,7 @@ from pytest_adaptive_eval.tasks.words import WORDS
 from tests.tasks.picture_solvers import SOLVERS as PICTURE_SOLVERS
 from tests.tasks.picture_solvers import undistorted
 
-__all__ = ["SOLVERS", "InProcess", "cells", "matched", "ran", "solve", "without_form", "written"]
+__all__ = ["SOLVERS", "InProcess", "cells", "matched", "mended", "ran", "solve", "without_form", "written"]
 
 
 def parts(pattern: str, prompt: str) -> tuple[str, ...]:
@@ -138,8 +139,8 @@ def after(prompt: str, picture: Picture, level: int) -> str:
     return shapes[(shapes.index(matched(picture, 2)) + int(steps)) % len(shapes)]
 
 
-def restore(prompt: str) -> str:
-    """Each word replaced by the one that the lexicon has for it."""
+def restore(prompt: str, *, tolerant: bool = False) -> str:
+    """Each word replaced by the one that the lexicon has for it; a tolerant reader leaves the others as they are."""
     _, text = prompt.split("\n\n", 1)
     hidden = "asterisk" in prompt
 
@@ -151,6 +152,8 @@ def restore(prompt: str) -> str:
             known = [w for w in LEXICON if sorted(w) == sorted(word)]
         if word in known:
             known = [word]
+        if tolerant and len(known) != 1:
+            return match[0]
         (right,) = known
         return right.capitalize() if match[0][0].isupper() else right
 
@@ -159,17 +162,21 @@ def restore(prompt: str) -> str:
 
 def parsing(prompt: str) -> str:
     outer, inner, ask, record = parts(
-        r"A record consists of groups separated by '(.)'; a group consists of fields separated by '(.)'\. Which is "
-        r"(.*) in this record\?\n(\S+)",
+        r"A record consists of groups separated by '(.)'; a group consists of fields separated by '(.)'\. Which "
+        r"(?:is )?(.*) in this record\?\n(\S+)",
         prompt,
     )
     fields = re.split(f"[{re.escape(inner + outer)}]", record)
-    numbers = [int(n) for n in re.findall(r"(\d+)(?:st|nd|rd|th)", ask)]
-    if "right after" in ask:
-        return fields[fields.index(ask.split()[-1]) + 1]
-    if "group" in ask:
-        return record.split(outer)[numbers[1] - 1].split(inner)[numbers[0] - 1]
-    return fields[numbers[0] - 1 if "from the left" in ask else len(fields) - numbers[0]]
+
+    def field(ask: str) -> str:
+        numbers = [int(n) for n in re.findall(r"(\d+)(?:st|nd|rd|th)", ask)]
+        if "right after" in ask:
+            return fields[fields.index(ask.split()[-1]) + 1]
+        if "group" in ask:
+            return record.split(outer)[numbers[1] - 1].split(inner)[numbers[0] - 1]
+        return fields[numbers[0] - 1 if "from the left" in ask else len(fields) - numbers[0]]
+
+    return ", ".join(field(part) for part in re.split(r", | and ", ask.removeprefix("are, in this order, ")))
 
 
 def decimals(prompt: str) -> str:
@@ -219,11 +226,13 @@ def shortest_way(prompt: str) -> str:
 
 def comprehension(prompt: str) -> str:
     text, ask = prompt.split("\n\n")
-    (thing,) = re.findall(r"the (\w+)(?: is kept with)?\? (?:Answer|Choose)", ask)
+    thing = re.findall(r"the (\w+)(?: is kept with[^?]*)?\? (?:Answer|Choose)", ask)[0]
     kept: dict[str, str] = dict(re.findall(r"The (\w+) is kept with the (\w+)\.", text))
     holder = {thing: being for being, thing in re.findall(r"The (\w+) has the (\w+)\.", text)}
     place: dict[str, str] = dict(re.findall(r"The (\w+) is in the (\w+)\.", text))
-    being: str = holder[kept[thing]]
+    while thing in kept:
+        thing = kept[thing]
+    being = holder[thing]
     return being if ask.startswith("Who") else place[being]
 
 
@@ -256,12 +265,29 @@ def meaning(words: str, known: Sequence[tuple[str, str]]) -> str:
     raise AssertionError(words)
 
 
-def program(prompt: str) -> str:
-    """Python made from the steps as they are told."""
+def mended(lines: Sequence[str]) -> list[str]:
+    """Lines of a step that lacks one of the words for, in and else, or a colon."""
+    found = []
+    for line, after in itertools.zip_longest(lines, lines[1:], fillvalue=""):
+        depth = (len(line) - len(line.lstrip())) // 4 * 4
+        text = " ".join(line.replace("____", " ").split())
+        if len(after) - len(after.lstrip()) > depth + 1:
+            text = text.rstrip(" :") + ":"
+            text = "else:" if text == ":" else text
+            text = re.sub(r"^(?:for )?(value|i) (?:in )?(values|range)\b", r"for \1 in \2", text)
+        found.append(" " * depth + text)
+    return found
+
+
+def program(prompt: str, source: str = "") -> str:
+    """Python made from the steps as they are told, and, for those that are not, from the lines of a source."""
+    statements = ast.parse(source).body[0].body[1:-1] if source else []  # type: ignore[attr-defined]  # a function
     (start,) = re.findall(r"begins with a total of k plus (\d+)", prompt)
     lines = ["def solve(values, k):", f"  total = {start} + k"]
-    for step in re.findall(r"^\d+\. (.*)\.$", prompt, re.MULTILINE):
-        if match := re.fullmatch(r"As long as (.+?), (.+)", step):
+    for number, step in enumerate(re.findall(r"^\d+\. (.*)\.$", prompt, re.MULTILINE)):
+        if step == "This step is in the code alone":
+            lines += [f"  {line}" for line in ast.unparse(statements[number]).splitlines()]
+        elif match := re.fullmatch(r"As long as (.+?), (.+)", step):
             lines += [f"  while {meaning(match[1], ASKED)}:", f"    {meaning(match[2], SAID)}"]
         elif match := re.fullmatch(r"If (.+?), (.+); otherwise (.+)", step):
             lines += [f"  if {meaning(match[1], ASKED)}:", f"    {meaning(match[2], SAID)}"]
@@ -397,4 +423,6 @@ def solve(family: TaskFamily, level: int, seed: int) -> str:
         return noise(family.item_id(level, seed), family.picture(level, seed), level)
     if family.pictorial:
         return SOLVERS[family.name](prompt, family.picture(level, seed), level)
+    if family.name == "code_repair":
+        return program(prompt, family.question(level, seed).answer)
     return SOLVERS[family.name](prompt)

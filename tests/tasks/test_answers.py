@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.errors import Unscored
 from pytest_adaptive_eval.tasks import FAMILIES
-from pytest_adaptive_eval.tasks.answers import by_choice, by_letters, by_number, by_pattern, last_line, shortened
+from pytest_adaptive_eval.tasks.answers import by_choice, by_letters, by_number, by_sequence, last_line, shortened
+from pytest_adaptive_eval.tasks.lookalikes import SAME_LETTERS
 from pytest_adaptive_eval.tasks.numbers import by_values
 from pytest_adaptive_eval.tasks.scrambled import by_restoration
 from pytest_adaptive_eval.tasks.strings import FIELD
@@ -64,15 +65,51 @@ def test_what_the_question_gives_is_no_answer() -> None:
     judge = by_letters("RIVER", excluded="VERRI")
     assert judge("VERRI is River.", None).score == 1.0
     assert judge("VERRI", None).score == 0.0
-    judge = by_pattern("H2G", FIELD, excluded="T6Z")
+    judge = by_sequence("H2G", FIELD, excluded=["T6Z"])
     assert judge("The field right after T6Z is H2G.", None).score == 1.0
     assert judge("T6Z", None).why == "no answer in 'T6Z'"
     assert judge("L7K or H2G", None).why == "several answers, and none is marked as final: 'L7K, H2G'"
 
 
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("H2G, K3L", True),
+        ("Answer: H2G, K3L", True),
+        ("The fields are:\n1. H2G\n2. K3L", True),
+        ("After T6Z comes H2G, and the last is K3L.", True),
+        ("First M4N, H2G and P5Q, then some.\nAnswer: H2G K3L", True),
+        ("K3L, H2G", False),
+        ("H2G", False),
+        ("H2G, K3L, M4N", False),
+        ("H2G, K3L\nM4N, K3L", False),
+    ],
+)
+def test_several_fields_in_order(text: str, right: bool) -> None:
+    assert by_sequence("H2G, K3L", FIELD, 2, ["T6Z"])(text, None).score == right
+
+
+def test_sentences_count_where_all_their_damaged_words_are_restored() -> None:
+    judge = by_restoration(WORDS, [1, 3, 5, 8], ends=[4, 10])
+    assert judge(TEXT, None).score == 1.0
+    mark = judge(TEXT.replace(WORDS[5], "happy"), None)
+    assert mark.score == 0.5
+    assert mark.why == f"1 of 2 sentences restored; first missed: {WORDS[5]}"
+    assert judge(TEXT.replace(WORDS[1], "happy").replace(WORDS[8], "sad"), None).score == 0.0
+    assert by_restoration(WORDS, [1], ends=[4, 10])(TEXT.replace(WORDS[8], "sad"), None).score == 1.0
+
+
+def test_words_of_the_same_letters_count() -> None:
+    words = ["the", "dusty", "captain", "slept", "behind", "the", "stable", "for", "a", "long", "while"]
+    judge = by_restoration(words, [1, 6], accepted=SAME_LETTERS)
+    assert judge(" ".join(words).replace("stable", "tables"), None).score == 1.0
+    assert judge(" ".join(words).replace("stable", "ablest"), None).score == 0.5
+    assert by_restoration(words, [1, 6])(" ".join(words).replace("stable", "tables"), None).score == 0.5
+
+
 @pytest.mark.parametrize("answer", ["H2G", " h2g. "])
 def test_the_expected_answer_alone_is_right_though_nothing_is_found_in_it(answer: str) -> None:
-    mark = by_pattern("H2G", "x{5}")(answer, None)
+    mark = by_sequence("H2G", "x{5}")(answer, None)
     assert mark.score == 1.0
     assert not mark.why
 

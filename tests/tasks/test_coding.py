@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.sandbox import Run
 from pytest_adaptive_eval.tasks import FAMILIES
 from pytest_adaptive_eval.tasks.coding import GAP, by_calls, program_in
-from tests.tasks.solvers import InProcess, ran
+from tests.tasks.solvers import InProcess, mended, ran
 
 seeds = st.integers(0, 10**9)
 GENERATION, REPAIR = FAMILIES["code_generation"], FAMILIES["code_repair"]
@@ -87,9 +88,23 @@ def test_a_program_to_be_repaired_is_broken(level: int, seed: int) -> None:
         ast.parse(shown)
     assert question.judge is not None
     assert question.judge(shown, InProcess()).score == 0.0
-    tokens = len([c for c in question.answer.split("\n", 1)[1] if not c.isspace()])
-    left = len([c for c in shown.replace(GAP, "").split("\n", 1)[1] if not c.isspace()])
-    assert left / tokens == pytest.approx(1 - level / 10, abs=0.2)
+    source, lines = question.answer.splitlines(), shown.splitlines()
+    blocks = ast.parse(question.answer).body[0].body[1:-1]  # type: ignore[attr-defined]  # a function
+    steps = re.findall(r"^\d+\. (.*)\.$", question.prompt, re.MULTILINE)
+    untold = [block for block, step in zip(blocks, steps, strict=True) if step == "This step is in the code alone"]
+    assert len(untold) == min(level // 2, len(steps) - 1)
+    whole = set()
+    for block in untold:
+        place = slice(block.lineno - 1, block.end_lineno)
+        assert mended(lines[place]) == source[place]
+        assert lines[place] != source[place]
+        whole |= set(range(place.start, place.stop))
+
+    def letters(lines: list[str]) -> int:
+        told = "".join(line for i, line in enumerate(lines) if i and i not in whole)
+        return len("".join(told.replace(GAP, "").split()))
+
+    assert letters(lines) / letters(source) == pytest.approx(1 - level / 10, abs=0.25)
 
 
 CODE = "def solve(values, k):\n    return k\n"

@@ -65,13 +65,13 @@ def test_the_share_of_scrambled_words(level: int, seed: int) -> None:
 
 
 @settings(max_examples=30)
-@given(st.integers(1, 11), seeds)
+@given(st.integers(1, 10), seeds)
 def test_the_share_of_hidden_letters(level: int, seed: int) -> None:
     question = FAMILIES["masked"].question(level, seed)
     shown = question.prompt.split("\n\n")[1]
     assert len(shown) == len(question.answer)
     letters = sum(letter.isalpha() for letter in question.answer)
-    assert shown.count("*") == letters * level * 5 // 100
+    assert shown.count("*") == letters * level * 3 // 100
     assert all(a.casefold() == b.casefold() for a, b in zip(shown, question.answer, strict=True) if a != "*")
     for word in re.findall(r"[A-Za-z*]+", shown):
         assert sum(re.fullmatch(word.lower().replace("*", "."), known) is not None for known in LEXICON) == 1
@@ -82,6 +82,7 @@ def test_the_length_of_a_record(level: int, seed: int) -> None:
     record = FAMILIES["parsing"].question(level, seed).prompt.split("\n")[1]
     assert len(record) == 16 * level + 7
     fields = re.findall(r"[A-Z]\d[A-Z]", record)
+    assert len(set(FAMILIES["parsing"].question(level, seed).answer.split(", "))) == 1 + (level - 1) // 4
     assert len(set(fields)) == len(fields) == 4 * level + 2
 
 
@@ -89,8 +90,8 @@ def test_the_length_of_a_record(level: int, seed: int) -> None:
 def test_the_share_of_sentences_that_matter(level: int, seed: int) -> None:
     question = FAMILIES["comprehension"].question(level, seed)
     text = question.prompt.split("\n\n")[0]
-    assert text.count(".") == 3 * level
-    assert len(set(re.findall(r"[^.]+\.", text))) == 3 * level
+    assert text.count(".") == 3 * level + level // 3
+    assert len(set(re.findall(r"[^.]+\.", text))) == 3 * level + level // 3
 
 
 def test_noise_hides_the_shape_more_and_more_from_the_best_eye() -> None:
