@@ -255,7 +255,9 @@ def members(
     else:
         raise ConfigError("there is no candidate: name one with --adaptive-eval-model, or in this file (model = ...)")
     entries = [MemberTable(model=entry) if isinstance(entry, str) else entry for entry in others]
-    models = [candidate, *(_member(entry, folders) for entry in entries)]
+    models = [
+        _capped(model, table.max_tokens) for model in (candidate, *(_member(entry, folders) for entry in entries))
+    ]
     names = [member.name for member in models]
     for name in names:
         if names.count(name) > 1:
@@ -277,6 +279,18 @@ def _member(entry: MemberTable, folders: Sequence[Path]) -> Member:
     if not name.strip():
         raise ConfigError(f"the model {kind.label(spec)!r} has an empty name: give it another")
     return Member(name, spec, entry.options)
+
+
+def _capped(model: Member, max_tokens: int | None) -> Member:
+    """Return a member with the study's cap on replies, unless it has one of its own."""
+    if max_tokens is None or "max_tokens" in model.options:
+        return model
+    kind, spec = resolve(model.spec, agent=True)
+    if "max_tokens" not in kind.agent_options:
+        raise ConfigError(
+            f"max_tokens is {max_tokens}, and nothing caps the replies of {kind.label(spec)!r}: remove it"
+        )
+    return replace(model, options={"max_tokens": max_tokens, **model.options})
 
 
 def population_key(settings: Mapping[str, Any]) -> str:

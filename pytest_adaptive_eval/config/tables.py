@@ -182,6 +182,9 @@ class StudyTable(Table, frozen=True, kw_only=True):
     model: Annotated[str | None, described("the candidate, unless --adaptive-eval-model names it")] = None
     model_options: Annotated[dict[str, Any], described("options for loading or reaching the candidate")] = {}
     memory: Annotated[Count | None, described("checkpoints in memory at once; all by default")] = None
+    max_tokens: Annotated[
+        Count | None, described("longest reply of each model without a cap of its own, in tokens")
+    ] = None
     seed: Annotated[Index, described("seed of every draw")] = 0
     gate: Annotated[list[StudyGateTable], described("conditions that the run is judged by")] = []
 

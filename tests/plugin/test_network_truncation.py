@@ -130,3 +130,12 @@ def test_an_ablation_names_the_variant_whose_answers_were_truncated(lab: Any) ->
     study = Run(lab, of_level(3))(text=text)
     assert study["error"].startswith("as written: 10 of 10 answers of level 3 of sums were truncated at 16 tokens")
     assert [note.partition(":")[0] for note in study["notes"]] == ["as written"]
+
+
+def test_a_cap_of_the_study_holds_for_every_model_without_its_own(lab: Any) -> None:
+    models = 'ann = { model = "URL#ann", options = { max_tokens = 33 } }'
+    run = Run(lab, lambda _: False)
+    text = NETWORK.replace('name = "web"', 'name = "web"\nmax_tokens = 21')
+    study = run(options="", settings='interviewer = "ann"\nretries = 0', models=models, text=text)
+    assert set(run.sent) == {21}
+    assert {member["name"]: member["decoding"]["max_tokens"] for member in study["members"]} == {"pupil": 21, "ann": 33}
