@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.inference.betting import Claim, decide

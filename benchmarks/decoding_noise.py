@@ -28,7 +28,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.inference.sampling import with_missing_bounded

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cat.session import FIXED_FORM, POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES, Policy
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.categories import by_category
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.items.bank import ItemBank

@@ -33,7 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from pytest_adaptive_eval.cat.session import FIXED_FORM, POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES, Policy
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.classification import INDIFFERENCE, Cut
 from pytest_adaptive_eval.claims.paired import Baseline

@@ -36,8 +36,9 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.responses import read_format_responses
 from pytest_adaptive_eval.calibration.scale import format_scale
+from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.gain import fullest, gap_claims
 from pytest_adaptive_eval.claims.weighted_ability import weighted_ability
 from pytest_adaptive_eval.inference.betting import decide

@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlooks

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engines.variational import Fit, fit_map
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.projection import model_based
 from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.items.bank import ItemBank

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.reader import read_bank
-from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.config.interviewing import interviewed
 from pytest_adaptive_eval.config.tables import InterviewTable
 from pytest_adaptive_eval.inference.betting import Claim, decide

@@ -1,9 +1,10 @@
 """Error of the accuracy over that of uniform draws, and ranking accuracy, by matrix and budget.
 
 ``python benchmarks/prediction.py --splits 10`` splits the families of each matrix into four fifths that calibrate and a
-fifth that is interviewed, and compares the policy `estimate`, a fixed form with the predictor of
-`calibration.prediction`, and the same half form and half uniform.  Errors are divided by the mean error of as many
-uniform draws of the same subjects; both numbers have standard errors over splits, which share subjects.
+fifth that is interviewed, and compares the policies `estimate` and `form`, `estimate` without the bank's predictor,
+and the mean of uniform draws.  AI2D and MMMU are split into 60 and 17 models, without the paper's test models.  The
+designs are chosen anew in every split.  Errors are divided by the mean error of as many uniform draws of the same
+subjects; all numbers have standard errors over splits, which share subjects.
 
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
@@ -11,6 +12,7 @@ The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data`
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,12 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_responses
+from pytest_adaptive_eval.calibration.backtest import splits
 from pytest_adaptive_eval.calibration.families import grouped
-from pytest_adaptive_eval.calibration.prediction import fit_assisted
+from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import folds, replay
-from pytest_adaptive_eval.cat.session import POLICIES
+from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
 DATA = Path(os.environ.get("ADAPTIVE_EVAL_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
@@ -38,6 +42,7 @@ MATRICES = {
     "MMMU": "autojudger/MMMU_DEV_VAL.csv.gz",
     "AI2D": "autojudger/AI2D_TEST.csv.gz",
 }
+NAMES = ("estimate", "form")
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2)
 #: Uniform draws of each subject whose mean error is the yardstick.
 UNIFORM = 40
@@ -51,16 +56,25 @@ def read(name: str) -> Responses:
     return grouped(read_responses(DATA / MATRICES[name], orientation=orientation))
 
 
-def estimates(train: Responses, test: Responses, count: int, seed: int) -> Iterator[tuple[str, Array]]:
-    """Estimated accuracies of the test subjects by each method."""
-    fit = Recipe().fit_completely(train.scores, train.weights)
-    policy = replace(POLICIES["estimate"], budget=count)
+def split(matrix: str, responses: Responses, seed: int) -> tuple[Responses, Responses]:
+    """Subjects that calibrate, and those that are interviewed."""
+    if not MATRICES[matrix].startswith("autojudger"):
+        tested = folds(responses.families, 5, np.random.default_rng(seed)) == 0
+        return responses.of(np.flatnonzero(~tested)), responses.of(np.flatnonzero(tested))
+    test = set(json.loads((DATA / "autojudger" / "test_models.json").read_text()))
+    others = responses.of([s for s, name in enumerate(responses.subjects) if name not in test])
+    found = next(splits(others, 1, test=17, seed=seed))
+    return others.of(np.sort(np.random.default_rng(seed).permutation(found.train)[:60])), others.of(found.test)
+
+
+def estimates(bank: ItemBank, test: Responses, count: int, seed: int) -> Iterator[tuple[str, Array]]:
+    """Estimated accuracies of the test subjects by each policy."""
     seeds = [seed + s for s in range(len(test.subjects))]
-    yield "estimate", replay(fit.bank("bank", train.items), policy, test.scores, seed=seeds).projection()[0]
-    for method, share in (("form", 1.0), ("half form", 0.5)):
-        assisted = fit_assisted(train, count, share, seed)
-        drawn = [assisted.draw(count, np.random.default_rng(s)) for s in seeds]
-        yield method, np.array([assisted.estimate(i, row[i]) for i, row in zip(drawn, test.scores, strict=True)])
+    policies = {"unassisted": replace(POLICIES["estimate"], assisted=False)} | {n: POLICIES[n] for n in NAMES}
+    for name, policy in policies.items():
+        yield name, replay(bank, replace(policy, budget=count), test.scores, seed=seeds).projection()[0]
+    rng = np.random.default_rng(seed)
+    yield "random", np.nanmean(rng.permuted(test.scores, axis=1)[:, :count], axis=1)
 
 
 def uniform_error(scores: Array, truth: Array, count: int, rng: np.random.Generator) -> float:
@@ -74,6 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--matrix", nargs="+", choices=list(MATRICES), default=list(MATRICES))
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first split")
     options = parser.parse_args()
     for matrix in options.matrix:
         responses = read(matrix)
@@ -81,28 +96,30 @@ def main() -> None:
         print(
             f"{matrix}: {len(responses.subjects)} subjects of {families} families, {n} items, {options.splits} splits"
         )
-        for budget in BUDGETS:
-            count = max(2, round(budget * n))
-            errors: dict[str, list[tuple[float, float]]] = {}
-            rankings: dict[str, list[float]] = {}
-            for seed in range(options.splits):
-                tested = folds(responses.families, 5, np.random.default_rng(seed)) == 0
-                train, test = (responses.of(np.flatnonzero(rows)) for rows in (~tested, tested))
-                truth = np.nanmean(test.scores, axis=1)
+        counts = [max(2, round(budget * n)) for budget in BUDGETS]
+        errors: dict[tuple[int, str], list[tuple[float, float]]] = {}
+        rankings: dict[tuple[int, str], list[float]] = {}
+        for seed in range(options.first, options.first + options.splits):
+            train, test = split(matrix, responses, seed)
+            recipe = Recipe()
+            designs = choose_designs(train, recipe, counts, seed=seed)
+            bank = designs.bank(recipe.fit_completely(train.scores, train.weights), train)
+            truth = np.nanmean(test.scores, axis=1)
+            for count in counts:
                 yardstick = uniform_error(test.scores, truth, count, np.random.default_rng(seed))
-                for method, found in estimates(train, test, count, seed):
-                    errors.setdefault(method, []).append((float(np.abs(found - truth).mean()), yardstick))
-                    rankings.setdefault(method, []).append(ranking_accuracy(found, truth))
-            for method, pairs in errors.items():
-                error, uniform = np.array(pairs).T
-                ratio = error.mean() / uniform.mean()
-                spread = (error - ratio * uniform).std(ddof=1) / uniform.mean() / len(pairs) ** 0.5
-                rank = np.array(rankings[method])
-                print(
-                    f"  {budget:4.0%} {method:10} error {error.mean():.4f}, over uniform {ratio:.2f} +- {spread:.2f}, "
-                    f"ranking {rank.mean():.1f} +- {rank.std(ddof=1) / len(rank) ** 0.5:.1f}",
-                    flush=True,
-                )
+                for name, found in estimates(bank, test, count, seed):
+                    errors.setdefault((count, name), []).append((float(np.abs(found - truth).mean()), yardstick))
+                    rankings.setdefault((count, name), []).append(ranking_accuracy(found, truth))
+        for (count, name), pairs in errors.items():
+            error, uniform = np.array(pairs).T
+            ratio = error.mean() / uniform.mean()
+            spread = (error - ratio * uniform).std(ddof=1) / uniform.mean() / len(pairs) ** 0.5
+            rank = np.array(rankings[count, name])
+            print(
+                f"  {count / n:4.0%} {name:10} error {error.mean():.4f}, over uniform {ratio:.2f} +- {spread:.2f}, "
+                f"ranking {rank.mean():.1f} +- {rank.std(ddof=1) / len(rank) ** 0.5:.1f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

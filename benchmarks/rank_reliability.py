@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale
 from pytest_adaptive_eval.inference.ranks import Predictive, above_probability, rank_probability
 from pytest_adaptive_eval.inference.sampling import design_based

@@ -31,7 +31,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger, Interview
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item

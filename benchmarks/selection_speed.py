@@ -21,8 +21,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import MaximumInformation
-from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 

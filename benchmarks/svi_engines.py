@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.engines.svi import SVIFit, SVISettings, fit_svi
 from pytest_adaptive_eval.calibration.engines.variational import fit_map
 from pytest_adaptive_eval.calibration.replay import replay
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import NearestDifficulty
-from pytest_adaptive_eval.cat.session import POLICIES, Policy
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP, PseudoItems

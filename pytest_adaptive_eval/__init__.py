@@ -22,7 +22,7 @@ _NAMES = {
     "ItemBank": "items.bank",
     "Outcome": "gates.verdict",
     "PeerSettings": "studies.peers.settings",
-    "Policy": "cat.session",
+    "Policy": "cat.policy",
     "Response": "items.item",
     "RunRecord": "records.run_record",
     "Selector": "cat.selection",

@@ -2,7 +2,8 @@
 
 A bank folder ``NAME.bank/`` holds ``bank.json`` (metadata), ``params.npz`` (ids,
 parameters and the offset of each item's line), ``items.jsonl`` (texts, read one at
-a time on access) and ``images/``.  Nothing in it is executed: npz files are read
+a time on access) and ``images/``; ``formats.npz`` and ``predictor.npz`` hold the
+arrays of what some banks have besides.  Nothing in it is executed: npz files are read
 without pickle, and a grader's code runs only if the user lists its module.
 """
 
@@ -24,6 +25,7 @@ from pytest_adaptive_eval.banks.items import NO_TASKS, parse_item
 from pytest_adaptive_eval.errors import BankError, EstimationError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.inputs import open_regular, read_regular
+from pytest_adaptive_eval.irt.prediction import Design, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Grader, Item
 
@@ -209,6 +211,7 @@ def _read_folder(path: Path, trusted: tuple[Sequence[str], Mapping[str, Grader]]
         report=MappingProxyType(about.get("report", {})),
         conformal=_conformal(path / "bank.json", about.get("conformal", [])),
         in_formats=_in_formats(path, about["in_formats"], len(ids)) if "in_formats" in about else None,
+        predictor=_predictor(path, about["predictor"]) if "predictor" in about else None,
     )
     scale = scale_id(bank.discrimination, bank.intercept, bank.guess) if bank.calibrated else ""
     if scale != bank.scale:
@@ -255,6 +258,24 @@ def _conformal(path: Path, rows: Any) -> MappingProxyType[str, Conformal]:
     except (TypeError, KeyError, ValueError) as error:
         raise BankError(f"{path}: the conformal table is malformed ({error!r}); calibrate the bank again") from None
     return MappingProxyType({table.policy: table for table in tables})
+
+
+def _predictor(path: Path, about: Any) -> Predictor:
+    """Read a predictor: arrays from predictor.npz, designs and hash from bank.json."""
+    file = path / "predictor.npz"
+    columns = _arrays(file)
+    try:
+        designs = tuple(Design.from_json(row) for row in about["designs"])
+        arrays = (columns["residuals"].astype(float), columns["level"].astype(float), columns["order"].astype(np.int64))
+        predictor = Predictor(*arrays, designs)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BankError(f"{file}: malformed predictor ({error!r}); calibrate the bank again") from None
+    if predictor.hash != about.get("hash"):
+        raise BankError(
+            f"{file}: the predictor's hash is {predictor.hash}, bank.json says {about.get('hash')}: the two files are "
+            "not of one calibration; calibrate the bank again"
+        )
+    return predictor
 
 
 def _in_formats(path: Path, about: Any, size: int) -> FormatScale:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from pytest_adaptive_eval.banks.reader import SCHEMA_VERSION, content_hash, file_hash, is_bank, read_bank
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.inference.conformal import Conformal
+from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank, scale_id
 from pytest_adaptive_eval.items.item import Item
 
@@ -53,6 +54,7 @@ def write_bank(
     report: Mapping[str, Any] | None = None,
     conformal: Iterable[Conformal] = (),
     in_formats: FormatScale | None = None,
+    predictor: Predictor | None = None,
     replace: bool = False,
 ) -> ItemBank:
     """Write ``NAME.bank/`` and read it back.
@@ -80,6 +82,8 @@ def write_bank(
         Errors in replayed interviews, one table per policy and budget.
     in_formats : FormatScale, optional
         Parameters of the items in formats.
+    predictor : Predictor, optional
+        Predictor of unadministered scores, of these items.
     replace : bool
         Whether an existing bank folder may be replaced.
 
@@ -132,6 +136,8 @@ def write_bank(
         }
         if in_formats is not None:
             about["in_formats"] = _in_formats(staged / "formats.npz", in_formats)
+        if predictor is not None:
+            about["predictor"] = _predictor(staged / "predictor.npz", predictor)
         (staged / "bank.json").write_text(json.dumps(about, indent=1, ensure_ascii=True) + "\n", encoding="ascii")
         _ = read_bank(staged).items[0]
         if path.exists():
@@ -170,6 +176,17 @@ def _write_items(folder: Path, items: Sequence[Item]) -> list[int]:
                 except OSError as error:
                     raise BankError(f"item {item.id!r}: its image {name!r} cannot be copied: {error}") from None
     return offsets
+
+
+def _predictor(path: Path, predictor: Predictor) -> dict[str, Any]:
+    """Write the arrays to `path`, and return designs and hash as JSON data."""
+    np.savez(
+        path,
+        residuals=predictor.residuals.astype("<f4"),
+        level=predictor.level.astype("<f4"),
+        order=predictor.order.astype("<i4"),
+    )
+    return {"hash": predictor.hash, "designs": [design.to_json() for design in predictor.designs]}
 
 
 def _in_formats(path: Path, scale: FormatScale) -> dict[str, Any]:

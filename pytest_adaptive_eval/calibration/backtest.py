@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_adaptive_eval.calibration.contender import Contender
 from pytest_adaptive_eval.calibration.families import effective_weights
-from pytest_adaptive_eval.calibration.prediction import fit_assisted
+from pytest_adaptive_eval.calibration.prediction import FEWEST_FAMILIES, Designs, choose_designs
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay_each
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.conformal import Conformal, combined, conformal_scale, subjects_needed
@@ -292,29 +293,33 @@ def backtest(
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
 
-    def make_bank(fit: Recipe | None, data: Responses | None = None) -> ItemBank:
+    def designs(fit: Recipe | None) -> Designs | None:
+        """Return the designs of assisted contenders on banks of a recipe, chosen by the calibration subjects."""
+        assisted = any(isinstance(c.policy, Policy) and c.policy.assisted for c in contenders)
+        few = len(set(calibrating.families)) < FEWEST_FAMILIES
+        if bank is not None or fit is not recipe or few or not assisted:
+            return None
+        return choose_designs(calibrating, recipe, list(counts.values()), seed=seed)
+
+    def make_bank(fit: Recipe | None, chosen: Designs | None, data: Responses | None = None) -> ItemBank:
         if bank is not None:
             return replace(bank, categories=tuple(categories) or bank.categories)
         if fit is None:
             zeros = np.zeros(n)
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
         data = calibrating if data is None else data
-        return replace(
-            fit.fit_completely(data.scores, data.weights).bank("backtest", responses.items),
-            categories=tuple(categories),
-        )
+        fitted = fit.fit_completely(data.scores, data.weights)
+        made = fitted.bank("bank", responses.items) if chosen is None else chosen.bank(fitted, data)
+        return replace(made, categories=tuple(categories))
 
     result = Backtest(n, counts, {}, 1, confidence)
     banks: dict[Recipe | None, ItemBank] = {}
+    chosen: dict[Recipe | None, Designs | None] = {}
     for contender in contenders:
-        if contender.form_share is not None:
-            for label, count in counts.items():
-                estimated = _by_form(calibrating, scores, count, contender.form_share, seed, seeds)
-                result.cells[contender.name, label] = _cell(estimated, estimated, truth, count, n, confidence)
-            continue
         fit = _bank_recipe(contender, recipe)
         if fit not in banks:
-            banks[fit] = make_bank(fit)
+            chosen[fit] = designs(fit)
+            banks[fit] = make_bank(fit, chosen[fit])
         policies = [
             replace(_policy(contender, train, embeddings, count, seed), budget=count) for count in counts.values()
         ]
@@ -323,7 +328,8 @@ def backtest(
             if bank is not None:
                 tables = [bank.conformal.get(policy.key(bank)) for policy in policies]
             elif conformal_possible(calibrating, confidence):
-                tables = conformal_tables(calibrating, partial(make_bank, fit), policies, bank=banks[fit], seed=seed)
+                again = partial(make_bank, fit, chosen[fit])
+                tables = conformal_tables(calibrating, again, policies, bank=banks[fit], seed=seed)
         sessions = replay_each(banks[fit], policies, scores, seed=seeds, designed=intervals)
         for label, session, table in zip(counts, sessions, tables, strict=True):
             result.cells[contender.name, label] = _evaluate(session, contender, truth, confidence, intervals, table)
@@ -357,16 +363,6 @@ def _bank_recipe(contender: Contender, recipe: Recipe) -> Recipe | None:
     if contender.model == "none":
         return None
     return recipe if contender.model == "bank" else recipe.with_model(contender.model)
-
-
-def _by_form(calibrating: Responses, scores: Array, count: int, share: float, seed: int, seeds: Sequence[int]) -> Array:
-    """Return the accuracies of the test subjects, of scores (T, n), as estimated by `fit_assisted` on the others."""
-    assisted = fit_assisted(calibrating, count, share, seed)
-    estimated = np.empty(len(scores))
-    for row, answers in enumerate(scores):
-        items = assisted.draw(count, np.random.default_rng(seeds[row]))
-        estimated[row] = assisted.estimate(items, answers[items])
-    return estimated
 
 
 def _cell(rated: Array, accuracy: Array, truth: Array, asked: ArrayLike, n: int, confidence: float) -> Cell:

@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.choice import ModelChoice
 from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.families import copies, grouped
+from pytest_adaptive_eval.calibration.prediction import BUDGETS, FEWEST_FAMILIES, Designs, choose_designs
 from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted, prior_sd
 from pytest_adaptive_eval.calibration.recipe import ENGINES, Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables
-from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.conformal import Conformal, subjects_needed
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
+from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.contamination import LOW_QUALITY
 from pytest_adaptive_eval.items.item import Item
@@ -58,6 +61,7 @@ class Built:
         abilities replace missing scores.
     in_formats : FormatScale, optional
         Scale of responses in formats.
+    predictor : Predictor, optional
     """
 
     responses: Responses
@@ -67,6 +71,7 @@ class Built:
     conformal: list[Conformal]
     accuracies: tuple[float, ...]
     in_formats: FormatScale | None = None
+    predictor: Predictor | None = None
 
     def write(
         self,
@@ -93,6 +98,7 @@ class Built:
             report=report,
             conformal=self.conformal,
             in_formats=self.in_formats,
+            predictor=self.predictor,
             replace=replace,
         )
 
@@ -172,6 +178,7 @@ def calibrate(
     given_parameters: Calibration | None = None,
     policies: Sequence[Policy] = (),
     formats: tuple[FormatResponses, Form] | None = None,
+    predicts: bool = False,
     seed: int = 0,
     force: bool = False,
     note: Callable[[str], None] = lambda _: None,
@@ -196,6 +203,8 @@ def calibrate(
     formats : FormatResponses and {"m2", "m3"}, optional
         The responses in all formats, whose fullest one is `responses`, and the
         model to fit to them.
+    predicts : bool
+        Whether the bank gets a predictor and a form.
     seed : int
         Seed of folds and replayed draws.
     force : bool
@@ -232,20 +241,40 @@ def calibrate(
         if not scale.report["converged"]:
             problem = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
             quality = replace(quality, problems=(*quality.problems, problem))
+    worth = given_parameters is None and not fit.interrupted and (quality.trusted or force)
+    designs = _choose_designs(together, recipe, seed, note, progress) if worth and predicts else None
+    whole = fit.bank("bank", together.items) if designs is None else designs.bank(fit, together)
     tables: list[Conformal] = []
     if policies and given_parameters is not None:
         note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
-    elif policies and not fit.interrupted and (quality.trusted or force) and _families_suffice(together, note):
-        tables = conformal_tables(
-            together,
-            lambda part: recipe.fit_completely(part.scores, part.weights).bank("bank", together.items),
-            policies,
-            bank=fit.bank("bank", together.items),
-            seed=seed,
-            progress=progress,
-        )
+    elif policies and worth and _families_suffice(together, note):
+
+        def again(part: Responses) -> ItemBank:
+            fitted = recipe.fit_completely(part.scores, part.weights)
+            return fitted.bank("bank", together.items) if designs is None else designs.bank(fitted, part)
+
+        tables = conformal_tables(together, again, policies, bank=whole, seed=seed, progress=progress)
     accuracies = _completed(together.scores, fit, given_parameters is not None).mean(axis=1)
-    return Built(together, texts, fit, quality, tables, tuple(accuracies.tolist()), scale)
+    return Built(together, texts, fit, quality, tables, tuple(accuracies.tolist()), scale, whole.predictor)
+
+
+def _choose_designs(
+    responses: Responses,
+    recipe: Recipe,
+    seed: int,
+    note: Callable[[str], None],
+    progress: Callable[[str], None],
+) -> Designs | None:
+    """Return the designs of `estimate` and `form`, or None if there are too few families to choose by."""
+    families = len(set(responses.families))
+    if ENGINES[recipe.engine].slow:
+        note(f"no form and no predictor: the engine {recipe.engine} would take too long for the fits that choose them")
+        return None
+    if families < FEWEST_FAMILIES:
+        note(f"no form and no predictor: these subjects are of {families} families, and {FEWEST_FAMILIES} are needed")
+        return None
+    counts = [resolve_budget(f"{100 * share:g}%", len(responses.items)) for share in BUDGETS]
+    return choose_designs(responses, recipe, counts, seed=seed, progress=progress)
 
 
 def _weighing(responses: Responses, recipe: Recipe) -> str:

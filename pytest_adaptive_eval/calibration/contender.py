@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = ["Contender", "PolicyMaker"]
@@ -37,13 +37,10 @@ class Contender:
         Estimate by which subjects are ranked.
     summary : str
         One line for tables and help.
-    needs : {"categories", "responses", "one dimension"}, optional
+    needs : {"categories", "responses", "one dimension", "form"}, optional
         Requirement besides the bank.
     variant : bool
         Whether it is another contender with one setting changed, or takes much longer; ``all`` leaves it out.
-    form_share : float, optional
-        Share of the items that are a fixed form of `prediction`, in place of `policy` and
-        `estimate`; the rest is drawn uniformly.
     """
 
     name: str
@@ -51,9 +48,8 @@ class Contender:
     policy: Policy | PolicyMaker
     estimate: Literal["projection", "mean", "ability"]
     summary: str
-    needs: Literal["categories", "responses", "one dimension"] | None = None
+    needs: Literal["categories", "responses", "one dimension", "form"] | None = None
     variant: bool = False
-    form_share: float | None = None
 
     def missing_requirement(self, bank: ItemBank | None, categories: Sequence[str]) -> str:
         """Return the reason why the contender cannot take part, or an empty text.
@@ -69,6 +65,8 @@ class Contender:
             return "the items have no categories; give --items with texts that have some"
         if self.needs == "responses" and bank is not None:
             return "it is made of the calibration subjects' responses, which a bank does not hold"
+        if self.needs == "form" and bank is not None and bank.predictor is None:
+            return "the bank has no form; calibrate it from responses of five families of subjects or more"
         if self.needs == "one dimension" and bank is not None and bank.dimensions > 1:
             return f"the bank has {bank.dimensions} dimensions, and it needs one"
         return ""

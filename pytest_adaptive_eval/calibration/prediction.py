@@ -1,211 +1,283 @@
-"""Predict scores from the responses' own covariance, and estimate accuracies by that and by uniform draws.
-
-A subject's scores are ``mu + Z' a + e``: mu are the weighted item means, and a ~ N(0, I).  The rows of Z are the
-centred scores of the calibration subjects times the roots of their weights, a shift of the subject's own, and a slope
-along the item means.  Item noise e has variance ``noise * max(mu (1 - mu), FLOOR)``.
-"""
+"""Fit a bank's predictor, and choose the designs of its interviews by their error on held-out families."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.families import family_weights
-from pytest_adaptive_eval.calibration.replay import folds
+from pytest_adaptive_eval.calibration.quality import predicted
+from pytest_adaptive_eval.calibration.recipe import Recipe
+from pytest_adaptive_eval.calibration.replay import folds, replay
+from pytest_adaptive_eval.cat.assisted import curves, parts, person_fits
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Curves, Design, Predictor
+from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["Assisted", "Predictor", "Setting", "choose_setting", "fit_assisted"]
+__all__ = ["BUDGETS", "FEWEST_FAMILIES", "Designs", "choose_designs", "fit_predictor", "form_order"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Smallest variance of a score.
-FLOOR = 0.02
-#: Values to choose from: item noise, standard deviation of the shift, that of the slope in units of the shift's, and
-#: weight of the difference estimator.
-NOISES, SHIFTS, SLOPES = (0.5, 1.0, 2.0, 4.0), (0.05, 0.2), (0.0, 1.0)
+#: Shares of the bank at which designs are chosen.
+BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2)
+#: With fewer families there is no predictor.
+FEWEST_FAMILIES = 5
+#: Leading components that are kept of the residuals, and of the predicted scores when a form is made.
+COMPONENTS = 32
+#: Share of the bank up to which the form is greedy; behind it the items stand by what each would lower at that point.
+GREEDY = 0.3
+#: Folds of families, and their seed.
+FOLDS, SEED = 5, 20240603
+#: Weight of the residuals, shift, slope, and noise, from the item response model alone to the most of the residuals.
+SETTINGS = ((0.0, 0.0, 0.0, 1.0), (0.2, 0.0, 0.0, 1.0), (0.5, 0.0, 0.0, 1.0), (1.0, 0.05, 1.0, 2.0))
+#: Selector of the first items and share of the uniform draws.  Those that rank best come first: items that are chosen
+#: for their error alone rank worse, as uniform draws differ between subjects.
+DRAWS = (("variance", 0.0), ("form", 0.0), ("variance", 0.5), ("form", 0.5), ("form", 1.0))
+#: Draws of the policy `form`.
+FORM = DRAWS[1]
+#: An earlier entry of `DRAWS` is preferred if its error is within so many standard errors, over families, of the best.
+MARGIN = 1.0
+#: Weights of the difference estimator.
 DESIGN_WEIGHTS = (0.0, 0.15, 0.3, 0.5, 0.7, 1.0)
-#: Folds of families by which the setting is chosen.
-FOLDS = 4
+#: A person fit above this is no surprise, whoever the calibration subjects are.
+LEAST_FIT = -2.33
+#: Standard deviations of a subject's own shift by which forms are made.
+FORM_SHIFTS = (0.05, 0.2)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Constants of a `Predictor`, and the weight of the difference estimator; see `choose_setting`."""
-
-    noise: float = 1.0
-    shift: float = 0.05
-    slope: float = 0.0
-    design_weight: float = 0.3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Predictor:
-    """Predictor of unadministered scores.
+class Designs(NamedTuple):
+    """Result of `choose_designs`.
 
     Parameters
     ----------
-    mean : array, shape (n,)
-    loadings : array, shape (m, n)
-        Z of the module's description.
+    designs : tuple of Design
+        Of `estimate` and `form` at each count.
+    shift : float
+        Standard deviation of a subject's own shift by which the form is made.
+    """
+
+    designs: tuple[Design, ...]
+    shift: float
+
+    def bank(self, fit: Calibration, responses: Responses) -> ItemBank:
+        """Return a bank without texts, with the predictor of a fit to the responses."""
+        predictor = replace(fit_predictor(fit, responses, self.shift), designs=self.designs)
+        return replace(fit.bank("bank", responses.items), predictor=predictor)
+
+
+def _leading(rows: Array) -> Array:
+    """Return at most `COMPONENTS` rows that have nearly the same products of columns."""
+    if len(rows) <= COMPONENTS:
+        return rows
+    _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray((sizes[:, None] * directions)[:COMPONENTS])
+
+
+def fit_predictor(fit: Calibration, responses: Responses, shift: float = FORM_SHIFTS[0]) -> Predictor:
+    """Return the predictor of a fit to the responses, each family weighing as one subject, without designs.
+
+    Parameters
+    ----------
+    fit : Calibration
+    responses : Responses
+    shift : float
+        Of a subject's own, for the form.
+    """
+    scores = responses.scores
+    w = family_weights(responses.families)
+    root = np.sqrt(w / w.sum())[:, None]
+    p = predicted(scores, fit)
+    mean = np.asarray((root**2 * p).sum(axis=0))
+    level = (mean - mean.mean()) / max(float(mean.std()), 1e-9)
+    residuals = _leading(np.where(np.isnan(scores), 0.0, scores - p) * root)
+    own = shift * np.stack([np.ones_like(level), level])
+    rows = np.concatenate([residuals, _leading((p - mean) * root), own])
+    order = form_order(rows, np.maximum(mean * (1.0 - mean), LEAST_VARIANCE))
+    return Predictor(residuals.astype("<f4").astype(float), level.astype("<f4").astype(float), order)
+
+
+def form_order(rows: Array, noise: Array) -> Ints:
+    """Return all items, each of which most lowers the variance of the mean score after those before it.
+
+    Parameters
+    ----------
+    rows : array, shape (m, n)
+        Z of scores ``Z' a + e``, with a ~ N(0, I).
     noise : array, shape (n,)
-        Variance of each item's own part.
+        Variance of e.
     """
-
-    mean: Array
-    loadings: Array
-    noise: Array
-
-    @classmethod
-    def fit(cls, scores: Array, weights: Array, setting: Setting) -> Predictor:
-        """Return the predictor of scores (S, n), NaN where missing, with weights (S,) of the subjects."""
-        w = weights / weights.sum()
-        observed = ~np.isnan(scores)
-        known = np.maximum((w[:, None] * observed).sum(axis=0), 1e-12)
-        mean = (w[:, None] * np.nan_to_num(scores)).sum(axis=0) / known
-        centred = np.where(observed, scores - mean, 0.0) * np.sqrt(w)[:, None]
-        level = (mean - mean.mean()) / max(float(mean.std()), 1e-9)
-        own = setting.shift * np.stack([np.ones_like(mean), setting.slope * level])
-        noise = setting.noise * np.maximum(mean * (1.0 - mean), FLOOR)
-        return cls(mean, np.concatenate([centred, own]), noise)
-
-    def form(self, count: int) -> Ints:
-        """Return `count` items, each of which most lowers the variance of the bank's mean score."""
-        Z, n = self.loadings, len(self.mean)
-        spread = self.noise + (Z**2).sum(axis=0)  # variance of each score
-        shared = Z.T @ Z.mean(axis=1) + self.noise / n  # covariance with the bank's mean
-        inverse = np.eye(len(Z))
-        order = np.empty(count, dtype=np.int64)
-        free = np.ones(n, dtype=bool)
-        for k in range(count):
-            item = int(np.where(free, shared**2 / spread, -1.0).argmax())
-            order[k], free[item] = item, False
-            direction, total = inverse @ Z[:, item], spread[item]
-            along = Z.T @ direction
-            inverse -= np.outer(direction, direction) / total
-            shared = shared - along * (shared[item] / total)
-            spread = np.maximum(spread - along**2 / total, self.noise)
-        return order
-
-    def predict(self, items: Ints, scores: Array) -> Array:
-        """Return predicted scores (n,) of one subject from the scores of `items`, both of shape (k,), without NaN."""
-        if not len(items):
-            return self.mean
-        Z = self.loadings[:, items]
-        rest = scores - self.mean[items]
-        if len(items) < len(Z):
-            a = Z @ np.linalg.solve(Z.T @ Z + np.diag(self.noise[items]), rest)
-        else:
-            scaled = Z / self.noise[items]
-            a = np.linalg.solve(np.eye(len(Z)) + scaled @ Z.T, scaled @ rest)
-        return np.clip(self.mean + self.loadings.T @ a, 0.0, 1.0)
+    n = rows.shape[1]
+    greedy = max(1, round(GREEDY * n))
+    spread = noise + (rows**2).sum(axis=0)  # variance of each score
+    shared = rows.T @ rows.mean(axis=1) + noise / n  # covariance with the mean
+    inverse = np.eye(len(rows))
+    order = np.empty(greedy, dtype=np.int64)
+    free = np.ones(n, dtype=bool)
+    for k in range(greedy):
+        item = int(np.where(free, shared**2 / spread, -1.0).argmax())
+        order[k], free[item] = item, False
+        direction, total = inverse @ rows[:, item], spread[item]
+        along = rows.T @ direction
+        inverse -= np.outer(direction, direction) / total
+        shared = shared - along * (shared[item] / total)
+        spread = np.maximum(spread - along**2 / total, noise)
+    rest = np.flatnonzero(free)
+    return np.concatenate([order, rest[np.argsort(-(shared**2 / spread)[rest], kind="stable")]])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Assisted:
-    """Estimator of accuracies from a fixed form and uniform draws from the other items.
+class _Trial(NamedTuple):
+    """Interviews of held-out subjects by one way of drawing."""
 
-    Parameters
-    ----------
-    predictor : Predictor
-    form : array of int
-        Items that every subject gets first.
-    design_weight : float
-        Weight, in [0, 1], of the difference estimator: predictions from the form alone, corrected by the mean error of
-        the uniform draws, which is unbiased however wrong the predictions are.
-    """
-
-    predictor: Predictor
-    form: Ints
-    design_weight: float
-
-    def draw(self, count: int, rng: np.random.Generator) -> Ints:
-        """Return the items of one interview: the form, then uniform draws."""
-        rest = np.setdiff1d(np.arange(len(self.predictor.mean)), self.form)
-        return np.concatenate([self.form, rng.permutation(rest)[: count - len(self.form)]])
-
-    def parts(self, items: Ints, scores: Array) -> tuple[float, float]:
-        """Return one subject's estimate by the model and by the difference, from an interview of `draw`.
-
-        Missing scores, NaN, are left out; without uniform draws both are the model's.
-        """
-        n = len(self.predictor.mean)
-        scored = ~np.isnan(scores)
-        uniform = scored & (np.arange(len(items)) >= len(self.form))
-        by_model = self.predictor.predict(items[scored], scores[scored])
-        by_model[items[scored]] = scores[scored]
-        model = float(by_model.mean())
-        if not uniform.any():
-            return model, model
-        first = scored & ~uniform
-        by_form = self.predictor.predict(items[first], scores[first]).copy()
-        correction = float((scores[uniform] - by_form[items[uniform]]).mean())
-        by_form[items[first]] = scores[first]
-        outside = n - int(first.sum())
-        return model, float(by_form.mean()) + correction * outside / n
-
-    def estimate(self, items: Ints, scores: Array) -> float:
-        """Return one subject's estimated accuracy over the bank, in [0, 1]."""
-        model, design = self.parts(items, scores)
-        return float(np.clip(model + self.design_weight * (design - model), 0.0, 1.0))
+    items: Ints
+    scores: Array
+    found: Curves
+    first: Curves
+    fits: Array
+    chosen: int
 
 
-def _grid() -> Iterator[Setting]:
-    for noise, shift, slope in product(NOISES, SHIFTS, SLOPES):
-        yield Setting(noise, shift, slope)
+def _trial(bank: ItemBank, ordered: Ints, tails: Ints, scores: Array, count: int, uniform: float) -> _Trial:
+    """Return interviews of `count` items: those of `ordered` (S, t) first, then the rest in the order of `tails`."""
+    design = Design("estimate", count, uniform=uniform)
+    chosen, estimator = design.chosen(count), POLICIES["estimate"].estimator
+    items = np.empty((len(scores), count), dtype=np.int64)
+    items[:, :chosen] = ordered[:, :chosen]
+    for s, tail in enumerate(tails):
+        items[s, chosen:] = tail[~np.isin(tail, items[s, :chosen])][: count - chosen]
+    asked = np.take_along_axis(scores, items, axis=1)
+    first = curves(bank, estimator, items[:, :chosen], asked[:, :chosen])
+    found = curves(bank, estimator, items, asked) if chosen < count else first
+    half = slice(0, chosen if uniform else -(-count // 2))
+    at_half = first if uniform else curves(bank, estimator, items[:, half], asked[:, half])
+    return _Trial(items, asked, found, first, person_fits(bank, at_half, items[:, half], asked[:, half]), chosen)
 
 
-def choose_setting(responses: Responses, count: int, formed: int, seed: int = 0) -> Setting:
-    """Return the setting with the smallest error of the accuracy in interviews of `count` items.
+def _designs(count: int) -> Iterator[Design]:
+    for (selector, uniform), (residual, shift, slope, noise) in product(DRAWS, SETTINGS):
+        yield Design("estimate", count, selector, uniform, residual, shift, slope, noise)
 
-    The families of a fold are interviewed by a predictor of the others; each weighs as one subject.
+
+def choose_designs(
+    responses: Responses,
+    recipe: Recipe,
+    counts: Sequence[int],
+    *,
+    seed: int = SEED,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Designs:
+    """Choose the designs of `estimate` and `form` at each count, and the shift by which the form is made.
+
+    The families of a fold are interviewed with items calibrated on the others; each weighs as one subject.
 
     Parameters
     ----------
     responses : Responses
-    count : int
-        Items of an interview.
-    formed : int
-        How many of them are the form.
+        Of at least two families; see `FEWEST_FAMILIES`.
+    recipe : Recipe
+    counts : sequence of int
     seed : int
-        Seed of the folds and draws.
+        Seed of folds and draws.
+    progress : callable
+        Called with the work in progress.
     """
-    scores, weights = responses.scores, family_weights(responses.families)
-    fold = folds(responses.families, min(FOLDS, len(set(responses.families))), np.random.default_rng(seed))
+    counts = sorted(set(counts))
+    scores, (S, n) = responses.scores, responses.scores.shape
     truth = np.nanmean(scores, axis=1)
-    errors: dict[Setting, float] = {}
-    for setting in _grid():
-        parts = np.empty((len(scores), 2))
-        for f in range(fold.max() + 1):
-            learn = fold != f
-            predictor = Predictor.fit(scores[learn], weights[learn], setting)
-            assisted = Assisted(predictor, predictor.form(formed), 0.0)
-            for s in np.flatnonzero(~learn):
-                items = assisted.draw(count, np.random.default_rng([seed, int(s)]))
-                parts[s] = assisted.parts(items, scores[s, items])
-        for weight in DESIGN_WEIGHTS:
-            error = np.abs(parts[:, 0] + weight * (parts[:, 1] - parts[:, 0]) - truth)
-            chosen = Setting(setting.noise, setting.shift, setting.slope, weight)
-            errors[chosen] = float(np.average(error, weights=weights))
-    return min(errors, key=lambda setting: errors[setting])
+    fold = folds(responses.families, min(FOLDS, len(set(responses.families))), np.random.default_rng(seed))
+    accuracies: dict[tuple[float, Design], Array] = {}
+    fits: dict[tuple[float, Design], Array] = {}
+    for f in range(fold.max() + 1):
+        progress(f"choosing the draws of estimate and form, fold {f + 1} of {fold.max() + 1}")
+        tested = np.flatnonzero(fold == f)
+        learn, held_out = responses.of(np.flatnonzero(fold != f)), scores[tested]
+        fit = recipe.fit_completely(learn.scores, learn.weights)
+        bank = fit.bank("bank", responses.items)
+        seeds = [seed + int(s) for s in tested]
+        adaptive = replace(POLICIES["estimate"], assisted=False, budget=counts[-1])
+        by_variance = replay(bank, adaptive, held_out, seed=seeds).answers[0]
+        tails = np.stack([np.random.default_rng([seed, int(s)]).permutation(n) for s in tested])
+        for form_shift in FORM_SHIFTS:
+            predictor = fit_predictor(fit, learn, form_shift)
+            ordered = {"variance": by_variance, "form": np.tile(predictor.order[: counts[-1]], (len(tested), 1))}
+            for count in counts:
+                trials: dict[tuple[str, float], _Trial] = {}
+                for design in _designs(count):
+                    if design.selector == "variance" and form_shift != FORM_SHIFTS[0]:
+                        continue
+                    draws = (design.selector, design.uniform)
+                    if draws not in trials:
+                        trials[draws] = _trial(bank, ordered[draws[0]], tails, held_out, count, draws[1])
+                    trial, key = trials[draws], (form_shift, design)
+                    model, difference, *_ = parts(predictor, design, *trial[2:4], *trial[:2], trial.chosen)
+                    accuracies.setdefault(key, np.empty((S, 2)))[tested] = np.stack([model, difference], axis=1)
+                    fits.setdefault(key, np.empty(S))[tested] = trial.fits
+    return _best(accuracies, fits, truth, responses.families, counts)
 
 
-def fit_assisted(responses: Responses, count: int, share: float = 0.5, seed: int = 0) -> Assisted:
-    """Return the estimator for interviews of `count` items, a `share` of them the form.
+class _Rated(NamedTuple):
+    """A design, and its error in each family."""
 
-    Parameters
-    ----------
-    responses : Responses
-    count : int
-    share : float
-        Share of the form, in [0, 1]; with 1 all subjects get the same items, and nothing corrects the predictions.
-    seed : int
-    """
-    formed = round(share * count)
-    setting = choose_setting(responses, count, formed, seed)
-    predictor = Predictor.fit(responses.scores, family_weights(responses.families), setting)
-    return Assisted(predictor, predictor.form(formed), setting.design_weight)
+    design: Design
+    errors: Array
+
+
+def _best(
+    accuracies: dict[tuple[float, Design], Array],
+    fits: dict[tuple[float, Design], Array],
+    truth: Array,
+    families: Sequence[str],
+    counts: Sequence[int],
+) -> Designs:
+    """Return the best designs at each count, and the shift of the form."""
+    weights = family_weights(families)
+    _, of = np.unique(list(families), return_inverse=True)
+    found: dict[tuple[float, int], list[_Rated]] = {}
+    for (form_shift, design), estimates in accuracies.items():
+        least_fit = float(np.fmin.reduce(fits[form_shift, design], initial=LEAST_FIT))
+        for weight in DESIGN_WEIGHTS if design.uniform else (0.0,):
+            mixed = np.clip(estimates[:, 0] + weight * (estimates[:, 1] - estimates[:, 0]), 0.0, 1.0)
+            errors = np.asarray(np.bincount(of, weights * np.abs(mixed - truth)), dtype=np.float64)
+            chosen = replace(design, weight=weight, least_fit=least_fit, error=float(errors.mean()))
+            found.setdefault((form_shift, design.count), []).append(_Rated(chosen, errors))
+    forms = {
+        form_shift: [
+            _smallest(one for one in found[form_shift, count] if (one.design.selector, one.design.uniform) == FORM)
+            for count in counts
+        ]
+        for form_shift in FORM_SHIFTS
+    }
+
+    def relative_error(form_shift: float) -> float:
+        """Return the sum of errors in units of those of the first form, so that every count weighs the same."""
+        pairs = zip(forms[form_shift], forms[FORM_SHIFTS[0]], strict=True)
+        return sum(one.design.error / max(other.design.error, 1e-12) for one, other in pairs)
+
+    shift = min(FORM_SHIFTS, key=relative_error)
+    designs = [replace(one.design, policy="form", least_fit=-np.inf) for one in forms[shift]]
+    for count in counts:
+        adaptive = [one for one in found[FORM_SHIFTS[0], count] if one.design.selector == "variance"]
+        designs.append(_preferred([*adaptive, *(one for one in found[shift, count] if one.design.selector == "form")]))
+    return Designs(tuple(designs), shift)
+
+
+def _smallest(rated: Iterable[_Rated]) -> _Rated:
+    return min(rated, key=lambda one: one.design.error)
+
+
+def _preferred(rated: Sequence[_Rated]) -> Design:
+    """Return the best design of the first of `DRAWS` whose error is within `MARGIN` standard errors of the smallest."""
+    least = _smallest(rated)
+    for draws in DRAWS:
+        best = _smallest(one for one in rated if (one.design.selector, one.design.uniform) == draws)
+        more = best.errors - least.errors
+        if more.mean() <= MARGIN * more.std(ddof=1) / len(more) ** 0.5:
+            return best.design
+    return least.design

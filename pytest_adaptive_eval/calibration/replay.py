@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
@@ -84,7 +85,7 @@ def _by_budget(bank: ItemBank, policies: Sequence[Policy]) -> list[list[int]]:
     for place, policy in enumerate(policies):
         for group in groups:
             first = policies[group[0]]
-            if policy.draws_ahead and replace(policy, budget=first.budget) == first:
+            if policy.draws_ahead and not policy.assisted_by(bank) and replace(policy, budget=first.budget) == first:
                 group.append(place)
                 break
         else:

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.irt import model as irt
 __all__ = [
     "SELECTORS",
     "FixedForm",
+    "Form",
     "Information",
     "MaximumInformation",
     "NearestDifficulty",
@@ -211,6 +212,34 @@ class FixedForm:
         value = np.linspace(0.5, 0.0, n)
         value[list(self.order)] = np.linspace(1.0, 0.6, len(self.order))
         return np.tile(value, (subjects, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form of the bank's predictor: the same items in the same order for every subject."""
+
+    name: str = "form"
+    mode: Literal["top", "proportional"] = "top"
+    needs_calibration: bool = True
+
+    def criterion(self, view: View) -> Array:
+        """Return ratings that fall along the form, shape (S, n)."""
+        subjects, n = view.probability.shape
+        value = np.empty(n)
+        value[self._order(view)] = np.linspace(1.0, 0.0, n)
+        return np.tile(value, (subjects, 1))
+
+    def highest(self, view: View, k: int) -> tuple[Ints, Array]:
+        """Return the next `k` items of the form and their predicted scores, both (S, k)."""
+        order, t = self._order(view), view.asked.shape[1]
+        head = order[: t + k]  # at most t of these are administered
+        items = np.stack([head[~np.isin(head, asked)][:k] for asked in view.asked])
+        return items, view.predicted(items)
+
+    @staticmethod
+    def _order(view: View) -> Ints:
+        assert view.bank.predictor is not None  # the policy has checked it
+        return view.bank.predictor.order
 
 
 #: Selectors by the name used in settings.

@@ -8,202 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import (
     BUFFERS,
-    LevelSelector,
     Selector,
     SelectorSession,
     StatefulSelector,
     View,
     propose,
 )
-from pytest_adaptive_eval.cat.selectors import SELECTORS, Random
+from pytest_adaptive_eval.cat.selectors import Form, Random
 from pytest_adaptive_eval.cat.stopping import (
-    AnyOf,
     Budget,
-    Decision,
     Progress,
-    StandardError,
-    StoppingRule,
     StopReason,
-    resolve_budget,
 )
-from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
-from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
-from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimate, Estimator
+from pytest_adaptive_eval.irt.estimation import Estimate
 from pytest_adaptive_eval.items.bank import ItemBank
 
-__all__ = ["FIXED_FORM", "POLICIES", "Policy", "Session"]
+__all__ = ["Session"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
 CELLS = 1 << 15
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Selector, budget and stopping rule of an interview.
-
-    Parameters
-    ----------
-    selector : Selector
-    floor : float
-        Share of uniform draws, in [0, 1].
-    budget : int or str
-        A count or a share of the bank such as ``"15%"``.
-    standard_error : float, optional
-        Stop earlier when every dimension's standard error, in logits, is at most this.
-    batch : int
-        Items drawn and administered together.
-    estimator : Estimator
-    stop : {"budget", "decision", "level"}
-        ``decision`` ends the interview when every gate is decided, by anytime-valid
-        tests; ``budget`` spends it all, for an interval that is narrower because it
-        is computed once; ``level`` administers a bank of levels until the selector
-        stops, see `selection.LevelSelector`.
-    """
-
-    selector: Selector = SELECTORS["spread"]
-    floor: float = 0.5
-    budget: int | str = "15%"
-    standard_error: float | None = None
-    batch: int = 1
-    estimator: Estimator = field(default_factory=MAP)
-    stop: Literal["budget", "decision", "level"] = "budget"
-
-    def __post_init__(self) -> None:
-        if self.stop not in ("budget", "decision", "level"):
-            raise ConfigError(f"stop is {self.stop!r}, expected 'decision' or 'budget', or 'level' for a task")
-        if self.stop == "level" and self.levelled is None:
-            raise ConfigError(
-                f"stop is 'level', and the selector {self.selector.name!r} has no levels; use a ladder policy"
-            )
-        if not 0.0 <= self.floor <= 1.0:
-            raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
-        check_count("batch", self.batch)
-        if self.standard_error is not None:
-            StandardError(self.standard_error)
-
-    @property
-    def design_based(self) -> str:
-        """Reason why no design-based interval is valid; empty if one is."""
-        if self.standard_error is not None and self.stop != "decision":
-            return (
-                "the interview may stop at a standard error, which depends on the answers, and its interval is "
-                "valid only at a fixed number of items: remove standard_error, or set stop to 'decision'"
-            )
-        if self.stop == "level":
-            return (
-                "a ladder administers items level by level, and stops by their answers: gate on auc or last_level, "
-                "or draw from the task with the policy 'decide'"
-            )
-        if isinstance(self.selector, Random):
-            return ""
-        if self.floor < GATE_FLOOR:
-            return (
-                f"the selector {self.selector.name!r} gives items no certain propensity: floor is {self.floor:g}, "
-                f"expected at least {GATE_FLOOR}; raise it or use the policy 'decide'"
-            )
-        return ""
-
-    @property
-    def draws_ahead(self) -> bool:
-        """Whether the first draws of a batch, and those before a budget, are the same for longer ones."""
-        stateful = isinstance(self.selector, StatefulSelector)
-        return not stateful and (self.batch == 1 or self.selector.mode == "proportional")
-
-    @property
-    def levelled(self) -> LevelSelector | None:
-        """Selector of levels, if the interview goes level by level."""
-        selector = self.selector
-        return selector if self.stop == "level" and isinstance(selector, LevelSelector) else None
-
-    def budget_on(self, bank: ItemBank) -> int:
-        """Return the number of administrations on a bank.
-
-        Raises
-        ------
-        ConfigError
-            The policy does not fit the bank.
-        """
-        if self.selector.needs_calibration and not bank.calibrated:
-            raise ConfigError(
-                f"selector {self.selector.name!r} needs a calibrated bank, and {bank.name!r} has no parameters: use "
-                "selector 'random', or calibrate the bank"
-            )
-        if self.standard_error is not None and not bank.calibrated:
-            raise ConfigError(
-                f"standard_error needs an ability, and the bank {bank.name!r} has no parameters; calibrate it"
-            )
-        return resolve_budget(self.budget, len(bank))
-
-    def key(self, bank: ItemBank) -> str:
-        """Return a text of all settings that determine items and stop on a bank, the key of conformal tables."""
-        settings = {**self.to_json(), "budget": self.budget_on(bank), "stop": None}  # replays have no gates
-        named = isinstance(self.selector, StatefulSelector) or SELECTORS.get(self.selector.name) == self.selector
-        if not named:  # the name does not determine selectors of plugins, or with other constants
-            settings["selector"] = repr(self.selector)
-        return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
-
-    def rule(
-        self, count: int, claims: tuple[Claim, ...] = (), family: int = 0, cuts: tuple[Cut, ...] = ()
-    ) -> StoppingRule:
-        """Return the stopping rule for `count` administrations, see `budget_on`, and the gates of a `Session`."""
-        rules: list[StoppingRule] = [Budget(count)]
-        if self.standard_error is not None:
-            rules.insert(0, StandardError(self.standard_error))
-        if self.stop == "decision" and (claims or cuts):
-            rules.insert(0, Decision(claims, family, cuts))
-        if (selector := self.levelled) is not None:
-            rules.insert(0, selector.stopping_rule(count))
-        return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all settings that determine the items."""
-        return {
-            "selector": self.selector.name,
-            "floor": self.floor,
-            "budget": self.budget,
-            "standard_error": self.standard_error,
-            "batch": self.batch,
-            "estimator": self.estimator.name,
-            "stop": self.stop,
-            **({"settings": dict(self.selector.to_json())} if isinstance(self.selector, StatefulSelector) else {}),
-        }
-
-    def identity(self) -> dict[str, Any]:
-        """Return the settings that name an interview: those of `to_json` that do not follow from its bank."""
-        data, derived = self.to_json(), getattr(self.selector, "derived", ())
-        if derived:
-            data["settings"] = {name: value for name, value in data["settings"].items() if name not in derived}
-        return data
-
-
-#: Name of the policy with the same items for every checkpoint.
-FIXED_FORM = "fixed-form"
-
-#: Named policies for a bank: ``estimate`` ranks and estimates, one item at a time.  ``decide`` feeds gates; its batches
-#: save seven of eight calls of a model, at little cost, since answers affect its random draws less.  ``fixed-form``
-#: draws uniformly, once for all checkpoints.
-POLICIES: dict[str, Policy] = {
-    "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"]()),
-    "decide": Policy(budget="20%", batch=8, stop="decision"),
-    FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
-}
 
 
 class Session:
@@ -270,6 +112,8 @@ class Session:
         self._repeated: Baseline | None = None
         self._paired: Baseline | None = None
         self._spent = StopReason.BUDGET
+        #: How the bank's predictor assists, or None.
+        self.assistance = policy.assistance(bank) if baseline is None else None
         if baseline is not None and baseline.complete:
             self._paired, self._flips = baseline, baseline.shapes(bank)
         elif baseline is not None:
@@ -378,12 +222,28 @@ class Session:
             if k < 1:
                 raise ValueError(f"k is {k}, expected at least 1")
             k = min(k, self.budget - self.asked)
+            if self.assistance is not None:
+                k = min(k, self.assistance.limit(self.asked))
             if self._unopened is not None:
                 self._selector_session, self._unopened = self._unopened.open(self.bank, self._seeds), None
-            rows = self._work.shape[1]
-            parts = [self._propose(slice(s, s + rows), k) for s in range(0, self.subjects, rows)]
+            parts = [self._propose(subjects, k) for subjects in self._passes()]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
         return self._pending
+
+    def _passes(self) -> list[slice]:
+        """Return slices of the subjects, each for one pass: small enough for the work buffers, and of one selector."""
+        rows, last = self._work.shape[1], self.subjects
+        starts = set(range(0, last, rows))
+        if self.assistance is not None and self.assistance.unlike is not None:
+            starts |= set((np.flatnonzero(np.diff(self.assistance.unlike)) + 1).tolist())
+        edges = [*sorted(starts), last]
+        return [slice(low, high) for low, high in pairwise(edges)]
+
+    def _selector(self, subject: int) -> Selector:
+        """Return the selector of a subject's next item."""
+        if self.assistance is not None:
+            return self.assistance.selector(subject, self.asked)
+        return self._selector_session or self.policy.selector
 
     def _propose(self, subjects: slice, k: int) -> Proposal:
         """Draw the next `k` items of a slice of the subjects."""
@@ -396,7 +256,7 @@ class Session:
         if self._draws_for_claims:
             variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
             view.set_claim_probability(self._claimed_sums, self._scores[subjects, : self.asked], variance)
-        selector = self._selector_session or self.policy.selector
+        selector = self._selector(subjects.start)
         return propose(selector, view, k, self.policy.floor, self._rngs[subjects], designed=self.designed)
 
     @property
@@ -415,11 +275,14 @@ class Session:
             if not reason and policy.floor == 0:
                 return f"next behind what {policy.selector.name} chose"
             return reason or f"drawn {evenly}, as {policy.floor:.0%} of the questions are"
-        if policy.selector.mode == "top" and policy.floor == 0:
-            return f"highest {policy.selector.name.removeprefix('maximum-')}"
-        if isinstance(policy.selector, Random):
+        selector = self._selector(subject)
+        if isinstance(selector, Form):
+            return "next of the bank's form"
+        if selector.mode == "top" and policy.floor == 0:
+            return f"highest {selector.name.removeprefix('maximum-')}"
+        if isinstance(selector, Random):
             return "drawn uniformly"
-        return f"drawn by {policy.selector.name}, {policy.floor:.0%} {evenly}"
+        return f"drawn by {selector.name}, {policy.floor:.0%} {evenly}"
 
     def close(self) -> None:
         """Release the resources of the selector; the answers stay."""
@@ -480,6 +343,8 @@ class Session:
         self.asked += k
         if self.bank.calibrated:
             self.estimate = self._estimated()
+        if self.assistance is not None:
+            self.assistance.check(*self.answers)
         self.trace[:, new] = self.estimate.theta[:, None, :]
         progress = Progress(self.asked, self.estimate, self.logs)
         for s, reason in enumerate(self.rule.check(progress)):
@@ -516,8 +381,13 @@ class Session:
         return self._items[:, : self.asked], self._scores[:, : self.asked]
 
     def projection(self) -> tuple[Array, Array]:
-        """Return every subject's projected accuracy and its standard error, both of shape (S,); see `project`."""
+        """Return every subject's projected accuracy and its standard error, both of shape (S,).
+
+        See `Assistance.estimate` where the bank's predictor assists, and `project` otherwise.
+        """
         counts = np.where(self.stopped, self.stopped_at, self.asked)
+        if self.assistance is not None:
+            return self.assistance.estimate(*self.answers, counts)
         return project(self.bank, self.estimate, *self.answers, counts)
 
     @property

@@ -39,8 +39,8 @@ def decided_margins(bank: ItemBank) -> dict[str, float | None]:
     A margin is the distance of the accuracy from a threshold, or the loss that a comparison with a baseline allows.
     None where no margin up to .4 is decided.
     """
+    from pytest_adaptive_eval.cat.policy import POLICIES
     from pytest_adaptive_eval.cat.selectors import SELECTORS
-    from pytest_adaptive_eval.cat.session import POLICIES
     from pytest_adaptive_eval.cat.stopping import resolve_budget
     from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.planning import outlooks

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.cat.session import FIXED_FORM, POLICIES, Session
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, POLICIES
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.config import StudySpec, TomlEval, bank_notes
@@ -330,7 +331,10 @@ def _result(interview: _Rescored, family: int) -> SessionResult:
     partial = any(not baseline.complete for baseline in interview.baselines.values())
     sequential = old.policy.get("stop") == "decision" or partial
     estimator = ESTIMATORS.get(str(old.policy.get("estimator")), ESTIMATORS["map"])()
-    policy = replace(POLICIES[FIXED_FORM], estimator=estimator, stop="decision" if sequential else "budget")
+    like = FIXED_FORM
+    if bank.predictor is not None and old.policy.get("predictor") == bank.predictor.hash:
+        like = "form" if old.policy.get("selector") == "form" else "estimate"
+    policy = replace(POLICIES[like], estimator=estimator, stop="decision" if sequential else "budget")
     stop = StopReason[old.stop] if old.stop in StopReason.__members__ else None
     noise = _noise(interview)
     result = SessionResult.of(

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, Policy
 from pytest_adaptive_eval.cat.selection import Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import FIXED_FORM, Policy
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.config.policy import item_count, make_policy, policy_name
 from pytest_adaptive_eval.config.presenting import LIKELIHOOD, PRESENTATION_KEYS, check_keys, presentation_of

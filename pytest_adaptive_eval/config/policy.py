@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pytest_adaptive_eval.cat.policy import FIXED_FORM, FORM, POLICIES, Policy
 from pytest_adaptive_eval.cat.selection import MODES, Selector
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import FIXED_FORM, POLICIES, Policy
 from pytest_adaptive_eval.config.tables import AUTOJUDGER, MarkerTable
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
@@ -62,14 +62,16 @@ def make_policy(
     if name == FIXED_FORM:
         keys = ("selector", "floor", "stop", "standard_error")
         refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
+    if name == FORM:
+        refuse_keys(data, ("selector", "floor", "stop", "standard_error"), "does not go with a form: remove it")
     if table.selector != AUTOJUDGER:
         refuse_keys(data, ("interview",), f"goes with selector = '{AUTOJUDGER}'")
     changes = {key: data[key] for key in ("floor", "standard_error", "batch", "budget", "stop") if key in data}
     if table.selector is not None:
         changes["selector"] = _selector(table.selector, find_selector)
-    elif not bank.calibrated:
+    elif not bank.calibrated and name != FORM:
         changes["selector"] = SELECTORS["random"]
-    elif bank.parts and name != FIXED_FORM:
+    elif bank.parts and name not in (FIXED_FORM, FORM):
         changes["selector"] = SELECTORS["information"]  # informs about every ability component
     if table.selector == AUTOJUDGER:
         changes.setdefault("batch", 1)  # each choice needs all earlier answers
@@ -77,6 +79,8 @@ def make_policy(
         changes["estimator"] = find_named("estimator", table.estimator, ESTIMATORS)()
     if budget is not None:
         changes["budget"] = budget
+    if {"selector", "floor", "estimator"} & changes.keys():
+        changes["assisted"] = False  # the designs are for the policy as it is
     return replace(policy, **changes)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import POLICIES
 from pytest_adaptive_eval.gates.condition import METHODS, ON_INCONCLUSIVE
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.gates.verdict import Verdict
 from pytest_adaptive_eval.text import number
 
 if TYPE_CHECKING:
-    from pytest_adaptive_eval.cat.session import Policy
+    from pytest_adaptive_eval.cat.policy import Policy
     from pytest_adaptive_eval.claims.classification import Cut
     from pytest_adaptive_eval.claims.paired import Baseline
     from pytest_adaptive_eval.gates.outlook import Outlook

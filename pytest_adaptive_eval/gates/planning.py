@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import View, chances
-from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.claims.paired import FLIPS, MARGINS, Baseline, PairedClaim
 from pytest_adaptive_eval.claims.projection import ability_at
 from pytest_adaptive_eval.errors import ConfigError

@@ -335,6 +335,7 @@ class SessionResult(Result):
         if session.bank.parts and len(log) > 1 and not session.policy.design_based:
             weighted = weighted_ability(session.bank, log.with_missing_as(0.5))
             theta, standard_error = weighted.theta, weighted.standard_error
+        strays = "" if session.assistance is None else session.assistance.unlike_sentence(0)
         projected = None
         if calibrated and len(log):
             accuracy, error = session.projection()
@@ -352,7 +353,7 @@ class SessionResult(Result):
             invalid=session.policy.design_based,
             projected=projected,
             policy="" if session.adapts_length else session.policy.key(session.bank),
-            **more,
+            **{**more, "notes": (*more.get("notes", ()), *([strays] if strays else []))},
         )
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.item import Item
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ class ItemBank:
     in_formats : FormatScale, optional
         Parameters of the items with and without their image or text, see
         `items.modalities.asked_in_formats`.
+    predictor : Predictor, optional
+        Predictor of unadministered scores, with the bank's form.
 
     Raises
     ------
@@ -150,6 +153,7 @@ class ItemBank:
     report: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     conformal: Mapping[str, Conformal] = field(default_factory=lambda: MappingProxyType({}))
     in_formats: FormatScale | None = None
+    predictor: Predictor | None = None
     #: Lower asymptotes, or None if all are 0, which saves two passes over the bank.
     asymptote: Array | None = field(init=False, default=None)
     #: ``|A|^2``, shape (n,), for the item information at every step.
@@ -195,6 +199,11 @@ class ItemBank:
             twice = twice.decode() if isinstance(twice, bytes) else str(twice)
             raise BankError(f"bank {self.name!r}: the item id {twice!r} stands twice; ids must be unique")
         self._check_accuracies()
+        if self.predictor is not None and len(self.predictor.level) != n:
+            raise BankError(
+                f"bank {self.name!r}: its predictor is of {len(self.predictor.level)} items, and the bank has {n}. "
+                "Calibrate the bank again"
+            )
 
     def _check_accuracies(self) -> None:
         if self.accuracies and len(self.accuracies) != len(self.subjects):
@@ -299,6 +308,7 @@ class ItemBank:
             accuracies=(),
             conformal=MappingProxyType({}),
             in_formats=None if self.in_formats is None else self.in_formats.some(places),
+            predictor=None,  # its form and designs are for the whole bank
         )
 
     def comparable(self, other: ItemBank) -> bool:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import SelectorSession, View
-from pytest_adaptive_eval.cat.session import Policy
 from pytest_adaptive_eval.cat.stopping import Progress, StoppingRule, StopReason
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError

@@ -383,6 +383,7 @@ class AskingLoop:
             scale=evaluation.bank.scale,
             policy={
                 **evaluation.policy.identity(),
+                **evaluation.policy.assisted_by(evaluation.bank),
                 "budget": evaluation.budget,
                 "samples": evaluation.samples,
                 "repeat": str(evaluation.repeat),

@@ -160,7 +160,12 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
             "path": relative(evaluation.path, root) if evaluation.path else "",
             **_bank_facts(bank, respondent.identity),
         },
-        policy={**evaluation.policy.to_json(), "seed": evaluation.seed, "stream": str(evaluation.stream)},
+        policy={
+            **evaluation.policy.to_json(),
+            **evaluation.policy.assisted_by(evaluation.bank),
+            "seed": evaluation.seed,
+            "stream": str(evaluation.stream),
+        },
         conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
         seconds=round(seconds, 3),
         samples=evaluation.samples,

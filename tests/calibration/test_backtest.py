@@ -12,9 +12,9 @@ import pytest
 import pytest_adaptive_eval.calibration.backtest as module
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Cell, Split, backtest, splits
 from pytest_adaptive_eval.calibration.contenders import classical
-from pytest_adaptive_eval.calibration.families import grouped
+from pytest_adaptive_eval.calibration.families import effective_weights, grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
-from pytest_adaptive_eval.calibration.prediction import fit_assisted
+from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay, replay_each
 from pytest_adaptive_eval.errors import ResponsesError
@@ -229,17 +229,12 @@ def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
     banks: list[tuple[object, ...]] = []
 
     def spy(bank, policies, scores, **options):
-        banks.append((bank.discrimination.tolist(), bank.intercept.tolist(), bank.guess.tolist(), repr(policies)))
+        predictor = None if bank.predictor is None else bank.predictor.hash
+        parameters = bank.discrimination.tolist(), bank.intercept.tolist(), bank.guess.tolist()
+        banks.append((*parameters, predictor, repr(policies)))
         return replay_each(bank, policies, scores, **options)
 
-    def spy_on_form(*given):
-        made = fit_assisted(*given)
-        predictor = made.predictor
-        banks.append((predictor.mean.tolist(), predictor.loadings.tolist(), made.form.tolist(), made.design_weight))
-        return made
-
     monkeypatch.setattr(module, "replay_each", spy)
-    monkeypatch.setattr(module, "fit_assisted", spy_on_form)
     names = [one.name for one in classical.REGISTERED if one.name != "stratified"]
     run(made, names)
     poisoned = made.scores.copy()
@@ -248,6 +243,7 @@ def test_the_bank_knows_nothing_of_the_test_subjects(planted, monkeypatch):
     run(made, names)
     half = len(banks) // 2
     assert half == len(names)
+    assert any(one[3] for one in banks)  # predictors
     assert banks[:half] == banks[half:]
 
 
@@ -258,9 +254,9 @@ def test_one_bank_serves_all_contenders_of_its_recipe(planted, monkeypatch):
         Recipe, "__call__", lambda self, *given, **rest: calls.append(self.model) or call(self, *given, **rest)
     )
     run(planted(30, 25, 7), ["estimate", "decide", "maximum-information", "spread", "random"], ("10%", "20%"))
-    assert calls == ["2pl"]
+    assert calls == ["2pl"] * 6  # five of them choose how estimate draws
     run(planted(30, 25, 7), ["estimate", "variance", "nearest-difficulty"])
-    assert calls == ["2pl", "2pl", "mirt", "1pl"]
+    assert calls == ["2pl"] * 12 + ["mirt", "1pl"]
 
 
 def test_one_split_has_one_answer_whatever_else_the_file_holds(planted):
@@ -269,7 +265,7 @@ def test_one_split_has_one_answer_whatever_else_the_file_holds(planted):
     scores[40:] = scores[20:24]  # near-copies of calibration subjects, which are neither interviewed nor calibrated on
     whole = grouped(named(scores, [f"m{s}" if s < 40 else f"m{s - 20}" for s in range(44)]))
     assert whole.weights is not None
-    contenders, budgets = [CONTENDERS[name] for name in ("estimate", "maximum-information", "half-form")], ["20%"]
+    contenders, budgets = [CONTENDERS[name] for name in ("estimate", "maximum-information", "form")], ["20%"]
     in_whole = backtest(whole, Split(np.arange(10, 40), np.arange(10)), contenders, budgets, recipe=Recipe("2pl"))
     calibrating, asked = whole.of(range(10, 40)), whole.of(range(9, -1, -1))
     apart = backtest(
@@ -284,10 +280,9 @@ def test_one_split_has_one_answer_whatever_else_the_file_holds(planted):
         budgets,
         recipe=Recipe("2pl"),
     )
-    bank = Recipe("2pl")(calibrating.scores).bank("b", calibrating.items)
-    of_bank = backtest(
-        asked, Split(np.arange(0), np.arange(10)), contenders[:2], budgets, recipe=Recipe("2pl"), bank=bank
-    )
+    known = replace(calibrating, weights=effective_weights(calibrating))
+    bank = choose_designs(known, Recipe("2pl"), [12], seed=0).bank(Recipe("2pl")(known.scores), known)
+    of_bank = backtest(asked, Split(np.arange(0), np.arange(10)), contenders, budgets, recipe=Recipe("2pl"), bank=bank)
     for key, cell in in_whole.cells.items():
         assert cell.ranking == pytest.approx(apart.cells[key].ranking)
         assert cell.error == pytest.approx(apart.cells[key].error)

@@ -1,4 +1,4 @@
-"""Predictions from the responses' covariance, and estimates that rest on them only as far as they hold."""
+"""Forms and designs: what held-out families choose, and banks that keep it."""
 
 from __future__ import annotations
 
@@ -7,108 +7,125 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtest
-from pytest_adaptive_eval.calibration.prediction import Assisted, Predictor, Setting, choose_setting, fit_assisted
+from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.banks.writer import write_bank
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS, backtest, splits
+from pytest_adaptive_eval.calibration.build import calibrate
+from pytest_adaptive_eval.calibration.prediction import Designs, choose_designs, fit_predictor, form_order
 from pytest_adaptive_eval.calibration.recipe import Recipe
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.irt.prediction import Design
 from pytest_adaptive_eval.items.responses import Responses
 
-
-def fitted(planted, setting=None, subjects=30, items=40):
-    scores = planted(subjects, items, 3).scores
-    return Predictor.fit(scores, np.ones(subjects), setting or Setting()), scores
+RASCH = Recipe("1pl")
 
 
-def dense(predictor, items):
-    """Mean and covariance of the scores as the model has them, and their regression on those of `items`."""
-    cov = predictor.loadings.T @ predictor.loadings + np.diag(predictor.noise)
-    return cov, np.linalg.solve(cov[np.ix_(items, items)], cov[items]).T
-
-
-@pytest.mark.parametrize("count", [3, 38])
-def test_predictions_are_the_regression_of_the_dense_covariance(planted, count):
-    predictor, scores = fitted(planted, Setting(shift=0.2, slope=1.0), subjects=12)
-    items = np.random.default_rng(1).permutation(40)[:count]  # fewer, and more, than the calibration subjects
-    rest = np.setdiff1d(np.arange(40), items)
-    _, slope = dense(predictor, items)
-    expected = predictor.mean + slope @ (scores[0, items] - predictor.mean[items])
-    found = predictor.predict(items, scores[0, items])
-    np.testing.assert_allclose(found[rest], np.clip(expected, 0, 1)[rest], atol=1e-9)
-    np.testing.assert_array_equal(predictor.predict(items[:0], scores[0, :0]), predictor.mean)
-
-
-def test_each_item_of_the_form_lowers_the_variance_of_the_mean_most(planted):
-    predictor, _ = fitted(planted)
-    order = predictor.form(6)
-    assert len(set(order.tolist())) == 6
+def test_each_item_of_the_form_lowers_the_variance_of_the_mean_most():
+    rng = np.random.default_rng(1)
+    rows, noise = rng.normal(size=(6, 40)), rng.uniform(0.05, 0.3, 40)
+    order = form_order(rows, noise)
+    np.testing.assert_array_equal(np.sort(order), np.arange(40))
+    covariance = rows.T @ rows + np.diag(noise)
 
     def variance(items):
-        cov, slope = dense(predictor, np.array(items))
-        return float((cov - slope @ cov[items]).mean())
+        known = np.array(items)
+        slope = np.linalg.solve(covariance[np.ix_(known, known)], covariance[known]).T
+        return float((covariance - slope @ covariance[known]).mean())
 
     for k in range(6):
-        others = [j for j in range(40) if j not in order[:k]]
-        best = min(others, key=lambda j: variance([*order[:k].tolist(), j]))
-        assert variance([*order[:k].tolist(), best]) == pytest.approx(variance(order[: k + 1].tolist()), abs=1e-12)
+        before = order[:k].tolist()
+        best = min((j for j in range(40) if j not in before), key=lambda j: variance([*before, j]))
+        assert variance([*before, best]) == pytest.approx(variance(order[: k + 1].tolist()), abs=1e-12)
 
 
-def test_weights_make_copies_one_subject(planted):
+def test_copies_weigh_as_one_subject(planted):
     scores = planted(20, 30, 4).scores
     copied = np.vstack([scores, np.repeat(scores[:1], 9, axis=0)])
-    weights = np.r_[0.1, np.ones(19), np.full(9, 0.1)]
-    once, often = Predictor.fit(scores, np.ones(20), Setting()), Predictor.fit(copied, weights, Setting())
-    items, answers = np.arange(5), scores[3, :5]
-    np.testing.assert_allclose(often.predict(items, answers), once.predict(items, answers), atol=1e-9)
-    np.testing.assert_array_equal(often.form(8), once.form(8))
+    fit = RASCH(scores)
+    once, often = (
+        fit_predictor(
+            fit,
+            Responses(
+                tuple(f"m{s}" for s in range(len(x))),
+                tuple(f"q{i}" for i in range(30)),
+                x,
+                tuple(f"m{s}" if s < 20 else "m0" for s in range(len(x))),
+            ),
+        )
+        for x in (scores, copied)
+    )
+    np.testing.assert_allclose(once.level, often.level, atol=1e-6)
+    np.testing.assert_array_equal(once.order, often.order)
+    np.testing.assert_allclose(once.residuals.T @ once.residuals, often.residuals.T @ often.residuals, atol=1e-6)
 
 
-def test_the_difference_estimator_is_unbiased_by_wrong_predictions(planted):
-    predictor, _ = fitted(planted)
-    wrong = replace(predictor, mean=np.clip(predictor.mean + 0.3, 0, 1))
-    truth = np.random.default_rng(5).random(40).round()
-    design, model = (Assisted(wrong, wrong.form(4), weight) for weight in (1.0, 0.0))
-    drawn = [design.draw(12, np.random.default_rng(seed)) for seed in range(1500)]
-    assert all((items[:4] == design.form).all() and len(set(items.tolist())) == 12 for items in drawn)
-    by_design, by_model = (np.mean([a.parts(i, truth[i])[k] for i in drawn]) for k, a in ((1, design), (0, model)))
-    assert by_design == pytest.approx(truth.mean(), abs=0.012)
-    assert abs(by_model - truth.mean()) > 0.03
+def test_designs_are_the_same_for_the_same_seed_and_of_every_count(planted):
+    made = planted(30, 60, 5).responses
+    chosen = choose_designs(made, RASCH, [6, 12])
+    assert chosen == choose_designs(made, RASCH, [12, 6])
+    assert [(d.policy, d.count) for d in chosen.designs] == [
+        ("form", 6),
+        ("form", 12),
+        ("estimate", 6),
+        ("estimate", 12),
+    ]
+    assert all(d.selector == "form" and d.uniform == 0 for d in chosen.designs[:2])
 
 
-def test_missing_scores_are_left_out(planted):
-    predictor, scores = fitted(planted)
-    assisted = Assisted(predictor, predictor.form(5), 0.5)
-    items = assisted.draw(10, np.random.default_rng(1))
-    answers = scores[0, items].copy()
-    answers[[1, 7]] = np.nan
-    assert 0.0 <= assisted.estimate(items, answers) <= 1.0
-    assert assisted.parts(items, np.full(10, np.nan)) == (pytest.approx(predictor.mean.mean()),) * 2
-
-
-def test_everything_asked_is_the_accuracy_itself(planted):
-    predictor, scores = fitted(planted)
-    for share in (40, 20):
-        assisted = Assisted(predictor, predictor.form(share), 0.5)
-        items = assisted.draw(40, np.random.default_rng(2))
-        assert assisted.estimate(items, scores[1, items]) == pytest.approx(scores[1].mean())
-
-
-def test_the_setting_is_the_same_for_the_same_seed():
+def test_where_items_tell_nothing_of_each_other_uniform_draws_correct_the_estimate():
     rng = np.random.default_rng(6)
-    noise = (rng.random((40, 60)) < rng.random((40, 1))).astype(float)  # items tell nothing of each other
-    responses = Responses(tuple(f"m{s}" for s in range(40)), tuple(f"q{i}" for i in range(60)), noise)
-    setting = choose_setting(responses, 20, 10)
-    assert setting == choose_setting(responses, 20, 10)
-    assert fit_assisted(responses, 20).design_weight == setting.design_weight
+    # families differ in level, and answers to all items are alike, but for a new family's on half of the items
+    base = rng.random((40, 1)) < 0.5
+    scores = np.where(np.arange(60) < 30, base, rng.random((40, 60)) < rng.random((40, 1))).astype(float)
+    responses = Responses(tuple(f"m{s}" for s in range(40)), tuple(f"q{i}" for i in range(60)), scores)
+    [design] = [d for d in choose_designs(responses, RASCH, [20]).designs if d.policy == "estimate"]
+    uniform = np.sqrt((1 - 20 / 60) * 0.25 / 20) * 0.8
+    assert design.error < 1.2 * uniform
 
 
-def test_contenders_form_and_half_form_beat_uniform_draws(planted):
+def test_a_calibrated_bank_has_a_predictor_that_reads_back(planted, tmp_path):
+    made = planted(40, 60, 7).responses
+    built = calibrate(made, RASCH, policies=[replace(POLICIES["estimate"], budget="10%")], predicts=True)
+    bank = built.write(write_bank, tmp_path / "b.bank")
+    predictor = bank.predictor
+    assert predictor is not None
+    assert predictor.hash == built.predictor.hash == read_bank(tmp_path / "b.bank").predictor.hash
+    assert {d.policy for d in predictor.designs} == {"estimate", "form"}
+    [key] = bank.conformal  # of interviews that the predictor assists
+    assert key == replace(POLICIES["estimate"], budget="10%").key(bank)
+    assert key != replace(POLICIES["estimate"], budget="10%").key(replace(bank, predictor=None))
+
+
+def test_a_bank_without_a_predictor_has_the_files_and_fields_of_before(planted, tmp_path):
+    built = calibrate(planted(40, 60, 7).responses, RASCH)
+    assert built.predictor is None
+    bank = built.write(write_bank, tmp_path / "b.bank")
+    assert bank.predictor is None
+    assert not (tmp_path / "b.bank" / "predictor.npz").exists()
+    assert "predictor" not in (tmp_path / "b.bank" / "bank.json").read_text()
+
+
+def test_too_few_families_give_no_predictor_and_a_note(planted):
+    made = planted(40, 60, 7, families=tuple(f"f{s % 4}" for s in range(40))).responses
+    notes: list[str] = []
+    assert calibrate(made, RASCH, predicts=True, force=True, note=notes.append).predictor is None
+    assert any("no form" in note and "5 are needed" in note for note in notes)
+
+
+def test_contenders_estimate_and_form_beat_uniform_draws(planted):
     made = planted(60, 80, 7)
-    everybody = np.arange(60)
-    contenders = [CONTENDERS[name] for name in ("form", "half-form", "random")]
-    found = backtest(made.responses, Split(everybody[:45], everybody[45:]), contenders, ["15%"], recipe=Recipe("1pl"))
-    errors = {name: cell.error[0] for (name, _), cell in found.cells.items()}
-    assert errors["form"] < errors["random"]
-    assert errors["half-form"] < errors["random"]
-    assert all(
-        contender.missing_requirement(Recipe("1pl")(made.scores).bank("b", made.responses.items), ())
-        for contender in contenders[:2]
+    contenders = [CONTENDERS[name] for name in ("form", "estimate", "random")]
+    errors: dict[str, list[float]] = {}
+    for seed, split in enumerate(splits(made.responses, 4, test=15, seed=1)):
+        found = backtest(made.responses, split, contenders, ["15%"], recipe=RASCH, seed=seed)
+        for (name, _), cell in found.cells.items():
+            errors.setdefault(name, []).append(cell.error[0])
+    assert np.mean(errors["form"]) < 0.95 * np.mean(errors["random"])
+    assert np.mean(errors["estimate"]) < 0.95 * np.mean(errors["random"])
+    bank = RASCH(made.scores).bank("b", made.responses.items)
+    assert "no form" in CONTENDERS["form"].missing_requirement(bank, ())
+    design = Design("form", 12, "form")
+    assert (
+        CONTENDERS["form"].missing_requirement(Designs((design,), 0.05).bank(RASCH(made.scores), made.responses), ())
+        == ""
     )

@@ -10,8 +10,8 @@ import pytest
 from pytest_adaptive_eval.calibration.families import FEWEST_COMMON, copies, effective_weights, grouped
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, folds, replay, replay_each
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import Information, MaximumInformation, Random
-from pytest_adaptive_eval.cat.session import POLICIES, Policy
 from pytest_adaptive_eval.inference.conformal import conformal_scale
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses

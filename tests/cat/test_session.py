@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.cat import session as module
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS, MaximumInformation, Random
-from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import EAP, MAP, MLE
+from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
@@ -87,14 +89,16 @@ def test_named_policies_are_as_documented() -> None:
     kept = {name: tuple(policy.to_json()[setting] for setting in names) for name, policy in POLICIES.items()}
     assert kept == {
         "estimate": ("variance", 0.0, "15%", None, 1, "map-wide", "budget"),
+        "form": ("form", 0.0, "15%", None, 8, "map-wide", "budget"),
         "decide": ("spread", 0.5, "20%", None, 8, "map", "decision"),
         "fixed-form": ("random", 0.0, "20%", None, 8, "map", "budget"),
     }
 
 
 def test_only_a_stop_at_decisions_makes_an_interview_sequential() -> None:
-    found = {name: Session(make_bank(40), policy).sequential for name, policy in POLICIES.items()}
-    assert found == {"estimate": False, "decide": True, "fixed-form": False}
+    bank = replace(make_bank(40), predictor=Predictor(np.zeros((1, 40)), np.zeros(40), np.arange(40)))
+    found = {name: Session(bank, policy).sequential for name, policy in POLICIES.items()}
+    assert found == {"estimate": False, "form": False, "decide": True, "fixed-form": False}
 
 
 @pytest.mark.parametrize(

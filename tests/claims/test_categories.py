@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.categories import by_category
 from pytest_adaptive_eval.gates.findings import findings
 from pytest_adaptive_eval.gates.result import SessionResult

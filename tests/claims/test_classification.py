@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.classification import INDIFFERENCE, classify, likelihood_ratio, wald_bounds
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank

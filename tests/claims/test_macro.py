@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.macro import macro_claim, macro_weights
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition

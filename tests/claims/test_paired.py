@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit, logit
 
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS, MaximumInformation
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import FLIPS, GUESS_WORTH, MOST, RAREST, Baseline, PairedClaim
 from pytest_adaptive_eval.errors import BaselineError

@@ -18,7 +18,7 @@ from pytest_adaptive_eval.banks import read_bank
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest
 from pytest_adaptive_eval.calibration.engines.variational import _State
 from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.cat.session import POLICIES
+from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.errors import ConfigError
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
@@ -110,7 +110,7 @@ def test_help(run, monkeypatch, arguments):
         (["calibrate", "r.csv", "-o", "r.csv/x.bank"], "r.csv is not a folder that can be written to"),
         (
             ["calibrate", "r.csv", "--policy", "guess"],
-            "--policy guess: known are estimate, decide, fixed-form, and none",
+            "--policy guess: known are estimate, form, decide, fixed-form, and none",
         ),
         (["calibrate", "r.csv", "--policy", ","], "--policy is empty"),
         (["calibrate", "r.csv", "--budget", "5%,abc"], "--budget 'abc': write a count such as 50 or a share"),
@@ -643,7 +643,7 @@ def test_interrupted_backtests_keep_the_splits_that_ended(run, matrix, monkeypat
         merge(self, other)
 
     monkeypatch.setattr(Backtest, "merge", merge_once)
-    few = ("--model", "2pl", "--budget", "5%,20%")
+    few = ("--model", "2pl", "--budget", "5%,20%", "--policy", "random,maximum-information")
     code, out, err = run("backtest", matrix, *few, "--splits", "5", "--jobs", jobs, "--json", "t.json")
     assert (code, err) == (2, "adaptive-eval: interrupted; the results are of 2 of 5 splits\n")
     assert "the mean of 2 splits" in out

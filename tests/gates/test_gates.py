@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import POLICIES, Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.projection import ability_at, expected_accuracy
 from pytest_adaptive_eval.errors import ConfigError

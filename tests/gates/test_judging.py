@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.projection import accuracy_at

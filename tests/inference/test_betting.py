@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.betting import DISTANCES, LIMIT, Claim, anytime_valid, decide, log_wealth
 from pytest_adaptive_eval.inference.design import DesignLog

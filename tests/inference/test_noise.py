@@ -14,7 +14,8 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from benchmarks.decoding_noise import verdicts
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.claims.categories import by_category
 from pytest_adaptive_eval.claims.gain import gap_claims

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom, norm
 from scipy.stats import t as student
 
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selectors import SELECTORS
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.noise import noise_margin

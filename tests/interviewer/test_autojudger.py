@@ -18,8 +18,9 @@ from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtes
 from pytest_adaptive_eval.calibration.contenders import interviewer
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.calibration.replay import replay
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import SelectorSession, StatefulSelector, View
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cli import main
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition

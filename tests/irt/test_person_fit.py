@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, pearson3
 
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.irt.estimation import MAP
 from pytest_adaptive_eval.irt.person_fit import PersonFit, lz_star

@@ -10,7 +10,8 @@ import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
-from pytest_adaptive_eval.cat.session import POLICIES, Session
+from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.result import SessionResult

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import StatefulSelector
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import StopReason
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import BaselineError, ConfigError

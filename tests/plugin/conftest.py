@@ -20,6 +20,7 @@ import pytest_adaptive_eval.records.history
 import pytest_adaptive_eval.reports.junit
 import pytest_adaptive_eval.reports.terminal
 from pytest_adaptive_eval import Item, write_bank
+from pytest_adaptive_eval.irt.prediction import Predictor
 
 # What is loaded here is loaded once: an in-process run forgets the modules that it loads, and numpy must not be
 # loaded twice.  scipy loads parts of itself when they are first used, and so does xdist.
@@ -105,7 +106,9 @@ class Lab:
         path.write_text("".join(json.dumps(item) + "\n" for item in self.items(n)))
         return path
 
-    def calibrated(self, name: str = "toy", n: int = 60, dimensions: int = 1) -> Path:
+    def calibrated(
+        self, name: str = "toy", n: int = 60, dimensions: int = 1, predictor: Predictor | None = None
+    ) -> Path:
         """A bank folder with parameters."""
         rng = np.random.default_rng(7)
         write_bank(
@@ -113,6 +116,7 @@ class Lab:
             [Item(**item) for item in self.items(n)],
             discrimination=rng.uniform(0.6, 1.8, (n, dimensions)),
             intercept=rng.normal(size=n),
+            predictor=predictor,
         )
         return self.path / f"{name}.bank"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_adaptive_eval.cat.session import POLICIES
+from pytest_adaptive_eval.cat.policy import POLICIES
 
 
 def test_pass(project: Any) -> None:

@@ -55,7 +55,10 @@ def marked(lab: Any, marker: str, signature: str = "item, model", more: str = ""
         ),
         ('"toy.jsonl", selector="spread"', "selector 'spread' needs a calibrated bank, and 'toy' has no parameters*"),
         ('"toy.jsonl", standard_error=0.3', "standard_error needs an ability, and the bank 'toy' has no parameters; *"),
-        ('"toy.jsonl", policy="guess"', "policy 'guess' is not known; known are estimate, decide, fixed-form, ladder"),
+        (
+            '"toy.jsonl", policy="guess"',
+            "policy 'guess' is not known; known are estimate, form, decide, fixed-form, ladder",
+        ),
         ('"toy.jsonl", stop="never"', "stop is 'never', expected 'decision' or 'budget', or 'level' for a task"),
         (
             '"toy.jsonl", policy="fixed-form", seed=3, floor=1',

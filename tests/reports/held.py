@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_adaptive_eval.cat.session import Policy, Session
+from pytest_adaptive_eval.cat.policy import Policy
+from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.design import DESIGN, DesignLog
 from pytest_adaptive_eval.inference.sampling import design_based
 from pytest_adaptive_eval.items.bank import ItemBank

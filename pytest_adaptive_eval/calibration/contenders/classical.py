@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.contender import Contender
 from pytest_adaptive_eval.calibration.subsets import evolved, item_total
+from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import (
     FixedForm,
     Information,
@@ -20,7 +21,6 @@ from pytest_adaptive_eval.cat.selectors import (
     Stratified,
     Variance,
 )
-from pytest_adaptive_eval.cat.session import POLICIES, Policy
 from pytest_adaptive_eval.inference.clusters import clusters, response_factors
 from pytest_adaptive_eval.irt.estimation import PseudoItems
 
@@ -94,23 +94,11 @@ REGISTERED = (
     ),
     Contender(
         "form",
-        "none",
-        _UNIFORM,
-        "mean",
-        "a greedy fixed form, predicted by covariance",
-        needs="responses",
-        variant=True,
-        form_share=1.0,
-    ),
-    Contender(
-        "half-form",
-        "none",
-        _UNIFORM,
-        "mean",
-        "half such a form, corrected by uniform draws",
-        needs="responses",
-        variant=True,
-        form_share=0.5,
+        "bank",
+        POLICIES["form"],
+        "projection",
+        "the policy form: the same items for everybody",
+        needs="form",
     ),
     Contender(
         "nearest-difficulty",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.contender import Contender
-from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.inference.clusters import residual_factors
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.embeddings import FactorsEmbedder

@@ -36,7 +36,7 @@ from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.build import Built
     from pytest_adaptive_eval.calibration.recipe import Recipe
-    from pytest_adaptive_eval.cat.session import Policy
+    from pytest_adaptive_eval.cat.policy import Policy
     from pytest_adaptive_eval.irt.multimodal import FormatScale
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
@@ -122,6 +122,7 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
         given_parameters=parameters,
         policies=policies,
         formats=None if formats is None else (formats, options.formats),
+        predicts=options.output is not None,
         seed=options.seed,
         force=options.force,
         note=screen.note,
@@ -200,7 +201,7 @@ def _check_output(output: Path, replaces: bool) -> None:
 
 def _policy_names(options: argparse.Namespace) -> list[str]:
     """Return the names of the policies to replay."""
-    from pytest_adaptive_eval.cat.session import POLICIES
+    from pytest_adaptive_eval.cat.policy import POLICIES
 
     names = [] if options.policy == "none" else names_of(options, "policy")
     if unknown := [name for name in names if name not in POLICIES]:
@@ -218,7 +219,7 @@ def _read_formats(options: argparse.Namespace) -> FormatResponses | None:
 
 def _policies(options: argparse.Namespace, names: Sequence[str], size: int) -> list[Policy]:
     """Return the policies to replay, at each budget that asks another number of items."""
-    from pytest_adaptive_eval.cat.session import POLICIES
+    from pytest_adaptive_eval.cat.policy import POLICIES
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
     budgets = {resolve_budget(budget, size): budget for budget in budgets_of(options, size)}

@@ -39,7 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.cat.session import POLICIES
+    from pytest_adaptive_eval.cat.policy import POLICIES
     from pytest_adaptive_eval.text import number
 
     for name in ("margin", "alpha", "power"):
@@ -64,8 +64,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, Sequence[Outlook]]]:
     """Return the forecasts of gates on a bank, each with its label."""
+    from pytest_adaptive_eval.cat.policy import POLICIES
     from pytest_adaptive_eval.cat.selectors import SELECTORS
-    from pytest_adaptive_eval.cat.session import POLICIES
     from pytest_adaptive_eval.claims.paired import FLIPS
     from pytest_adaptive_eval.claims.projection import accuracy_at
     from pytest_adaptive_eval.gates.condition import Condition, find_metric

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import ABILITY_BOUND, ability_at, accuracy_at

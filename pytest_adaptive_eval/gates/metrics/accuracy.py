@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import judge_claim

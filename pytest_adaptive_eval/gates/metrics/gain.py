@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pytest_adaptive_eval.cat.session import Policy
+from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.claims.gain import fullest, gap_claims
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError

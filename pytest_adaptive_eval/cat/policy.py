@@ -1,0 +1,218 @@
+"""Policies: selector, budget and stopping rule of an interview, and the named ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pytest_adaptive_eval.cat.assisted import Assistance
+from pytest_adaptive_eval.cat.selection import (
+    LevelSelector,
+    Selector,
+    StatefulSelector,
+)
+from pytest_adaptive_eval.cat.selectors import SELECTORS, Form, Random
+from pytest_adaptive_eval.cat.stopping import (
+    AnyOf,
+    Budget,
+    Decision,
+    StandardError,
+    StoppingRule,
+    resolve_budget,
+)
+from pytest_adaptive_eval.checks import check_count
+from pytest_adaptive_eval.claims.classification import Cut
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.inference.betting import Claim
+from pytest_adaptive_eval.inference.design import GATE_FLOOR
+from pytest_adaptive_eval.irt.estimation import ESTIMATORS, MAP, Estimator
+from pytest_adaptive_eval.items.bank import ItemBank
+
+__all__ = ["FIXED_FORM", "FORM", "POLICIES", "Policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Selector, budget and stopping rule of an interview.
+
+    Parameters
+    ----------
+    selector : Selector
+    floor : float
+        Share of uniform draws, in [0, 1].
+    budget : int or str
+        A count or a share of the bank such as ``"15%"``.
+    standard_error : float, optional
+        Stop earlier when every dimension's standard error, in logits, is at most this.
+    batch : int
+        Items drawn and administered together.
+    estimator : Estimator
+    stop : {"budget", "decision", "level"}
+        ``decision`` ends the interview when every gate is decided, by anytime-valid
+        tests; ``budget`` spends it all, for an interval that is narrower because it
+        is computed once; ``level`` administers a bank of levels until the selector
+        stops, see `selection.LevelSelector`.
+    assisted : bool
+        Whether the bank's predictor estimates the accuracy, and its design, if the
+        selector is not `Form`, says how items are drawn.  A bank without a predictor,
+        and an interview that stops at a standard error, ignore this.
+    """
+
+    selector: Selector = SELECTORS["spread"]
+    floor: float = 0.5
+    budget: int | str = "15%"
+    standard_error: float | None = None
+    batch: int = 1
+    estimator: Estimator = field(default_factory=MAP)
+    stop: Literal["budget", "decision", "level"] = "budget"
+    assisted: bool = False
+
+    def __post_init__(self) -> None:
+        if self.stop not in ("budget", "decision", "level"):
+            raise ConfigError(f"stop is {self.stop!r}, expected 'decision' or 'budget', or 'level' for a task")
+        if self.stop == "level" and self.levelled is None:
+            raise ConfigError(
+                f"stop is 'level', and the selector {self.selector.name!r} has no levels; use a ladder policy"
+            )
+        if not 0.0 <= self.floor <= 1.0:
+            raise ConfigError(f"floor is {self.floor!r}, expected a share of uniform draws in [0, 1]")
+        check_count("batch", self.batch)
+        if self.standard_error is not None:
+            StandardError(self.standard_error)
+
+    @property
+    def design_based(self) -> str:
+        """Reason why no design-based interval is valid; empty if one is."""
+        if self.standard_error is not None and self.stop != "decision":
+            return (
+                "the interview may stop at a standard error, which depends on the answers, and its interval is "
+                "valid only at a fixed number of items: remove standard_error, or set stop to 'decision'"
+            )
+        if self.stop == "level":
+            return (
+                "a ladder administers items level by level, and stops by their answers: gate on auc or last_level, "
+                "or draw from the task with the policy 'decide'"
+            )
+        if isinstance(self.selector, Random):
+            return ""
+        if isinstance(self.selector, Form) and self.floor < GATE_FLOOR:
+            return (
+                "the items of a form are chosen and not drawn, so that no error rate can be stated: use the policy "
+                f"'{FIXED_FORM}', which asks all checkpoints the same items, drawn uniformly, or 'decide'"
+            )
+        if self.floor < GATE_FLOOR:
+            return (
+                f"the selector {self.selector.name!r} gives items no certain propensity: floor is {self.floor:g}, "
+                f"expected at least {GATE_FLOOR}; raise it or use the policy 'decide'"
+            )
+        return ""
+
+    @property
+    def draws_ahead(self) -> bool:
+        """Whether the first draws of a batch, and those before a budget, are the same for longer ones."""
+        stateful = isinstance(self.selector, StatefulSelector)
+        return not stateful and (self.batch == 1 or self.selector.mode == "proportional")
+
+    @property
+    def levelled(self) -> LevelSelector | None:
+        """Selector of levels, if the interview goes level by level."""
+        selector = self.selector
+        return selector if self.stop == "level" and isinstance(selector, LevelSelector) else None
+
+    def budget_on(self, bank: ItemBank) -> int:
+        """Return the number of administrations on a bank.
+
+        Raises
+        ------
+        ConfigError
+            The policy does not fit the bank.
+        """
+        if self.selector.needs_calibration and not bank.calibrated:
+            raise ConfigError(
+                f"selector {self.selector.name!r} needs a calibrated bank, and {bank.name!r} has no parameters: use "
+                "selector 'random', or calibrate the bank"
+            )
+        if isinstance(self.selector, Form) and bank.predictor is None:
+            raise ConfigError(
+                f"the policy 'form' needs a form, and the bank {bank.name!r} has none: calibrate it from responses of "
+                "five families of subjects or more; parts of a bank and banks in formats have none either"
+            )
+        if self.standard_error is not None and not bank.calibrated:
+            raise ConfigError(
+                f"standard_error needs an ability, and the bank {bank.name!r} has no parameters; calibrate it"
+            )
+        return resolve_budget(self.budget, len(bank))
+
+    def key(self, bank: ItemBank) -> str:
+        """Return a text of all settings that determine items and stop on a bank, the key of conformal tables."""
+        settings = {**self.to_json(), "budget": self.budget_on(bank), "stop": None}  # replays have no gates
+        named = isinstance(self.selector, StatefulSelector) or SELECTORS.get(self.selector.name) == self.selector
+        if self.assisted_by(bank):
+            settings["assisted"] = True
+        if not named:  # the name does not determine selectors of plugins, or with other constants
+            settings["selector"] = repr(self.selector)
+        return ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
+
+    def assistance(self, bank: ItemBank) -> Assistance | None:
+        """Return how the bank's predictor assists interviews by this policy, or None."""
+        if not self.assisted or bank.predictor is None or self.standard_error is not None:
+            return None
+        count = self.budget_on(bank)
+        design = bank.predictor.design("form" if isinstance(self.selector, Form) else "estimate", count)
+        return None if design is None else Assistance(bank, design, self.estimator, count)
+
+    def assisted_by(self, bank: ItemBank) -> dict[str, str]:
+        """Return the hash of the predictor that determines draws or estimates, as settings of a record; or nothing."""
+        if bank.predictor is None or (self.assistance(bank) is None and not isinstance(self.selector, Form)):
+            return {}
+        return {"predictor": bank.predictor.hash}
+
+    def rule(
+        self, count: int, claims: tuple[Claim, ...] = (), family: int = 0, cuts: tuple[Cut, ...] = ()
+    ) -> StoppingRule:
+        """Return the stopping rule for `count` administrations, see `budget_on`, and the gates of a `Session`."""
+        rules: list[StoppingRule] = [Budget(count)]
+        if self.standard_error is not None:
+            rules.insert(0, StandardError(self.standard_error))
+        if self.stop == "decision" and (claims or cuts):
+            rules.insert(0, Decision(claims, family, cuts))
+        if (selector := self.levelled) is not None:
+            rules.insert(0, selector.stopping_rule(count))
+        return rules[0] if len(rules) == 1 else AnyOf(tuple(rules))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all settings that determine the items."""
+        return {
+            "selector": self.selector.name,
+            "floor": self.floor,
+            "budget": self.budget,
+            "standard_error": self.standard_error,
+            "batch": self.batch,
+            "estimator": self.estimator.name,
+            "stop": self.stop,
+            **({"settings": dict(self.selector.to_json())} if isinstance(self.selector, StatefulSelector) else {}),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """Return the settings that name an interview: those of `to_json` that do not follow from its bank."""
+        data, derived = self.to_json(), getattr(self.selector, "derived", ())
+        if derived:
+            data["settings"] = {name: value for name, value in data["settings"].items() if name not in derived}
+        return data
+
+
+#: Name of the policy with the same items for every checkpoint.
+FIXED_FORM = "fixed-form"
+#: Name of the policy with the bank's own form.
+FORM = "form"
+
+#: Named policies for a bank: ``estimate`` ranks and estimates, one item at a time.  ``decide`` feeds gates; its batches
+#: save seven of eight calls of a model, at little cost, since answers affect its random draws less.  ``fixed-form``
+#: draws uniformly, once for all checkpoints.
+#: ``form`` asks every checkpoint the items that the bank's predictor has chosen.
+POLICIES: dict[str, Policy] = {
+    "estimate": Policy(selector=SELECTORS["variance"], floor=0.0, estimator=ESTIMATORS["map-wide"](), assisted=True),
+    FORM: Policy(selector=Form(), floor=0.0, estimator=ESTIMATORS["map-wide"](), batch=8, assisted=True),
+    "decide": Policy(budget="20%", batch=8, stop="decision"),
+    FIXED_FORM: Policy(selector=SELECTORS["random"], floor=0.0, budget="20%", batch=8),
+}
