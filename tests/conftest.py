@@ -1,6 +1,7 @@
 """For all tests."""
 
 import os
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -17,6 +18,11 @@ else:
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: more threads than cores only wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Hundreds of runs within tests import the package in processes of their own: without compiled modules on disk, each
+# would compile it again, with pytest's rewritten assertions.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 #: Files of a few long tests: begun last, they would keep one worker busy while the others are done.
 LONG = ("test_examples.py", "test_panel_agents.py", "test_samples_checkpoint.py", "test_network_checkpoints.py")
