@@ -14,7 +14,7 @@ from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["main"]
+__all__ = ["command_parser", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     open_streams()
     screen.start()
     try:
-        parser = _parser()
+        parser = command_parser()
         try:
             options = parser.parse_args(arguments)
         finally:
@@ -54,7 +54,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: error: {message}\nadaptive-eval COMMAND --help lists the options\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command, with all verbs."""
     parser = _Parser(
         prog="adaptive-eval",
         description="Adaptive evaluation of model checkpoints: banks of items, and results of runs. Interviews run in "
