@@ -97,8 +97,8 @@ def run(toml: str, *flags: str, files: dict[str, str] | None = None) -> dict[str
         if not (path / "record.json").exists():
             raise RuntimeError(" ".join((done.stderr + done.stdout).split())[:200])
         reports = {"terminal": done.stdout, "page": (path / "page.html").read_text()}
-        written = [f"--{name}={name}.txt" for name in ("markdown", "junit")]
-        for name, arguments in {"history": ["history"], "written": ["report", "latest", *written]}.items():
+        files_of = [f"--{name}={name}.txt" for name in ("markdown", "junit")]
+        for name, arguments in {"history": ["history"], "report": ["report", "latest", *files_of]}.items():
             command = [sys.executable, "-c", CLI, *arguments]
             reports[name] = subprocess.run(command, cwd=path, env=environment, capture_output=True, text=True).stdout
         reports |= {name: (path / f"{name}.txt").read_text() for name in ("markdown", "junit")}
