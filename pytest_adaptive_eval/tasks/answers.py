@@ -7,6 +7,7 @@ text.  If several different ones are there, the last line is searched.  If sever
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 
@@ -20,6 +21,8 @@ __all__ = ["by_any", "by_choice", "by_letters", "by_number", "by_sequence", "las
 #: Returns all candidate answers in a text, in order.
 Parser = Callable[[str], Iterable[str]]
 
+#: One word, or several letters, as the answer that a text states.
+_STATED = re.compile(r"\w+(?:\W{1,4}[A-Za-z]\b)*")
 _LETTER_RUN = re.compile(r"\b[A-Z](?:[\s,>\N{RIGHTWARDS ARROW}-]+[A-Z]\b)+")
 
 
@@ -38,11 +41,16 @@ def _read_answer(text: str, parse: Parser) -> tuple[str, str]:
     """Return the unambiguous answer of a text and ``""``, or ``""`` and the reason why there is none."""
 
     def stated(part: str) -> list[str]:
+        # What is stated and of another kind is an answer too, before which another may stand as a thought.
+        other = part.replace("\\text{", "").strip(f"{string.whitespace}{string.punctuation}")
+        return distinct(part) or ([other] if _STATED.fullmatch(other) else [])
+
+    def distinct(part: str) -> list[str]:
         return list(dict.fromkeys(parse(part)))
 
     def loose(part: str) -> list[str]:
-        answers = stated(part)
-        last = stated(last_line(part)) if len(answers) > 1 else []
+        answers = distinct(part)
+        last = distinct(last_line(part)) if len(answers) > 1 else []
         return last if len(last) == 1 else answers
 
     reading = read_answer(text, Reader(stated, loose))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import reprlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate, dropwhile, takewhile
 from typing import Any
 
@@ -24,6 +26,7 @@ HIDDEN = 12
 REPAIRED_BLOCKS = 4
 GAP = "____"
 _FENCED = re.compile(r"^[ \t]*```[ \t]*\w*[ \t]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
+_STRING = re.compile(r"\"(?:\\.|[^\"\\])*\"", re.DOTALL)
 _DEFINED = re.compile(rf"^def[ \t]+{FUNCTION}\b", re.MULTILINE)
 _TOKEN = re.compile(r"\w+|[-+*/%=<>]=|//=|//|[^\w\s]")
 #: A line without exactly one of these, or with a gap for it, is never valid Python.
@@ -35,8 +38,11 @@ RECOVERABLE = ("for", "in", "else", ":")
 def program_in(text: str) -> tuple[str, str]:
     """Return the only program of an answer and ``""``, or ``""`` and the reason why there is none.
 
-    The program is between fences, or reaches from the first line of code to the end of the function.
+    The program is between fences, or reaches from the first line of code to the end of the function.  It may stand in a
+    string of JSON.
     """
+    if not _DEFINED.search(text):
+        text = next((code for code in _strings_of_json(text) if _DEFINED.search(code)), text)
     fenced = list(dict.fromkeys(code for code in _FENCED.findall(text) if _DEFINED.search(code)))
     if len(fenced) > 1:
         return "", f"{len(fenced)} different programs that define {FUNCTION}"
@@ -50,6 +56,12 @@ def program_in(text: str) -> tuple[str, str]:
     if not _DEFINED.search(code):
         return "", f"no program that defines {FUNCTION} in {shortened(text)}"
     return code, ""
+
+
+def _strings_of_json(text: str) -> Iterator[str]:
+    for literal in _STRING.findall(text):
+        with suppress(ValueError):
+            yield json.loads(literal, strict=False)
 
 
 def _continues_code(line: str) -> bool:

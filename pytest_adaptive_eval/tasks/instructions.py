@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inputs import open_regular
+from pytest_adaptive_eval.items.reading.stated import boxes, json_fields, tag_parts, without_notes
 from pytest_adaptive_eval.tasks.family import Judge, Mark, Question, Runner, TaskFamily
 from pytest_adaptive_eval.tasks.rules import (
     COUNTED,
@@ -30,22 +31,48 @@ LONGEST_EXCERPT, SHORTEST_EXCERPT = 160, 40
 #: A run of this many copied words is a fault of a paraphrase.
 COPIED = 6
 LARGEST_FILE = 1_000_000
-_FENCE = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+#: Most parts and last paragraphs of an answer that may be the text.
+_PARTS = 10
+_TEXT = re.compile(r"\A\s*\\text\{(.*)\}\s*\Z", re.DOTALL)
+_ENVIRONMENT = re.compile(r"\\begin\{\w+\*?\}(.*?)\\end\{", re.DOTALL)
+_FENCE = re.compile(r"```[a-z]*\n(.*?)\n?```", re.DOTALL)
 
 
 def by_rules(rules: Sequence[Rule], *, partial: bool) -> Judge:
-    """Return a judge that demands all rules, or with `partial` scores the share of kept rules."""
+    """Return a judge that demands all rules, or with `partial` scores the share of kept rules.
+
+    What an answer says before or after the text is no fault, see `_versions`: the version that keeps most rules counts.
+    """
 
     def judge(text: str, _: Runner | None) -> Mark:
         if not text.strip():
             return Mark(0.0, "there is no text")
-        if fenced := _FENCE.match(text):
-            text = fenced[1]
-        broken = [rule.text for rule in rules if not rule.holds(text)]
+        versions = [[rule.text for rule in rules if not rule.holds(version)] for version in _versions(text)]
+        broken = min(versions, key=len)
         score = 1 - len(broken) / len(rules) if partial else float(not broken)
         return Mark(score, f"broken: {'; '.join(broken)}" if broken else "")
 
     return judge
+
+
+def _versions(text: str) -> list[str]:
+    """Return what may be the text that an answer gives.
+
+    That is all of the answer, what it holds in a fence, a tag, a field of JSON, a box or an environment of LaTeX, and
+    each of these from one of its last paragraphs on, without politeness after it.
+    """
+    boxed = [_TEXT.sub(r"\1", box) for box in boxes(text)]
+    environments = _ENVIRONMENT.findall(text) if "\\end{" in text else []
+    held = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed, *environments]
+    versions = [text]
+    for part in (text, *held[:_PARTS]):
+        paragraphs = re.split(r"\n\s*\n", part.strip())
+        while len(paragraphs) > 1 and not without_notes(paragraphs[-1]).strip():
+            paragraphs.pop()
+        versions += [
+            "\n\n".join(paragraphs[start:]) for start in range(max(0, len(paragraphs) - _PARTS), len(paragraphs))
+        ]
+    return list(dict.fromkeys(version for version in versions if version.strip()))
 
 
 def _listed(rules: Sequence[Rule]) -> str:

@@ -77,6 +77,7 @@ def test_truth_by_the_letter_of_a_choice() -> None:
     ("answer", "text", "score"),
     [
         ("Paris", '{"answer": "paris"}', 1),
+        ("Zürich", '{"answer": "Z\\u00fcrich"}', 1),
         ("Paris", 'First {"answer": "Rome"}, then ```json\n{"answer": "Paris"}\n```', 1),
         ("12", '{"answer": 12.0}', 1),
         ("1,200", '{"answer": 1200}', 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -120,6 +121,8 @@ CODE = "def solve(values, k):\n    return k\n"
         f"Here it is:\n\n{CODE}\nThis returns k.",
         f"```python\n{CODE}",  # cut off before the fence was closed
         f"  ```python\n{CODE}  ```",
+        json.dumps({"plan": "I return k.", "code": CODE}),
+        json.dumps({"answer": f"Here it is:\n```python\n{CODE}```"}, indent=1),
     ],
 )
 def test_the_program_of_an_answer(text: str) -> None:

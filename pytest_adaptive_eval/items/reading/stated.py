@@ -127,8 +127,16 @@ def json_fields(text: str) -> list[str]:
         value = next(match[name] for name in ("double", "single", "several", "bare", "open") if match[name] is not None)
         if match["several"] is not None:
             value = " or ".join(part.strip(" \"'\n") for part in value.split(","))
-        found.append(re.sub(r"\\([\"'/])", r"\1", value.replace("\\n", "\n").replace("\\\\", "\\")))
+        found.append(_unescaped(value))
     return found[::-1]
+
+
+def _unescaped(value: str) -> str:
+    """Return the text of a string of JSON."""
+    if "\\u" in value:
+        value = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), value)
+        value = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # two escapes may be one character
+    return re.sub(r"\\([\"'/])", r"\1", value.replace("\\n", "\n").replace("\\\\", "\\"))
 
 
 def cue_parts(text: str, more: re.Pattern[str] | None = None) -> Iterator[str]:

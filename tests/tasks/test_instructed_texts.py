@@ -99,6 +99,28 @@ def test_required_words_fit_the_other_rules() -> None:
 RULES = [Rule("it has an a", lambda text: "a" in text), Rule("it has a b", lambda text: "b" in text)]
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{}",
+        "Sure! Here is the text:\n\n{}",
+        "{}\n\nLet me know if you would like me to change it!",
+        "1. I plan it.\n2. I count.\n\nNow I write.\n\n{}\n\nI hope this helps!",
+        "```\n{}\n```",
+        "Here it is:\n```text\n{}\n```\nEnjoy!",
+        "<answer>{}</answer>",
+        '{{"reasoning": "one, two, three", "answer": "{}"}}',
+        "$$\\boxed{{\\text{{{}}}}}$$",
+        "\\begin{{quote}}\n{}\n\\end{{quote}}",
+    ],
+)
+def test_what_stands_around_the_text_is_no_fault(around: str) -> None:
+    rules = [Rule("three words", lambda text: len(words_in(text)) == 3), Rule("an e", lambda text: "e" in text)]
+    judge = by_rules(rules, partial=False)
+    assert judge(around.format("Kettle, ticket; tortoise."), None).score == 1.0
+    assert judge(around.format("Kettle, ticket; tortoise, basket."), None).score == 0.0
+
+
 def test_all_rules_or_the_fraction() -> None:
     strict, partial = by_rules(RULES, partial=False), by_rules(RULES, partial=True)
     assert strict("ab", None).score == partial("ab", None).score == 1.0
