@@ -3,7 +3,8 @@
 ``python benchmarks/harness_runs.py`` writes 300 questions of the text fixture to a file and has both tools ask three
 checkpoints of it.  Of the unedited logs of each tool ``adaptive-eval calibrate`` makes a bank, and ``pytest`` asks it:
 the table compares the accuracy that the tool printed, the one read from its logs, and the gate's on the whole bank.
-Then the same questions come from a folder of ``datasets`` (``save_to_disk``), and ``adaptive-eval gate`` judges logs
+Then the same questions come from a folder of ``datasets`` (``save_to_disk``; their
+prompts without an instruction, since these models know no other), and ``adaptive-eval gate`` judges logs
 of two runs of one checkpoint, and of a worse one.  Both tools and `datasets` must be
 importable; nothing is downloaded.
 """
@@ -15,10 +16,10 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,15 +57,16 @@ at_least = 0.5
 
 
 def run(folder: Path, *command: str, codes: Sequence[int] = (0,)) -> tuple[str, float]:
-    """Run a module or a script of this Python in a folder; return its output and its seconds."""
+    """Run a module or a script of this Python in a folder; return its output and its seconds of processor time."""
     quiet = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "PYTEST_ADDOPTS": "", "COLUMNS": "120"}
     script = Path(sys.executable).with_name(command[0])
     words = [str(script), *command[1:]] if command[0] == "adaptive-eval" else [sys.executable, "-m", *command]
-    started = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended = subprocess.run(words, cwd=folder, env={**os.environ, **quiet}, capture_output=True, text=True)
     if ended.returncode not in codes:
         raise SystemExit(f"{' '.join(command)}: exit code {ended.returncode}\n{ended.stdout}\n{ended.stderr}")
-    return ended.stdout + ended.stderr, time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.stdout + ended.stderr, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def write_rows(folder: Path, count: int) -> list[dict[str, Any]]:
@@ -124,9 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         rows = write_rows(folder, options.questions)
-        print(
-            "| from | checkpoint | printed | read from the logs | gate on the whole bank | verdict | two commands, s |"
-        )
+        print("| from | checkpoint | printed | read from the logs | gate, whole bank | verdict | processor seconds |")
         print("| --- | --- | --- | --- | --- | --- | --- |")
         printed: dict[str, float] = {}
         for tool, ask_by in (("lm-eval", ask_by_lm_eval), ("inspect", ask_by_inspect)):
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from datasets import Dataset
 
         Dataset.from_list(rows).save_to_disk(str(folder / "saved"))
-        _, making = run(folder, "adaptive-eval", "import", "saved", "-o", "saved.bank")
+        _, making = run(folder, "adaptive-eval", "import", "saved", "--instruction", "", "-o", "saved.bank")
         gate, outcome, asking = ask(folder, "saved.bank", checkpoints[-1])
         print(f"| datasets | {CHECKPOINTS[-1]} | - | - | {gate:.4f} | {outcome} | {making + asking:.0f} |", flush=True)
         for tool, ask_by in (("lm-eval", ask_by_lm_eval), ("inspect", ask_by_inspect)):

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
 from pytest_adaptive_eval.records.runs import read_run
+from pytest_adaptive_eval.records.trackers import fetch_run, is_tracked
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.records.history import History
@@ -95,7 +96,8 @@ def read_baseline(
         A run's record (``.json``); a history (a run folder, a folder or zip of
         records), for its newest run that passed; or recorded
         answers as for ``replay:`` (``.csv``, ``.csv.gz``, ``.jsonl``), with
-        ``#NAME`` for one subject.
+        ``#NAME`` for one subject; or a run of MLflow or Weights & Biases that
+        keeps its record, ``mlflow:RUN`` or ``wandb:ENTITY/PROJECT/RUN``.
     folders : sequence of Path
         Bases of a relative path, in order.
     bank : ItemBank
@@ -111,6 +113,8 @@ def read_baseline(
     BaselineError
         It cannot be read, or belongs to another bank.
     """
+    if is_tracked(spec):
+        return _tracked(spec, bank, evaluation)
     spec = spec.removeprefix("replay:")
     path, _, subject = spec.partition("#")
     source = find_input(path, folders)
@@ -137,6 +141,17 @@ def read_baseline(
         raise BaselineError(str(error)) from error
     recorded_path = path if source == folders[0] / path else str(source)
     return replace(file, source={"path": recorded_path, "subject": subject, **file.source})
+
+
+def _tracked(spec: str, bank: ItemBank, evaluation: str) -> BaselineFile:
+    """Return the baseline in the record that a run of a tracker keeps."""
+    try:
+        file = _from_record(spec, fetch_run(spec), bank, evaluation)
+    except BaselineError:
+        raise
+    except AdaptiveEvalError as error:
+        raise BaselineError(str(error)) from error
+    return replace(file, source={"path": spec, **file.source})
 
 
 def read_again(source: Mapping[str, str], folders: Sequence[Path], bank: ItemBank, evaluation: str) -> BaselineFile:
@@ -184,7 +199,7 @@ def _newest(history: History, bank: ItemBank, evaluation: str) -> RunRecord:
     return history.whole(max(ranked)[-1])
 
 
-def _from_record(path: Path, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile:
+def _from_record(path: Path | str, record: RunRecord, bank: ItemBank, evaluation: str) -> BaselineFile:
     candidates = [i for i in record.interviews if i.administrations and i.bank.get("name") == bank.name]
     candidates = [i for i in candidates if i.name == evaluation] or candidates
     if not candidates:

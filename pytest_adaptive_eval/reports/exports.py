@@ -13,18 +13,17 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from pytest_adaptive_eval.errors import UsageError
-from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.outputs import write_whole
-from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
-from pytest_adaptive_eval.reports import evaleval, words
-from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, member, study_rows
-from pytest_adaptive_eval.reports.values import as_count, as_mapping, as_number, as_numbers, as_text, as_texts
+from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.reports import evaleval
+from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, study_rows
+from pytest_adaptive_eval.reports.trackers import log_mlflow, mlflow_metrics
+from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
 
 __all__ = [
@@ -236,101 +235,3 @@ def every_eval_ever(record: RunRecord, folder: Path, *, banks: Mapping[str, Item
 def _write_aggregate(whole: Mapping[str, Any], path: Path) -> Path:
     write_whole(path, [(json.dumps(whole, indent=1, allow_nan=False) + "\n").encode("ascii")], "the evaluation")
     return path
-
-
-#: Columns of `study_rows` and the suffixes of their metrics.
-_SUFFIXES = {"estimate": "", "low": "_low", "high": "_high", "standard_error": "_standard_error", "rank": "_rank"}
-
-
-def mlflow_metrics(record: RunRecord) -> dict[str, float]:
-    """Return the numbers of a run by names that MLflow takes, such as ``text/accuracy`` and ``gates/failed``."""
-    values: list[tuple[tuple[str, ...], Any]] = []
-    for interview in record.interviews:
-        name = as_text(interview.name) or "evaluation"
-        values += [((name, *path), value) for path, value in _interview_values(interview)]
-    for study in record.studies:
-        name = as_text(study.name) or as_text(study.kind) or "study"
-        values += [((name, *path), value) for path, value in _study_values(record, study)]
-    outcomes = [words.outcome(gate) for gate in record.gates]
-    values += [(("gates", outcome.value.lower()), outcomes.count(outcome)) for outcome in Outcome]
-    values.append((("promote",), int(words.promoted(record))))
-    metrics: dict[str, float] = {}
-    for path, value in values:
-        if (number := as_number(value)) is not None:
-            name = unique = "/".join(map(_metric_part, path))
-            n = 2
-            while unique in metrics:
-                unique, n = f"{name}_{n}", n + 1
-            metrics[unique] = number
-    return metrics
-
-
-def _interview_values(interview: InterviewRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the parts of a metric's name and its value for each number of an interview."""
-    accuracy = interview.accuracy or {}
-    yield ("accuracy",), accuracy.get("estimate")
-    yield ("accuracy_low",), accuracy.get("low")
-    yield ("accuracy_high",), accuracy.get("high")
-    yield ("accuracy_standard_error",), interview.accuracy_error
-    yield ("decoding_noise",), as_mapping(interview.decoding_noise).get("error")
-    if interview.accuracy is None:
-        projection = interview.accuracy_conformal or interview.accuracy_model or {}
-        yield ("accuracy_projected",), projection.get("estimate")
-    names = words.dimensions(interview)
-    for title, values in (("ability", interview.theta), ("ability_standard_error", interview.standard_error)):
-        for n, (dimension, value) in enumerate(zip(names, as_numbers(values) or [], strict=False)):
-            yield (title if n == 0 and not words.in_parts(interview) else f"{title}_{dimension}",), value
-    yield ("asked",), interview.asked
-    yield ("scored",), interview.scored
-    for row in interview.categories:
-        yield ("category", as_text(row.get("category"))), as_mapping(row.get("accuracy")).get("estimate")
-
-
-def _study_values(record: RunRecord, study: StudyRecord) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the parts of a metric's name and its value for each number of a study."""
-    yield (as_text(study.unit),), study.asked
-    for row in study_rows(record, study):
-        if not row["void"]:
-            other = row["node"] or ("" if row["subject"] == as_text(study.candidate) else row["subject"])
-            for column, suffix in _SUFFIXES.items():
-                yield (row["metric"] + suffix, *filter(None, [other])), row[column]
-
-
-def _metric_part(text: str) -> str:
-    """Return a part of a metric's name in the characters that every version of MLflow takes."""
-    return re.sub(r"[^A-Za-z0-9_. -]", "_", text)[:80].strip(" .") or "_"
-
-
-def log_mlflow(record: RunRecord) -> None:
-    """Log a run's numbers and names to MLflow, into its active run or a new one.
-
-    Raises
-    ------
-    UsageError
-        MLflow is not installed, or refused them.
-    """
-    try:
-        import mlflow
-    except ImportError as error:
-        raise UsageError("MLflow is not installed: pip install mlflow-skinny (or mlflow)") from error
-    names: dict[str, list[Any]] = {
-        "run": [record.run],
-        "subject": [interview.subject.get("name") for interview in record.interviews],
-        "checkpoint": [interview.subject.get("checkpoint") for interview in record.interviews],
-        "bank": [interview.bank.get("name") for interview in record.interviews],
-        "bank_hash": [interview.bank.get("content_hash") for interview in record.interviews],
-    }
-    names["subject"] += [study.candidate for study in record.studies]
-    names["checkpoint"] += [member(study, study.candidate).get("checkpoint") for study in record.studies]
-    tags = {
-        f"adaptive_eval.{key}": ", ".join(dict.fromkeys(filter(None, map(as_text, values))))[:250]
-        for key, values in names.items()
-        if values
-    }
-    try:
-        with nullcontext() if mlflow.active_run() else mlflow.start_run(run_name=as_text(record.run)):
-            mlflow.log_metrics(mlflow_metrics(record))
-            mlflow.set_tags(tags)
-    except Exception as error:  # any exception of the server or its client
-        text = re.sub(r"://[^/\s@]*@", "://", str(error))  # a tracking URI may hold a password
-        raise UsageError(f"MLflow did not take the run: {text[:500]}. See MLFLOW_TRACKING_URI") from None

@@ -8,11 +8,9 @@ import io
 import json
 import math
 import re
-import sys
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,6 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports.exports import (
     every_eval_ever,
-    log_mlflow,
     mlflow_metrics,
     responses_csv,
     responses_jsonl,
@@ -514,44 +511,6 @@ def test_metrics_have_names_that_mlflow_takes(make: SimpleNamespace) -> None:
     for name in names:
         assert re.fullmatch(r"[A-Za-z0-9_. /-]{1,250}", name)
         assert not {"", ".", ".."} & set(name.split("/"))
-
-
-@pytest.mark.parametrize("active", [None, "a run of the caller"])
-def test_a_run_is_logged_to_mlflow(make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, active: str | None) -> None:
-    calls: list[tuple[str, Any]] = []
-    mlflow: Any = ModuleType("mlflow")
-    mlflow.active_run = lambda: active
-    mlflow.start_run = lambda run_name: calls.append(("start", run_name)) or nullcontext()
-    mlflow.log_metrics = lambda metrics: calls.append(("metrics", metrics))
-    mlflow.set_tags = lambda tags: calls.append(("tags", tags))
-    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
-    run = record(make)
-    log_mlflow(run)
-    tags = {
-        "adaptive_eval.run": run.run,
-        "adaptive_eval.subject": "vlm-2b-step-4000",
-        "adaptive_eval.checkpoint": "c" * 16,
-        "adaptive_eval.bank": "mmmu",
-        "adaptive_eval.bank_hash": "b" * 16,
-    }
-    expected = [("metrics", mlflow_metrics(run)), ("tags", tags)]
-    assert calls == (expected if active else [("start", run.run), *expected])
-
-
-def test_mlflows_complaints_are_told_without_a_password(make: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    mlflow: Any = ModuleType("mlflow")
-
-    def fail() -> None:
-        raise RuntimeError("API request to https://user:SECRET@mlflow.example.com failed")
-
-    mlflow.active_run = fail
-    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
-    with pytest.raises(UsageError, match=r"API request to https://mlflow\.example\.com failed") as caught:
-        log_mlflow(record(make))
-    assert "SECRET" not in str(caught.value)
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(UsageError, match="pip install mlflow"):
-        log_mlflow(record(make))
 
 
 # --- studies ----------------------------------------------------------------------------------------------------------

@@ -41,7 +41,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--responses", metavar="FILE", type=Path, help="every answer, as JSON lines or, by its suffix, CSV")
     add("--studies", metavar="FILE", type=Path, help="results of studies for each subject, as JSON lines or CSV")
     add("--every-eval-ever", metavar="DIR", type=Path, help="the neutral format Every Eval Ever")
-    add("--mlflow", action="store_true", help="log metrics to MLflow, as its environment variables say")
+    add("--mlflow", action="store_true", help="log metrics and record to MLflow, as its environment variables say")
+    add("--wandb", action="store_true", help="the same to Weights & Biases (extra wandb)")
     add_bank_argument(parser)
     add_source_argument(parser)
 
@@ -108,9 +109,10 @@ def _write(
 
 def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, ItemBank]) -> None:
     """Write answers and studies for other tools."""
-    if not (options.responses or options.studies or options.every_eval_ever or options.mlflow):
+    if not (options.responses or options.studies or options.every_eval_ever or options.mlflow or options.wandb):
         return
-    from pytest_adaptive_eval.reports.exports import every_eval_ever, log_mlflow
+    from pytest_adaptive_eval.reports.exports import every_eval_ever
+    from pytest_adaptive_eval.reports.trackers import log_mlflow, log_wandb
     from pytest_adaptive_eval.text import counted
 
     if options.responses:
@@ -127,6 +129,8 @@ def _export(options: argparse.Namespace, record: RunRecord, banks: Mapping[str, 
         screen.note(f"Every Eval Ever: {options.every_eval_ever}, {counted(len(written), 'file')}")
     if options.mlflow:
         log_mlflow(record)
+    if options.wandb:
+        screen.note(f"Weights & Biases: baseline = {log_wandb(record)!r} compares with this run")
 
 
 def _export_rows(record: RunRecord, path: Path, content: str) -> None:
