@@ -385,6 +385,12 @@ def test_programs_are_graded_by_calls_in_the_sandbox(tmp_path):
     assert item.grade("I do not know.") == 0.0
 
 
+def test_a_task_of_mbpp_stands_once_in_its_question(tmp_path):
+    row = {"task_id": 1, "text": "Write a function to double.", "test_list": ["assert double(2) == 4"]}
+    (item,) = imported(write(tmp_path, "mbpp.jsonl", [{**row, "test_setup_code": ""}]), preset="mbpp").items
+    assert item.prompt.count("to double") == 1
+
+
 def test_tasks_of_tools_need_their_package_and_tell_so(monkeypatch, tmp_path):
     for package in ("lm_eval", "lm_eval.tasks", "inspect_ai"):
         monkeypatch.setitem(sys.modules, package, None)

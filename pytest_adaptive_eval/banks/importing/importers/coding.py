@@ -17,6 +17,8 @@ from pytest_adaptive_eval.errors import BankError
 __all__ = ["REGISTERED"]
 
 _FIELDS = ("function", "calls", "start")
+#: Fields of the task, which stands in the question.
+_TASKS = ("text", "prompt")
 
 
 def _humaneval(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,12 +62,13 @@ def _programs(
     def _with_calls(dataset: Dataset) -> Dataset:
         def records(limit: int | None = None) -> Iterator[Record]:
             for record in dataset.records(limit):
+                rest = {name: value for name, value in record.data.items() if name not in _TASKS}
                 try:
-                    yield record._replace(data={**record.data, **read(record.data)})
+                    yield record._replace(data={**rest, **read(record.data)})
                 except BankError as error:
-                    yield record._replace(names={**record.names, "refused": str(error)})
+                    yield record._replace(data=rest, names={**record.names, "refused": str(error)})
                 except (KeyError, TypeError, IndexError) as error:
-                    yield record._replace(names={**record.names, "refused": f"it lacks {error}"})
+                    yield record._replace(data=rest, names={**record.names, "refused": f"it lacks {error}"})
 
         return replace(dataset, records=records)
 
