@@ -1,4 +1,4 @@
-"""A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever, MLflow.
+"""A record for other tools: answers and studies as JSON lines and CSV, Every Eval Ever.
 
 Every value has the type that its column or field promises, whatever the
 record holds: a value that is no finite number is null, and a text is valid
@@ -22,15 +22,12 @@ from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import evaleval
 from pytest_adaptive_eval.reports.study_rows import STUDY_COLUMNS, study_rows
-from pytest_adaptive_eval.reports.trackers import log_mlflow, mlflow_metrics
 from pytest_adaptive_eval.reports.values import as_count, as_number, as_numbers, as_text, as_texts
 from pytest_adaptive_eval.text import clean_xml
 
 __all__ = [
     "RESPONSES_VERSION",
     "every_eval_ever",
-    "log_mlflow",
-    "mlflow_metrics",
     "responses_csv",
     "responses_jsonl",
     "studies_csv",

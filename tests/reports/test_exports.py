@@ -24,13 +24,13 @@ from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.records.run_record import Administration, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports.exports import (
     every_eval_ever,
-    mlflow_metrics,
     responses_csv,
     responses_jsonl,
     studies_csv,
     studies_jsonl,
     write_export,
 )
+from pytest_adaptive_eval.reports.trackers import mlflow_metrics
 
 CATEGORIES = [
     {
