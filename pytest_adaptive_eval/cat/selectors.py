@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,11 +174,15 @@ class NearestDifficulty:
 
 @dataclass(frozen=True, slots=True)
 class Stratified:
-    """Uniform draws from the least administered category; counts differ by at most one while items remain."""
+    """Uniform draws from the least administered category; counts differ by at most one while items remain.
+
+    A batch of several would draw from one category twice, so that it draws one by one.
+    """
 
     name: str = "stratified"
     mode: Literal["top", "proportional"] = "proportional"
     needs_calibration: bool = False
+    one_by_one: ClassVar[bool] = True
 
     def criterion(self, view: View) -> Array:
         """Return 1 for items of the least administered categories with remaining items; ones without categories."""

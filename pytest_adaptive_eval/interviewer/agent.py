@@ -89,7 +89,8 @@ class AgentInterviewer:
         self._decisions: MutableMapping[str, str] = {} if decisions is None else decisions
         self._categories: dict[str, tuple[str, ...]] = {}  # by content hash
         self._usage = Usage()
-        self._fallbacks: Counter[str] = Counter()
+        self._fallbacks: Counter[str] = Counter()  # of choices
+        self._unsorted: Counter[str] = Counter()  # of categories
         self._asked_again = self._recalled = self._hidden_images = 0
 
     @property
@@ -147,6 +148,7 @@ class AgentInterviewer:
             "asked_again": self._asked_again,
             "images_not_shown": self._hidden_images,
             "fallbacks": dict(sorted(self._fallbacks.items())),
+            "category_fallbacks": dict(sorted(self._unsorted.items())),
         }
 
     def close(self) -> None:
@@ -197,10 +199,10 @@ class AgentInterviewer:
         try:
             categories = self._ask(messages, schema, lambda text: read_assignment(text, ids, existing))
         except Unreadable as error:
-            self._fallbacks[error.kind] += len(items)
+            self._unsorted[error.kind] += len(items)
             return [(OTHER,)] * len(items)
-        self._fallbacks["unsorted"] += sum(not names for names in categories)
-        self._fallbacks += Counter()  # drops a zero
+        self._unsorted["unsorted"] += sum(not names for names in categories)
+        self._unsorted += Counter()  # drops a zero
         return [names or (OTHER,) for names in categories]
 
     def _sort_one(self, item: Item, existing: Sequence[str]) -> tuple[str, ...]:
@@ -208,7 +210,7 @@ class AgentInterviewer:
         try:
             return self._ask(messages, prompts.CATEGORY_SCHEMA, lambda text: read_categories(text, existing))
         except Unreadable as error:
-            self._fallbacks[error.kind] += 1
+            self._unsorted[error.kind] += 1
             return (OTHER,)
 
     def _ask(self, messages: Sequence[Message], schema: Mapping[str, Any], read: Callable[[str], T]) -> T:

@@ -182,6 +182,8 @@ class Interview:
         self._remembers = settings.agent and settings.memory
         self._categories: dict[int, tuple[str, ...]] = {}  # by position, as far as sorted
         self._interviewer = settings.interviewer or self._deterministic(points)
+        # a model sees categories of its own, by which its memory is kept, and never the bank's
+        self._by_code = isinstance(self._interviewer, DeterministicInterviewer)
         self._interviewer_name = self._interviewer.name  # loads a model, before the first question
         self._memories = [Memory() for _ in seeds]
         self._unsorted: list[tuple[int, int, float]] = []  # subject, item and score, before the item has categories
@@ -304,7 +306,7 @@ class Interview:
         return Candidate(
             position,
             item,
-            self._categories.get(position, item.category[-1:]),
+            self._categories.get(position, item.category[-1:] if self._by_code else ()),
             self._difficulty(position),
             None if sight is None else float(sight.probability[subject, position]),
             float(np.sqrt(self._distances.nearest[subject, position])),

@@ -7,7 +7,11 @@ from dataclasses import asdict, dataclass
 from math import fsum
 from typing import Any
 
-__all__ = ["CategoryRow", "Memory", "MemoryTable"]
+__all__ = ["LIMIT", "CategoryRow", "Memory", "MemoryTable"]
+
+#: Limit of difficulties in the table and in prompts, in logits: of items that nobody got right or wrong, estimates run
+#: far off, and a mean would be theirs alone.
+LIMIT = 9.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,7 @@ class CategoryRow:
     count : int
         Administered questions, including those without a score.
     lowest, highest, mean : float or None
-        Statistics of their difficulties, in logits; None without difficulties.
+        Statistics of their difficulties, in logits within `LIMIT`; None without difficulties.
     accuracy : float or None
         Mean score; None without scores.
     """
@@ -68,6 +72,7 @@ class Memory:
     def add(self, categories: Sequence[str], difficulty: float | None, score: float | None) -> None:
         """Add a question, with None for an unknown difficulty and a missing score."""
         self._asked += 1
+        difficulty = None if difficulty is None else min(max(difficulty, -LIMIT), LIMIT)
         for name in dict.fromkeys(categories):
             self._counts[name] = self._counts.get(name, 0) + 1
             for value, values in ((difficulty, self._difficulties), (score, self._scores)):

@@ -118,7 +118,7 @@ def _folded(read: object) -> Mapping[str, Any] | None:
 
 
 def read_choice(text: str, ids: Sequence[str]) -> tuple[int, str]:
-    """Return the index of the chosen candidate, from 0, and the model's explanation.
+    """Return the index of the chosen candidate, from 0, and the model's explanation with its summary of what was asked.
 
     Parameters
     ----------
@@ -138,8 +138,11 @@ def read_choice(text: str, ids: Sequence[str]) -> tuple[int, str]:
         choice = choice[0]
     if isinstance(choice, bool) or not isinstance(choice, int | float | str) or not str(choice).strip():
         raise Unreadable("no-choice", 'it has no "question_index"')
-    think = read.get("think")
-    return _index(str(choice).strip(), ids), one_line(think, 300) if isinstance(think, str) else ""
+    think, summary = (
+        one_line(read[key], 300) if isinstance(read.get(key), str) else "" for key in ("think", "summary")
+    )
+    reason = f"{think}; so far: {summary}" if think and summary else think or summary
+    return _index(str(choice).strip(), ids), reason
 
 
 def _index(name: str, ids: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.interviewer.encoders.reading import text_of
 from pytest_adaptive_eval.interviewer.interviewer import Candidate
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, MemoryTable
+from pytest_adaptive_eval.interviewer.memory import LIMIT, CategoryRow, MemoryTable
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.agent import Message
 
@@ -40,9 +40,6 @@ LABEL = "yes"
 SHOWN_CHARACTERS = 1200
 #: Categories in a prompt, the least tested ones, which limits the length of the prompt.
 SHOWN_ROWS = 60
-#: Limit of difficulties and abilities in prompts, in logits.
-SHOWN_LOGITS = 9.9
-
 CATEGORY_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {"category": {"type": "array", "items": {"type": "string"}, "minItems": 1}},
@@ -214,7 +211,7 @@ def _cells(row: CategoryRow, numbers: bool) -> list[str]:
 
 
 def _logits(x: float) -> str:
-    return f"{round(min(max(x, -SHOWN_LOGITS), SHOWN_LOGITS), 1) + 0.0:.1f}"  # + 0.0: no sign before a zero
+    return f"{round(min(max(x, -LIMIT), LIMIT), 1) + 0.0:.1f}"  # + 0.0: no sign before a zero
 
 
 def _candidate(candidate: Candidate, memory: MemoryTable, form: Form) -> str:
@@ -236,8 +233,16 @@ def _annotation(item: Item) -> str:
     return one_line(str(mark), 40) if isinstance(mark, str | int | float) else ""
 
 
+def _with_choices(item: Item) -> str:
+    """Return the text of an item, with its choices unless the text names them all."""
+    text = text_of(item)
+    if not item.choices or all(choice in text for choice in item.choices):
+        return text
+    return f"{text}\nChoices: {'; '.join(item.choices)}"
+
+
 def _question(item: Item, form: Form) -> str:
-    text = _cut(text_of(item))
+    text = _cut(_with_choices(item))
     if not text:
         text = f"(no text, {one_line(item.id, 80)})"
     if not item.images:

@@ -318,7 +318,7 @@ class PseudoItems:
     Parameters
     ----------
     count : int
-        Number of pseudo-items of slope 1.
+        Number of pseudo-items of slope 1; without any, a subject that is right on everything has the ability `bound`.
     bound : float
         Limit of |theta|, in logits.
     """
@@ -328,8 +328,8 @@ class PseudoItems:
     name: str = "pseudo-items"
 
     def prior(self, subjects: int, dimensions: int) -> Estimate:
-        """Return ability 0 with the information of the pseudo-items."""
-        return MAP(sd=math.sqrt(4.0 / self.count)).prior(subjects, dimensions)
+        """Return ability 0 with the information of the pseudo-items, or `bound` as standard deviation."""
+        return MAP(sd=math.sqrt(4.0 / self.count) if self.count else self.bound).prior(subjects, dimensions)
 
     def estimate(self, scores: Array, A: Array, d: Array, c: Array | None, start: Estimate) -> Estimate:  # noqa: ARG002
         """Return the root of the score and the inverse information there; bisection needs no start.
@@ -350,6 +350,7 @@ class PseudoItems:
             low, high = np.where(gradient > 0, theta, low), np.where(gradient > 0, high, theta)
         theta = (low + high) / 2
         _, information = self._derivatives(theta, scores, A, d)
+        information = np.maximum(information, 1.0 / self.bound**2)
         return Estimate(theta, 1.0 / information, np.abs(theta[:, 0]) < self.bound - 1e-3)
 
     def _derivatives(self, theta: Array, scores: Array, A: Array, d: Array) -> tuple[Array, Array]:
@@ -369,4 +370,5 @@ ESTIMATORS: dict[str, Callable[[], Estimator]] = {
     "eap": EAP,
     "mle": MLE,
     "pseudo-items": PseudoItems,
+    "bisection": partial(PseudoItems, count=0, name="bisection"),
 }

@@ -211,12 +211,13 @@ def _extra(loop: AskingLoop) -> dict[str, Any]:
 
 
 def _costs(spent: Usage, record: InterviewRecord) -> dict[str, Any]:
-    """Return the costs of questions and of item selection, relative to the FLOPs of the whole bank."""
+    """Return the costs of questions and of item selection, relative to the FLOPs of the whole bank if all are known."""
     subject = spent.to_json()
     account = (record.interviewer or {}).get("interviewer") or {}
     interviewer = {name: account[name] for name in subject if name in account}
     costs: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
-    if subject["calls"] and subject["flops"]:
+    known = interviewer.get("flops") or not interviewer.get("calls")  # a model on a server does not tell
+    if subject["calls"] and subject["flops"] and known:
         whole = subject["flops"] / subject["calls"] * record.size
         costs["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
     return costs if subject["calls"] else {}

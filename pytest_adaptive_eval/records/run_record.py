@@ -17,6 +17,7 @@ from pytest_adaptive_eval.errors import UsageError
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.design import GATE_FLOOR, DesignLog
 from pytest_adaptive_eval.inference.noise import DecodingNoise, item_score
+from pytest_adaptive_eval.records.interviewer_faults import interviewer_faults
 
 __all__ = [
     "ONLY_REQUIRED",
@@ -327,6 +328,11 @@ class InterviewRecord(_Record):
         noise = (self.decoding_noise or {}).get("allowed", 0.0)
         return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise)
 
+    @property
+    def interviewer_faults(self) -> list[str]:
+        """Sentences on what the interviewer did not do itself."""
+        return interviewer_faults(self.interviewer)
+
     def by_item(self) -> list[Administration]:
         """Return the administrations by item, see `by_item`."""
         return by_item(self.administrations, self.samples)
@@ -521,6 +527,7 @@ class RunRecord(_Record):
             self.warnings.append(f"{_REQUIRED}: {', '.join(absent)}")
         if opinion := self._opinion_warning():
             self.warnings.append(opinion)
+        self.warnings += [f"{i.name or i.nodeid}: {text}" for i in self.interviews for text in i.interviewer_faults]
 
     def _opinion_warning(self) -> str:
         """Return the warning on a promotion that models' opinions alone support, empty for any other run."""

@@ -83,10 +83,16 @@ def _fallbacks(account: Mapping[str, Any], interviewer: Mapping[str, Any]) -> st
     total = plottable(account.get("fallbacks"))
     if total is None or not interviewer:
         return ""
-    kinds = ", ".join(f"{name} {n}" for name, n in as_mapping(interviewer.get("fallbacks")).items())
     again = plottable(interviewer.get("asked_again"))
-    text = f"{int(total)}" + (f" ({kinds})" if kinds else "")
+    text = f"choices {int(total)}" + _kinds(interviewer.get("fallbacks"))
+    if unsorted := as_mapping(interviewer.get("category_fallbacks")):
+        text += f"; categories {sum(int(plottable(n) or 0) for n in unsorted.values())}{_kinds(unsorted)}"
     return text + (f"; asked again {int(again)} times" if again else "")
+
+
+def _kinds(counts: object) -> str:
+    kinds = ", ".join(f"{name} {n}" for name, n in as_mapping(counts).items())
+    return f" ({kinds})" if kinds else ""
 
 
 def _row(row: Mapping[str, Any]) -> tuple[str, str, str, str]:

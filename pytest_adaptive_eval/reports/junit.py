@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.outputs import write_whole
+from pytest_adaptive_eval.records.interviewer_faults import fallback_counts
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.reports.values import as_mapping
@@ -99,7 +100,7 @@ def _interview_case(interview: InterviewRecord, suite: str) -> Any:
     ]
     if missing := words.missing(interview):
         facts.append(f"no score: {missing}")
-    facts += [*interview.notes, interview.nodeid]
+    facts += [*interview.interviewer_faults, *interview.notes, interview.nodeid]
     return _case("interview", suite, facts, interview.seconds, words.void(interview))
 
 
@@ -186,6 +187,10 @@ def _interview_properties(record: RunRecord, interview: InterviewRecord) -> dict
         "stop_reason": interview.stop,
         "stop": words.stop(interview),
     }
+    if interview.interviewer:
+        facts["interviewer_choice_fallbacks"], facts["interviewer_category_fallbacks"] = fallback_counts(
+            interview.interviewer
+        )
     for prefix, interval in (
         ("accuracy", interview.accuracy),
         ("conformal_accuracy", interview.accuracy_conformal),

@@ -191,6 +191,21 @@ def test_counts_of_categories_differ_by_one_while_items_last(categories, seed):
             assert max(counts.values()) - min(lasting, default=max(counts.values())) <= 1
 
 
+@pytest.mark.parametrize("batch", [2, 7, 30])
+def test_batches_do_not_upset_the_counts_of_categories(batch):
+    names = np.repeat(list("abcde"), 12)
+    session = Session(
+        make_bank(60, categories=names.tolist()), Policy(Stratified(), 0.0, budget=33, batch=batch), subjects=3
+    )
+    asked = np.empty((3, 0), dtype=np.int64)
+    while (proposal := session.ask()) is not None:
+        asked = np.hstack([asked, proposal.items])
+        counts = [np.unique(names[row], return_counts=True)[1] for row in asked]
+        assert all(count.max() - (count.min() if len(count) == 5 else 0) <= 1 for count in counts)
+        session.tell(np.ones(proposal.items.shape))
+    assert asked.shape == (3, 33)
+
+
 def test_within_the_least_asked_category_draws_are_uniform():
     bank = make_bank(6, categories=["a", "a", "a", "b", "b", "c"])
     view = make_view(bank, subjects=1)

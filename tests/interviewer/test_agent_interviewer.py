@@ -101,7 +101,7 @@ def test_replying_takes_what_was_said() -> None:
     agent = FakeAgent(say=picks("question 2"))
     given = AgentInterviewer(agent, mode="reply").choose(CANDIDATES, MEMORY, 0.4)
     assert (given.index, given.fallback) == (2, "")
-    assert given.reason == "chosen because fake picked it: it is best"
+    assert given.reason == "chosen because fake picked it: it is best; so far: s"
 
 
 @given(order=st.permutations(range(4)), mode=st.sampled_from(["rate", "reply"]), favourite=st.integers(1, 4))
@@ -208,7 +208,8 @@ def test_the_first_items_are_sorted_together_and_later_ones_alone() -> None:
     items = [candidate.item for candidate in CANDIDATES]
     assert interviewer.categorise(items, []) == [("sums",), ("trees",), ("sums", "shapes"), (OTHER,)]
     assert len(agent.asked) == 1
-    assert interviewer.account()["fallbacks"] == {"unsorted": 1}
+    assert interviewer.account()["category_fallbacks"] == {"unsorted": 1}
+    assert interviewer.account()["fallbacks"] == {}
     later = [Item("j1", "question 5"), items[0], Item("j2", "question 6")]
     assert interviewer.categorise(later, ["sums"]) == [("sums", "new"), ("sums",), ("sums", "new")]
     assert len(agent.asked) == 3  # what was sorted once is known
@@ -252,7 +253,7 @@ def test_what_cannot_be_sorted_is_other() -> None:
     items = [candidate.item for candidate in CANDIDATES]
     assert interviewer.categorise(items, []) == [(OTHER,)] * 4
     assert interviewer.categorise([Item("j", "question 5")], ["sums"]) == [(OTHER,)]
-    assert interviewer.account()["fallbacks"] == {"no-json": 5}
+    assert interviewer.account()["category_fallbacks"] == {"no-json": 5}
     assert interviewer.account()["asked_again"] == 2
 
 
@@ -278,6 +279,7 @@ def test_the_account() -> None:
         "asked_again": 0,
         "images_not_shown": 0,
         "fallbacks": {},
+        "category_fallbacks": {},
     }
 
 

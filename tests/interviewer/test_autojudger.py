@@ -17,8 +17,12 @@ from benchmarks.interview_metrics import difficulty_distance, relative_cost, sem
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtest
 from pytest_adaptive_eval.calibration.contenders import interviewer
 from pytest_adaptive_eval.calibration.recipe import Recipe
+<<<<<<< HEAD
 from pytest_adaptive_eval.calibration.replay import replay
 from pytest_adaptive_eval.cat.policy import Policy
+=======
+from pytest_adaptive_eval.calibration.replay import replay, replay_each
+>>>>>>> e30fd26 (Faults of interviewers are warnings of the run, their prompts have choices, and memories bounded difficulties)
 from pytest_adaptive_eval.cat.selection import SelectorSession, StatefulSelector, View
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cli import main
@@ -520,11 +524,11 @@ def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monk
     split = Split(np.arange(30), np.arange(30, 40))
     keys = []
 
-    def spy(bank, policy, scores, *, seed):
-        keys.append(policy.key(bank) + repr(bank.intercept.tolist()))
-        return replay(bank, policy, scores, seed=seed)
+    def spy(bank, policies, scores, **given):
+        keys.extend(policy.key(bank) + repr(bank.intercept.tolist()) for policy in policies)
+        return replay_each(bank, policies, scores, **given)
 
-    monkeypatch.setattr(module, "replay", spy)
+    monkeypatch.setattr(module, "replay_each", spy)
     contenders = [
         replace(one, policy=interviewer.AutoJudgerMaker({**cast("Any", one.policy).settings, "restarts": 2}))
         for one in interviewer.REGISTERED

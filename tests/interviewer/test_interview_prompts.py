@@ -158,7 +158,17 @@ GOOD = [
 
 @pytest.mark.parametrize("reply", GOOD)
 def test_choices_in_many_guises(reply: str) -> None:
-    assert read_choice(reply, IDS) == (1, "because")
+    index, reason = read_choice(reply, IDS)
+    assert (index, reason.partition("; so far: ")[0]) == (1, "because")
+    assert ("so far" in reason) == ("summary" in reply)
+
+
+def test_choices_of_an_item_stand_in_its_question() -> None:
+    named = Item("a", "Which? (A) red (B) blue", "A", choices=("red", "blue"))
+    unnamed = Item("b", "Which?", "A", choices=("red", "blue"))
+    (message,) = prompts.sort_first([named, unnamed], [], Form())
+    assert "1. Which? (A) red (B) blue\n" in message.text
+    assert "2. Which? Choices: red; blue\n" in message.text
 
 
 def test_a_number_goes_before_an_id_and_an_id_before_a_number_in_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_adaptive_eval.interviewer.memory import CategoryRow, Memory, MemoryTable
+from pytest_adaptive_eval.interviewer.memory import LIMIT, CategoryRow, Memory, MemoryTable
 
 numbers = st.none() | st.floats(-30, 30)
 answers = st.lists(
@@ -31,7 +31,7 @@ def test_every_row_is_of_its_own_questions(told):
     assert [row.name for row in table.rows] == list(dict.fromkeys(name for names, _, _ in told for name in names))
     for row in table.rows:
         own = [(b, score) for names, b, score in told if row.name in names]
-        difficulties = [b for b, _ in own if b is not None]
+        difficulties = [min(max(b, -LIMIT), LIMIT) for b, _ in own if b is not None]
         scores = [score for _, score in own if score is not None]
         assert row.count == table.count(row.name) == len(own)
         assert row.lowest == (min(difficulties) if difficulties else None)
@@ -49,6 +49,15 @@ def test_precision_is_kept():
     near: Any = pytest.approx(0.28125, abs=1e-15)
     assert row == CategoryRow("x", 4, 0.125, 1 / 3, near, 0.75)
     assert memory.table.to_json()[0]["highest"] == 1 / 3
+
+
+def test_difficulties_far_off_do_not_make_the_mean():
+    memory = Memory()
+    for difficulty in (-209.0, 0.1, 80.0, 0.3):
+        memory.add(["x"], difficulty, 1.0)
+    (row,) = memory.table.rows
+    assert (row.lowest, row.highest) == (-LIMIT, LIMIT)
+    assert row.mean == pytest.approx(0.1)
 
 
 def test_an_empty_table():

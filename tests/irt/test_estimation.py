@@ -233,6 +233,18 @@ def test_pseudo_items_keep_all_right_and_all_wrong_finite() -> None:
     assert not out.converged.any()
 
 
+def test_bisection_without_a_prior_runs_to_its_bound() -> None:
+    bisection = ESTIMATORS["bisection"]()
+    assert np.isfinite(bisection.prior(2, 1).covariance).all()
+    for sign, score in ((1, 1.0), (-1, 0.0)):
+        got = run(bisection, np.full(10, score), np.ones(10), np.zeros(10))
+        assert got.theta[0, 0] == pytest.approx(30.0 * sign)
+        assert np.isfinite(got.covariance).all()
+        assert not got.converged.any()
+    half = run(bisection, np.r_[np.ones(5), np.zeros(5)], np.ones(10), np.full(10, -1.0))
+    assert half.theta[0, 0] == pytest.approx(1.0, abs=1e-9)
+
+
 def test_pseudo_items_alone_are_the_prior() -> None:
     for count in (2, 5):
         estimator = PseudoItems(count)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.plugin.finish import _costs
+from pytest_adaptive_eval.subjects.base import Usage
 
 TEST = """
 import pytest
@@ -198,3 +201,15 @@ def test_what_it_cost(lab: Any) -> None:
     }
     assert costs["relative"] == 0.25
     assert "interviewer" not in costs
+
+
+def test_a_ratio_of_flops_needs_those_of_the_interviewer() -> None:
+    def relative(flops: float) -> float | None:
+        account = {"interviewer": {**Usage(5, 50, 5, 0, 1.0, flops).to_json(), "name": "m"}}
+        record: Any = SimpleNamespace(interviewer=account, size=30)
+        found = _costs(Usage(10, 100, 10, 0, 1.0, 300.0), record)
+        assert found["interviewer"]["calls"] == 5
+        return found.get("relative")
+
+    assert relative(150.0) == pytest.approx(0.5)  # of 30 questions at 30 each
+    assert relative(0.0) is None  # a server does not tell

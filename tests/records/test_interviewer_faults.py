@@ -1,0 +1,66 @@
+"""What an interviewer did not do itself, in sentences, on the terminal, in Markdown and in JUnit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.records.interviewer_faults import fallback_counts, interviewer_faults
+
+ACCOUNT = {
+    "interviewer": {
+        "name": "m",
+        "fallbacks": {"no-json": 4, "timeout": 1},
+        "category_fallbacks": {"unsorted": 2},
+        "images_not_shown": 30,
+    },
+    "chosen": 20,
+    "fallbacks": 5,
+}
+
+
+def test_choices_categories_and_pictures_have_a_sentence_each() -> None:
+    assert fallback_counts(ACCOUNT) == (5, 2)
+    choices, categories, pictures = interviewer_faults(ACCOUNT)
+    assert choices.startswith("the interviewer made no choice of its own 5 times (no-json 4, timeout 1)")
+    assert categories.startswith("the interviewer sorted 2 questions into no category (unsorted 2)")
+    assert pictures.startswith("the interviewer did not see 30 pictures of its candidates")
+
+
+@pytest.mark.parametrize(
+    "account",
+    [
+        None,
+        {},
+        {"interviewer": None},
+        {"interviewer": {"name": "deterministic"}},
+        {"interviewer": {"fallbacks": {}, "category_fallbacks": {}, "images_not_shown": 0}},
+        {"interviewer": {"fallbacks": [3], "category_fallbacks": "x", "images_not_shown": "30"}},
+    ],
+)
+def test_nothing_is_told_where_nothing_fell_back(account: Any) -> None:
+    assert interviewer_faults(account) == []
+    assert fallback_counts(account) == (0, 0)
+
+
+def test_they_are_warnings_of_the_run(tmp_path: Path) -> None:
+    from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord
+    from pytest_adaptive_eval.reports.junit import gate_report
+    from pytest_adaptive_eval.reports.markdown import summary_markdown
+
+    given: dict[str, Any] = {name: {} for name in ("subject", "bank", "policy", "statuses")}
+    empty: dict[str, Any] = dict.fromkeys(("theta", "standard_error", "accuracy", "accuracy_model"))
+    interview = InterviewRecord(
+        **given, **empty, name="quiz", nodeid="t.py::quiz", asked=3, scored=3, size=9, stop="BUDGET", stop_sentence="",
+        interviewer=ACCOUNT,
+    )  # fmt: skip
+    record = RunRecord(run="r", started="2026-01-01T00:00:00+00:00", interviews=[interview])
+    record.warn()
+    assert "quiz: the interviewer made no choice of its own 5 times" in "\n".join(record.warnings)
+    assert "made no choice of its own 5 times" in summary_markdown(record)
+    report = gate_report(record).decode()
+    assert "made no choice of its own 5 times" in report
+    assert 'name="interviewer_choice_fallbacks" value="5"' in report
+    assert 'name="interviewer_category_fallbacks" value="2"' in report
