@@ -221,13 +221,9 @@ class Session:
             k = self.policy.batch if k is None else k
             if k < 1:
                 raise ValueError(f"k is {k}, expected at least 1")
-<<<<<<< HEAD
-            k = min(k, self.budget - self.asked)
+            k = min(1 if getattr(self.policy.selector, "one_by_one", False) else k, self.budget - self.asked)
             if self.assistance is not None:
                 k = min(k, self.assistance.limit(self.asked))
-=======
-            k = min(1 if getattr(self.policy.selector, "one_by_one", False) else k, self.budget - self.asked)
->>>>>>> e30fd26 (Faults of interviewers are warnings of the run, their prompts have choices, and memories bounded difficulties)
             if self._unopened is not None:
                 self._selector_session, self._unopened = self._unopened.open(self.bank, self._seeds), None
             parts = [self._propose(subjects, k) for subjects in self._passes()]
