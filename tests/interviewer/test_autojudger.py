@@ -17,7 +17,7 @@ from benchmarks.interview_metrics import difficulty_distance, relative_cost, sem
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtest
 from pytest_adaptive_eval.calibration.contenders import interviewer
 from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import replay
+from pytest_adaptive_eval.calibration.replay import replay, replay_each
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import SelectorSession, StatefulSelector, View
 from pytest_adaptive_eval.cat.session import Session
