@@ -518,7 +518,7 @@ def test_every_switch_is_backtested_and_learns_nothing_of_the_test_subjects(monk
 
     made = responses()
     split = Split(np.arange(30), np.arange(30, 40))
-    keys = []
+    keys: list[str] = []
 
     def spy(bank, policies, scores, **given):
         keys.extend(policy.key(bank) + repr(bank.intercept.tolist()) for policy in policies)
