@@ -22,7 +22,7 @@ from pytest_adaptive_eval.calibration.replay import conformal_tables
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inference.conformal import Conformal, subjects_needed
+from pytest_adaptive_eval.inference.conformal import Conformal, percent, subjects_needed
 from pytest_adaptive_eval.irt.multimodal import Form, FormatScale, Modalities
 from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -306,7 +306,7 @@ def _families_suffice(responses: Responses, note: Callable[[str], None]) -> bool
         )
     elif families < ENOUGH:
         note(
-            f"conformal intervals up to {100 * families / (families + 1):.0f} % only: {ENOUGH} families of "
+            f"conformal intervals up to {percent(families)} % only: {ENOUGH} families of "
             f"subjects are needed for 90 %, and these are of {families}"
         )
     return families >= FEWEST

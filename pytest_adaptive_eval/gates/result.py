@@ -19,7 +19,7 @@ from pytest_adaptive_eval.gates.decisions import with_note
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import anytime_valid
-from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, subjects_needed
+from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
@@ -398,12 +398,12 @@ class SessionResult(Result):
     def conformal(self) -> Interval | None:
         """The projection with an interval from replayed interviews, if the bank has a table of this policy.
 
-        It holds for checkpoints like the calibration subjects.  A regressed
-        checkpoint is not like them, so gates use the draws.
+        With few families of calibration subjects its level is the highest that these can give.  It holds for
+        checkpoints like the calibration subjects.  A regressed checkpoint is not like them, so gates use the draws.
         """
-        if self.table is None or self.projected is None or self.table.families < subjects_needed(0.95):
+        if self.table is None or self.projected is None or (confidence := self.table.confidence()) <= 0.5:
             return None
-        return self.table.interval(self.projected[0], self.scale)
+        return self.table.interval(self.projected[0], self.scale, confidence)
 
     @property
     def table(self) -> Conformal | None:

@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 
-__all__ = ["SIDE", "Conformal", "combined", "conformal_scale", "subjects_needed"]
+__all__ = ["SIDE", "Conformal", "combined", "conformal_scale", "percent", "subjects_needed"]
 
 Array = NDArray[np.float64]
 
@@ -82,6 +82,11 @@ def conformal_scale(accuracy: ArrayLike, standard_error: ArrayLike, asked: Array
 def subjects_needed(confidence: float) -> int:
     """Return the fewest calibration subjects that give an interval at a confidence of each one-sided bound."""
     return math.ceil((_two_sided(confidence) - 1e-9) / (1.0 - _two_sided(confidence)))
+
+
+def percent(families: int) -> int:
+    """Return the level, in whole percent, of the widest interval that so many families of subjects can give."""
+    return 100 * families // (families + 1) if families > 1 else 0
 
 
 def _two_sided(confidence: float) -> float:
@@ -137,6 +142,10 @@ class Conformal:
     def weights(self) -> Array:
         """Weight of each subject, shape (N,): the members of a family sum to 1."""
         return 1.0 / np.array(self.sizes) if self.sizes else np.ones(len(self.errors))
+
+    def confidence(self, wanted: float = 0.95) -> float:
+        """Return the highest confidence of each bound, at most `wanted`, that the families can give; see `percent`."""
+        return wanted if self.families >= subjects_needed(wanted) else 0.5 + percent(self.families) / 200.0
 
     @property
     def families(self) -> int:

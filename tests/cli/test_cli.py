@@ -443,7 +443,7 @@ def test_too_few_subjects_for_conformal_intervals_are_told(run):
     assert "no conformal intervals: 4 families of subjects are needed for 80 %, 9 for 90 %, and these are of 3" in err
     assert not read_bank("b.bank").conformal
     _, _, err = run("calibrate", written("r.csv", planted(6)), "-o", "b.bank", "--force", "--replace", *QUICK)
-    assert "conformal intervals up to 86 % only: 9 families" in err
+    assert "conformal intervals up to 85 % only: 9 families" in err
     Path("f.csv").write_text("subject,family\n" + "".join(f"m{s},run-{s % 3}\n" for s in range(SUBJECTS)))
     _, _, err = run("calibrate", written("r.csv", planted()), "-o", "c.bank", "--families", "f.csv", *QUICK)
     assert "and these are of 3; gates use design-based intervals" in err

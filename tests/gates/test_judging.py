@@ -21,7 +21,7 @@ from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.betting import Claim, log_wealth
-from pytest_adaptive_eval.inference.conformal import Conformal, subjects_needed
+from pytest_adaptive_eval.inference.conformal import Conformal
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -222,15 +222,18 @@ def test_ranks_by_replayed_interviews_need_no_random_draws():
         replace(result, bank=ranked()).accuracy.rank_within(2)
 
 
-def test_a_conformal_interval_takes_as_many_replayed_interviews_as_its_confidence():
+@pytest.mark.parametrize(("families", "level"), [(19, 0.9), (9, 0.9), (8, 0.88), (5, 0.83), (2, 0.66), (1, None)])
+def test_a_conformal_interval_is_of_the_highest_level_that_so_many_families_give(families, level):
     policy = replace(POLICIES["estimate"], budget=60)
-    key, needed = policy.key(ranked()), subjects_needed(0.95)
-    for count, given in ((needed, True), (needed - 1, False)):
-        good = ranked(conformal={key: Conformal(key, tuple(np.linspace(-2, 2, count)))})
-        result = interview(good, answers(good, 0.0), policy=policy)
-        assert (result.conformal is not None) == given
-        if given:
-            assert result.conformal == result.table.interval(result.projected[0], result.scale)
+    key = policy.key(ranked())
+    good = ranked(conformal={key: Conformal(key, tuple(np.linspace(-2, 2, families)))})
+    result = interview(good, answers(good, 0.0), policy=policy)
+    if level is None:
+        assert result.conformal is None
+        return
+    found = result.conformal
+    assert 2 * found.confidence - 1 == pytest.approx(level)
+    assert found == result.table.interval(result.projected[0], result.scale, found.confidence)
 
 
 def test_ranks_need_references():
