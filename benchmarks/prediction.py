@@ -6,6 +6,9 @@ and the mean of uniform draws.  AI2D and MMMU are split into 60 and 17 models, w
 designs are chosen anew in every split.  Errors are divided by the mean error of as many uniform draws of the same
 subjects; all numbers have standard errors over splits, which share subjects.
 
+``--intervals`` prints instead the coverage of the 95 % intervals of `estimate`, that in the worst fifth of the subjects
+by accuracy, and the half-width over that of as many uniform draws.
+
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
@@ -14,7 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.calibration.backtest import splits
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Split, backtest, splits
 from pytest_adaptive_eval.calibration.families import grouped
 from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import Recipe
@@ -44,6 +47,8 @@ MATRICES = {
 }
 NAMES = ("estimate", "form")
 BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2)
+#: Budgets of the intervals.
+WIDE = ("1%", "2%", "5%", "10%", "15%", "20%")
 #: Uniform draws of each subject whose mean error is the yardstick.
 UNIFORM = 40
 
@@ -83,12 +88,37 @@ def uniform_error(scores: Array, truth: Array, count: int, rng: np.random.Genera
     return float(np.abs(np.array(draws) - truth).mean())
 
 
+def intervals(matrix: str, responses: Responses, seeds: Sequence[int]) -> None:
+    """Print coverage and width by method and budget."""
+    total: Backtest | None = None
+    for seed in seeds:
+        train, test = split(matrix, responses, seed)
+        place = {name: s for s, name in enumerate(responses.subjects)}
+        sides = [np.array([place[name] for name in part.subjects]) for part in (train, test)]
+        found = backtest(
+            responses, Split(*sides), [CONTENDERS["estimate"]], WIDE, recipe=Recipe(), seed=seed, intervals=True
+        )
+        if total is None:
+            total = found
+        else:
+            total.merge(found)
+    assert total is not None
+    for (_, budget), cell in total.cells.items():
+        each = [
+            f"{method} {cell.coverage(method):.3f} (least fifth {min(cell.fifths(method)):.3f}) "
+            f"at {cell.width(method):.2f}x"
+            for method in cell.intervals
+        ]
+        print(f"  {budget:>4} {len(cell.truth)} interviews: {', '.join(each)}", flush=True)
+
+
 def main() -> None:
     """Run and print a line for each matrix, budget and method."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--matrix", nargs="+", choices=list(MATRICES), default=list(MATRICES))
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="seed of the first split")
+    parser.add_argument("--intervals", action="store_true", help="coverage and width of intervals")
     options = parser.parse_args()
     for matrix in options.matrix:
         responses = read(matrix)
@@ -96,6 +126,9 @@ def main() -> None:
         print(
             f"{matrix}: {len(responses.subjects)} subjects of {families} families, {n} items, {options.splits} splits"
         )
+        if options.intervals:
+            intervals(matrix, responses, range(options.first, options.first + options.splits))
+            continue
         counts = [max(2, round(budget * n)) for budget in BUDGETS]
         errors: dict[tuple[int, str], list[tuple[float, float]]] = {}
         rankings: dict[tuple[int, str], list[float]] = {}

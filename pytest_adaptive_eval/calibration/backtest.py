@@ -21,7 +21,13 @@ from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.errors import ResponsesError
-from pytest_adaptive_eval.inference.conformal import Conformal, combined, conformal_scale, subjects_needed
+from pytest_adaptive_eval.inference.conformal import (
+    Conformal,
+    combined,
+    conformal_scale,
+    subjects_needed,
+    uniform_half_width,
+)
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
@@ -409,17 +415,20 @@ def _valid_intervals(
     if table is None or table.families < subjects_needed(confidence):
         return intervals
     centres = list(zip(accuracy.tolist(), scale.tolist(), strict=True))
-    intervals["conformal"] = [table.interval(centre, width, confidence) for centre, width in centres]
+    asked, n = session.stopped_at, len(session.bank)
+    furthest = uniform_half_width(accuracy, asked, n, confidence).tolist()
+    intervals["conformal"] = [table.interval(*c, confidence, f) for c, f in zip(centres, furthest, strict=True)]
     if "design-based" not in intervals:
         return intervals
     half = (1.0 + confidence) / 2.0  # both methods at half the error each
     if table.families < subjects_needed(half):
         return {**intervals, "combined": intervals["design-based"]}
     both = []
+    furthest = uniform_half_width(accuracy, asked, n, half).tolist()
     for s, (centre, width) in enumerate(centres):
         by_design = _design_interval(session, s, half)
         # None where they contradict each other; the design-based one then holds alone
-        both.append(combined(by_design, table.interval(centre, width, half)) or by_design)
+        both.append(combined(by_design, table.interval(centre, width, half, furthest[s])) or by_design)
     return {**intervals, "combined": both}
 
 

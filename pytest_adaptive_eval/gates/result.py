@@ -19,7 +19,7 @@ from pytest_adaptive_eval.gates.decisions import with_note
 from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import anytime_valid
-from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale
+from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, uniform_half_width
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing_bounds, with_missing_bounded
@@ -403,7 +403,8 @@ class SessionResult(Result):
         """
         if self.table is None or self.projected is None or (confidence := self.table.confidence()) <= 0.5:
             return None
-        return self.table.interval(self.projected[0], self.scale, confidence)
+        furthest = uniform_half_width(self.projected[0], self.asked, len(self.bank), confidence)
+        return self.table.interval(self.projected[0], self.scale, confidence, float(furthest))
 
     @property
     def table(self) -> Conformal | None:

@@ -12,7 +12,9 @@ therefore repeated with items calibrated on the weakest subjects alone, administ
 to the strongest, and vice versa.  The upper bound of a subject that seems stronger
 than `SIDE` of the calibration subjects is at least the largest error of that replay
 away, and likewise the lower bound of one that seems weaker.  Beyond the outer `OUTER`
-of them that error counts `FURTHER` times.
+of them that error counts `FURTHER` times.  No bound is moved further than that of as many
+uniform draws: `estimate` is chosen so that it errs no more than they do, and an interval
+that is wider than theirs would be worse than none.
 
 High projections are mostly too high, and low ones too low, because both include
 sampling error.  The least-squares line through errors and projections measures this
@@ -32,6 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -40,7 +43,7 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.interval import Interval
 
-__all__ = ["SIDE", "Conformal", "combined", "conformal_scale", "percent", "subjects_needed"]
+__all__ = ["SIDE", "Conformal", "combined", "conformal_scale", "percent", "subjects_needed", "uniform_half_width"]
 
 Array = NDArray[np.float64]
 
@@ -72,11 +75,30 @@ def conformal_scale(accuracy: ArrayLike, standard_error: ArrayLike, asked: Array
     size : int
         Items in the bank.
     """
+    uniform = _uniform_error(accuracy, asked, size)
+    return np.maximum(np.asarray(standard_error, dtype=np.float64), 0.5 * uniform)
+
+
+def uniform_half_width(accuracy: ArrayLike, asked: ArrayLike, size: int, confidence: float = 0.95) -> Array:
+    """Return the half-width of a normal interval from as many uniform draws, shape (S,).
+
+    Parameters
+    ----------
+    accuracy, asked : array_like, shape (S,)
+        See `conformal_scale`.
+    size : int
+    confidence : float
+        Of each one-sided bound.
+    """
+    return NormalDist().inv_cdf(confidence) * _uniform_error(accuracy, asked, size)
+
+
+def _uniform_error(accuracy: ArrayLike, asked: ArrayLike, size: int) -> Array:
+    """Return the standard error of the mean of as many uniform draws."""
     e = np.clip(np.asarray(accuracy, dtype=np.float64), 0.0, 1.0)
     t = np.maximum(np.asarray(asked, dtype=np.float64), 1.0)
     variance = np.maximum(e * (1.0 - e), 0.25 / (t + 1.0))
-    uniform = np.sqrt(variance / t * np.maximum(1.0 - t / size, 0.0))
-    return np.maximum(np.asarray(standard_error, dtype=np.float64), 0.5 * uniform)
+    return np.asarray(np.sqrt(variance / t * np.maximum(1.0 - t / size, 0.0)))
 
 
 def subjects_needed(confidence: float) -> int:
@@ -152,7 +174,7 @@ class Conformal:
         """Number of families of the calibration subjects."""
         return round(float(self.weights.sum()))
 
-    def interval(self, accuracy: float, scale: float, confidence: float = 0.95) -> Interval:
+    def interval(self, accuracy: float, scale: float, confidence: float = 0.95, furthest: float = math.inf) -> Interval:
         """Return the two-sided interval of the accuracy over the bank.
 
         Parameters
@@ -163,6 +185,8 @@ class Conformal:
             See `conformal_scale`.
         confidence : float
             Confidence of each one-sided bound, in (0.5, 1); that of the interval is 2 confidence - 1.
+        furthest : float
+            Distance up to which extrapolation may move a bound, see `uniform_half_width`.
 
         Raises
         ------
@@ -179,7 +203,8 @@ class Conformal:
         least, most = np.quantile(self.projected, [OUTER, 1.0 - OUTER]) if self.projected else (-math.inf, math.inf)
         below = self.below * (FURTHER if accuracy <= least else 1.0) if accuracy <= self.weak else 0.0
         above = self.above * (FURTHER if accuracy >= most else 1.0) if accuracy >= self.strong else 0.0
-        low, high = accuracy + scale * min(below, worst), accuracy + scale * max(above, best)
+        below, above = max(scale * below, -furthest), min(scale * above, furthest)
+        low, high = accuracy + min(below, scale * worst), accuracy + max(above, scale * best)
         middle = min(max(accuracy, 0.0), 1.0)
         return Interval(middle, min(max(low, 0.0), middle), max(min(high, 1.0), middle), confidence, "conformal")
 

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.betting import Claim, log_wealth
-from pytest_adaptive_eval.inference.conformal import Conformal
+from pytest_adaptive_eval.inference.conformal import Conformal, uniform_half_width
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -233,7 +233,8 @@ def test_a_conformal_interval_is_of_the_highest_level_that_so_many_families_give
         return
     found = result.conformal
     assert 2 * found.confidence - 1 == pytest.approx(level)
-    assert found == result.table.interval(result.projected[0], result.scale, found.confidence)
+    furthest = float(uniform_half_width(result.projected[0], 60, N, found.confidence))
+    assert found == result.table.interval(result.projected[0], result.scale, found.confidence, furthest)
 
 
 def test_ranks_need_references():

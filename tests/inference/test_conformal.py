@@ -22,6 +22,7 @@ from pytest_adaptive_eval.inference.conformal import (
     combined,
     conformal_scale,
     subjects_needed,
+    uniform_half_width,
 )
 from pytest_adaptive_eval.inference.interval import Interval
 
@@ -313,3 +314,15 @@ def test_the_estimate_is_that_of_the_narrower_one():
 @pytest.mark.parametrize(("confidence", "factor"), [(0.95, 1.19), (0.975, 1.14)])
 def test_what_combining_costs(confidence, factor):
     assert norm.ppf(0.5 + confidence / 2) / norm.ppf(confidence) == pytest.approx(factor, abs=0.005)
+
+
+def test_extrapolation_moves_no_bound_further_than_uniform_draws():
+    errors = np.linspace(-1, 1, 40)
+    plain, far = table(errors).interval(0.6, 0.02), table(errors, -20, 30).interval(0.6, 0.02)
+    furthest = float(uniform_half_width(0.6, 50, 400))
+    assert furthest == pytest.approx(1.6449 * np.sqrt(0.24 / 50 * (1 - 50 / 400)), rel=1e-4)
+    capped = table(errors, -20, 30).interval(0.6, 0.02, furthest=furthest)
+    assert (far.low, far.high) == (pytest.approx(0.2), pytest.approx(1.0))
+    assert (capped.low, capped.high) == (pytest.approx(0.6 - furthest), pytest.approx(0.6 + furthest))
+    # what cross-fitting demands stays, however wide
+    assert table(errors, -20, 30).interval(0.6, 0.02, furthest=0.001) == plain
