@@ -15,6 +15,7 @@ from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, 
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.checkpoint.generation import Generator, Prompt
+from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
 
 __all__ = ["HiddenStatesEmbedder"]
 
@@ -57,7 +58,7 @@ class HiddenStatesEmbedder:
             A setting is out of range.
         """
         check_count("batch_size", batch_size)
-        generator = Generator.load(folder, device=device, dtype=dtype, cache=cache)
+        generator = Generator.load(folder, Placement(device, dtype), cache=cache)
         return cls(generator, batch_size=batch_size)
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.interviewer.encoders.reading import missing, text_of, 
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo, preflight
 from pytest_adaptive_eval.subjects.checkpoint.loading import Loaded, load_checkpoint
+from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
 from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
 
 __all__ = ["MODULES", "Pooling", "SentenceFolderEmbedder"]
@@ -85,7 +86,7 @@ class SentenceFolderEmbedder:
             raise CheckpointError(
                 f"{root} is an encoder of images too, expected one of texts; use it through open_clip"
             )
-        loaded = load_checkpoint(info, device=device, dtype=dtype, writes=False)
+        loaded = load_checkpoint(info, Placement(device, dtype), writes=False)
         limits = [settings.get("max_seq_length"), loaded.tokenizer.model_max_length, _window(loaded.model)]
         usable = [limit for limit in limits if type(limit) is int and 0 < limit < 10**6]
         return cls(

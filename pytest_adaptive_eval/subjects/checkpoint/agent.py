@@ -25,6 +25,7 @@ from pytest_adaptive_eval.subjects.checkpoint.generation import (
     answered,
     fault,
 )
+from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
 from pytest_adaptive_eval.subjects.checkpoint.rating import (
     PrefixCache,
     common_prefix,
@@ -60,6 +61,9 @@ class TransformersAgent:
         *,
         device: str = "auto",
         dtype: str = "auto",
+        device_map: str | Mapping[str, Any] | None = None,
+        attention: str | None = None,
+        compile: bool = False,
         max_tokens: int | None = None,
         reasoning: bool | None = None,
         temperature: float = 0.0,
@@ -71,7 +75,7 @@ class TransformersAgent:
 
         Parameters
         ----------
-        folder, device, dtype, max_tokens, reasoning, temperature, seed, cache
+        folder, device, dtype, device_map, attention, compile, max_tokens, reasoning, temperature, seed, cache
             As for `pytest_adaptive_eval.subjects.checkpoint.subject.TransformersSubject.load`.
         top_p : float
             Share of the probability that sampling is limited to; without effect at temperature 0.
@@ -87,8 +91,7 @@ class TransformersAgent:
         cap_of(max_tokens, reasons=False)
         generator = Generator.load(
             folder,
-            device=device,
-            dtype=dtype,
+            Placement(device, dtype, device_map, attention, compile),
             temperature=float(temperature),
             seed=seed,
             top_p=float(top_p),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -42,11 +43,19 @@ _TEMPLATES = "additional_chat_templates"
 #: Keys that make a library run other code or read other files.  They are refused at any depth.
 _REFUSED = {
     "auto_map": "names Python code to run; use an architecture that transformers itself has",
-    "quantization_config": "asks for a quantisation library; save the checkpoint with plain floating-point weights",
+    "quantization_config": "asks for a quantisation of a part; save the checkpoint with plain floating-point weights",
     "transformers_weights": "names another weight file; keep the weights in model.safetensors",
     "fusion_config": "asks for patched layers; remove the key",
     "kernel_config": "asks for compute kernels from elsewhere; remove the key",
     "audio_tokenizer": "names another repository to load; remove the key",
+}
+#: Methods of quantisation whose weights are numbers that an installed package computes with, and these packages.
+QUANTISATION = {
+    "bitsandbytes": ("accelerate", "bitsandbytes"),
+    "gptq": ("accelerate", "gptqmodel", "optimum"),
+    "awq": ("accelerate", "gptqmodel"),
+    "compressed-tensors": ("accelerate", "compressed_tensors"),
+    "fp8": ("accelerate",),
 }
 _ATTENTION = re.compile(r"_?(attn|experts)_implementation.*")
 
@@ -78,6 +87,8 @@ class CheckpointInfo:
         Files that determine the model, sorted, relative to `folder`.
     hash : str
         SHA-256 over these files' names and contents.
+    quantised : str
+        Method of quantisation, one of `QUANTISATION`; empty for plain weights.
     """
 
     folder: Path
@@ -87,6 +98,7 @@ class CheckpointInfo:
     kind: Literal["text", "image-text"]
     files: tuple[str, ...]
     hash: str
+    quantised: str = ""
 
 
 def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> CheckpointInfo:
@@ -125,7 +137,40 @@ def preflight(folder: str | os.PathLike[str], *, cache: Path | None = None) -> C
         kind="image-text" if reads_images(config) else "text",
         files=files,
         hash=digest,
+        quantised=_quantisation(root / "config.json", config),
     )
+
+
+def _quantisation(path: Path, config: dict[str, Any]) -> str:
+    """Return the method of quantisation of a ``config.json``, empty for none.
+
+    Raises
+    ------
+    CheckpointError
+        The method is not among `QUANTISATION`, or a package for it is not installed.
+    """
+    settings = config.get("quantization_config")
+    if not settings:
+        return ""
+    method = settings.get("quant_method") if isinstance(settings, dict) else settings
+    packages = QUANTISATION.get(method) if isinstance(method, str) else None
+    if packages is None:
+        raise CheckpointError(
+            f"{path} has the key `quantization_config` with the method {method!r:.80}, expected one of "
+            f"{', '.join(QUANTISATION)}; save the checkpoint with one of them, or with plain floating-point weights"
+        )
+    if missing := [name for name in packages if importlib.util.find_spec(name) is None]:
+        extra = {"fp8": "accelerate", "awq": "gptq"}.get(str(method), method)
+        raise CheckpointError(
+            f"{path}: weights quantised by {method} need {' and '.join(missing)}; "
+            f'pip install "pytest-adaptive-eval[{extra}]"'
+        )
+    if method == "bitsandbytes" and importlib.util.find_spec("kernels") is not None:
+        raise CheckpointError(
+            f"{path}: bitsandbytes fetches code from the hub where the package kernels is installed; "
+            "pip uninstall kernels"
+        )
+    return str(method)
 
 
 def reads_images(config: Mapping[str, Any]) -> bool:
@@ -286,7 +331,10 @@ def _check_contained(path: Path, root: Path, hub: Path | None) -> None:
 
 def _refuse_keys(path: Path, document: dict[str, Any]) -> None:
     """Raise CheckpointError for a key that makes a library run other code or read other files."""
+    quantised = document.get("quantization_config") if path.name == "config.json" else None
     for key, value in _walk(document):
+        if key == "quantization_config" and value is quantised:
+            continue  # of the model itself, which `_quantisation` checks
         # older releases write the flag by themselves, and it selects nothing
         if value in (None, {}, [], "") or (key == "_attn_implementation_autoset" and isinstance(value, bool)):
             continue

@@ -22,6 +22,7 @@ from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity
 from pytest_adaptive_eval.subjects.checkpoint.decoding import Chooser, end_tokens, own_generation_config
 from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo, preflight
 from pytest_adaptive_eval.subjects.checkpoint.loading import Loaded, load_checkpoint
+from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
 from pytest_adaptive_eval.subjects.checkpoint.prompting import TEMPLATE_DATE, Prompter
 from pytest_adaptive_eval.subjects.images import open_image
 from pytest_adaptive_eval.subjects.reasoning import split_reasoning
@@ -159,9 +160,8 @@ class Generator:
     def load(
         cls,
         folder: str | os.PathLike[str],
+        placement: Placement,
         *,
-        device: str,
-        dtype: str,
         temperature: float = 0.0,
         seed: int = 0,
         top_p: float = 1.0,
@@ -177,7 +177,7 @@ class Generator:
             The device or the type is not known here.
         """
         info = preflight(folder, cache=cache)
-        loaded = load_checkpoint(info, device=device, dtype=dtype)
+        loaded = load_checkpoint(info, placement)
         return cls(info, loaded, temperature=temperature, seed=seed, top_p=top_p)
 
     def identity(self, decoding: dict[str, Any], environment: dict[str, Any]) -> SubjectIdentity:

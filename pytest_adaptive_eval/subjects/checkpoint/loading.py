@@ -25,8 +25,15 @@ from packaging.requirements import Requirement
 from pytest_adaptive_eval.deadline import within
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo
+from pytest_adaptive_eval.subjects.checkpoint.placement import (
+    DTYPES,
+    Placement,
+    check_memory,
+    free_bytes,
+    out_of_memory,
+    weight_bytes,
+)
 from pytest_adaptive_eval.subjects.checkpoint.weights import read_object
-from pytest_adaptive_eval.subjects.kinds.checkpoint import DTYPES
 
 __all__ = ["LOAD_SECONDS", "Loaded", "check_torchvision", "load_checkpoint", "pick_device"]
 
@@ -116,19 +123,16 @@ def check_torchvision() -> None:
         ) from error
 
 
-def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = "auto", writes: bool = True) -> Loaded:
+def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *, writes: bool = True) -> Loaded:
     """Load an examined checkpoint.
 
     Parameters
     ----------
     info : CheckpointInfo
         From `pytest_adaptive_eval.subjects.checkpoint.folder.preflight`.
-    device : str
-        ``auto``, ``cpu``, ``cuda`` or any other name that torch knows.
-    dtype : str
-        ``auto`` keeps the checkpoint's own type on a GPU and takes float32 on
-        a CPU, where half precision is several times slower; otherwise
-        ``float32``, ``float16`` or ``bfloat16``.
+    placement : Placement, optional
+        The type ``auto`` keeps the checkpoint's own on a GPU, and is float32 on a CPU,
+        where half precision is several times slower.
     writes : bool
         False loads a text encoder, which has no head to generate with.
 
@@ -137,28 +141,60 @@ def load_checkpoint(info: CheckpointInfo, *, device: str = "auto", dtype: str = 
     CheckpointError
         The tokenizer, processor or weights do not load in full.
     ConfigError
-        The device or the type is not known here, or torchvision does not fit torch.
+        The device or the type is not known here, the weights do not fit into the memory,
+        or torchvision does not fit torch.
     """
+    placement = placement or Placement()
+    placement.check()
     check_torchvision()  # transformers imports it for text models too
-    if dtype != "auto" and dtype not in _DTYPES:
-        raise ConfigError(f"dtype {dtype!r} is not known; use auto, {', '.join(_DTYPES)}")
-    target = pick_device(device)
-    asked: Any = _DTYPES.get(dtype, torch.float32 if target.type == "cpu" else "auto")
+    target = pick_device(placement.device)
+    dtype = "float32" if placement.dtype == "auto" and target.type == "cpu" else placement.dtype
+    _check_fits(info, placement, target, dtype)
     with _quiet():
         tokenizer = _part(info, "tokenizer", lambda: hf.AutoTokenizer.from_pretrained(info.folder, **_LOCAL))
         _prepare(tokenizer)
         processor = None
         if info.kind == "image-text":
             processor = _part(info, "processor", lambda: _processor(info, tokenizer))
-        model = _model(info, asked, writes).to(target)
+        model = _model(info, _arguments(info, placement, target, dtype), writes)
+        places = getattr(model, "hf_device_map", None)
+        if not places:
+            model = model.to(target)
+    if placement.compile:
+        model.compile(dynamic=True)
     return Loaded(
         model=model,
         tokenizer=tokenizer,
         processor=processor,
         template=_template(info, tokenizer, processor),
-        device=str(target),
+        device=", ".join(sorted({str(torch.device(place)) for place in places.values()})) if places else str(target),
         dtype=str(model.dtype).removeprefix("torch."),
     )
+
+
+def _check_fits(info: CheckpointInfo, placement: Placement, target: torch.device, dtype: str) -> None:
+    """Raise ConfigError if the weights need more memory than is free."""
+    devices = [str(target)]
+    if placement.device_map is not None:
+        devices = [*(f"cuda:{n}" for n in range(torch.cuda.device_count())), "cpu"]
+    needed = weight_bytes(info.folder, info.files, dtype)
+    check_memory(info.folder, needed, {device: free_bytes(device) for device in devices})
+
+
+def _arguments(info: CheckpointInfo, placement: Placement, target: torch.device, dtype: str) -> dict[str, Any]:
+    """Return the arguments of transformers for type, devices, attention and quantisation."""
+    arguments: dict[str, Any] = {"dtype": _DTYPES.get(dtype, "auto")}
+    if placement.attention is not None:
+        arguments["attn_implementation"] = placement.attention
+    if placement.device_map is not None:
+        arguments["device_map"] = placement.device_map
+    elif info.quantised:  # such weights may not be moved after loading
+        arguments["device_map"] = {"": str(target)}
+    if info.quantised == "fp8":  # computing in 8 bits needs code that is fetched from elsewhere
+        own = read_object(info.folder / "config.json")["quantization_config"]
+        kept = own.get("modules_to_not_convert", own.get("ignored_layers"))
+        arguments["quantization_config"] = hf.FineGrainedFP8Config(dequantize=True, modules_to_not_convert=kept)
+    return arguments
 
 
 def _part(info: CheckpointInfo, name: str, load: Callable[[], T]) -> T:
@@ -186,21 +222,26 @@ def _prepare(tokenizer: Any) -> None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
 
 
-def _model(info: CheckpointInfo, dtype: Any, writes: bool) -> Any:
+def _model(info: CheckpointInfo, arguments: dict[str, Any], writes: bool) -> Any:
     auto = hf.AutoModelForImageTextToText if info.kind == "image-text" else hf.AutoModelForCausalLM
     if not writes:
         auto = hf.AutoModel
     try:
         model, report = auto.from_pretrained(
             info.folder,
-            dtype=dtype,
             use_safetensors=True,
             output_loading_info=True,
             # _complete raises for mismatched shapes, which transformers would only log
             ignore_mismatched_sizes=True,
+            **arguments,
             **_LOCAL,
         )
     except Exception as error:
+        if out_of_memory(error):
+            raise ConfigError(
+                f"{info.folder}: the memory was spent while the weights were loaded ({_brief(error)}); free some, or "
+                'share the weights with device_map = "auto"'
+            ) from error
         raise CheckpointError(
             f"{info.folder}: the {info.kind} model ({info.architecture or info.model_type}) cannot be loaded "
             f"({_brief(error)}); save it with `model.save_pretrained(dir)` in a release of "
@@ -210,7 +251,7 @@ def _model(info: CheckpointInfo, dtype: Any, writes: bool) -> Any:
         report = {kind: {name for name in names if "pooler." not in str(name)} for kind, names in report.items()}
     _complete(info, report)
     for name, tensor in model.state_dict().items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if tensor.is_floating_point() and not tensor.is_meta and not bool(torch.isfinite(tensor).all()):
             raise CheckpointError(
                 f"{info.folder}: tensor {name!r} holds values that are not finite; the training has diverged or the "
                 "file is damaged: use an earlier checkpoint"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,8 +19,11 @@ from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdent
 from pytest_adaptive_eval.subjects.caps import Cap, cap_of
 from pytest_adaptive_eval.subjects.checkpoint.generation import Generated, Generator, Prompt, answered, fault
 from pytest_adaptive_eval.subjects.checkpoint.likelihood import LikelihoodScorer
+from pytest_adaptive_eval.subjects.checkpoint.placement import Placement, out_of_memory
 
 __all__ = ["TransformersSubject"]
+
+_log = logging.getLogger(__name__)
 
 
 class TransformersSubject(Subject):
@@ -53,6 +58,9 @@ class TransformersSubject(Subject):
         *,
         device: str = "auto",
         dtype: str = "auto",
+        device_map: str | Mapping[str, Any] | None = None,
+        attention: str | None = None,
+        compile: bool = False,
         max_tokens: int | None = None,
         reasoning: bool | None = None,
         batch_size: int = 16,
@@ -71,6 +79,8 @@ class TransformersSubject(Subject):
         dtype : str
             ``auto``, ``float32``, ``float16`` or ``bfloat16``; ``auto`` is
             float32 on a CPU and the checkpoint's own type elsewhere.
+        device_map, attention, compile
+            See `Placement`.
         max_tokens : int, optional
             Cap on the tokens of an answer, reasoning included.  1024 by default, and 16384 for a model that reasons.
         reasoning : bool, optional
@@ -96,8 +106,7 @@ class TransformersSubject(Subject):
         check_decoding(temperature, seed)
         generator = Generator.load(
             folder,
-            device=device,
-            dtype=dtype,
+            Placement(device, dtype, device_map, attention, compile),
             temperature=float(temperature),
             seed=seed,
             cache=cache,
@@ -158,26 +167,47 @@ class TransformersSubject(Subject):
         images = tuple((image, item.root) for image in item.images)
         return Prompt(f"item {item.id!r}", text, special, self.cap.of(item), images, sample_of(item))
 
-    def _batches(self, questions: Sequence[tuple[int, Prompt]]) -> list[list[tuple[int, Prompt]]]:
-        batches: list[list[tuple[int, Prompt]]] = []
+    def _batches(self, questions: Sequence[tuple[int, Prompt]]) -> Iterator[list[tuple[int, Prompt]]]:
+        """Yield batches of one group; they become smaller when the memory is spent in the meantime."""
+        batch: list[tuple[int, Prompt]] = []
         for question in questions:
-            if batches and batches[-1][0][1].group == question[1].group and len(batches[-1]) < self._batch_size:
-                batches[-1].append(question)
-            else:
-                batches.append([question])
-        return batches
+            if batch and (batch[0][1].group != question[1].group or len(batch) >= self._batch_size):
+                yield batch
+                batch = []
+            batch.append(question)
+        if batch:
+            yield batch
 
     def _attempt(self, generator: Generator, batch: Sequence[Prompt]) -> list[Completion]:
-        """Return the answers to a batch; if it fails, answer its items one by one, so that a fault affects one item."""
+        """Return the answers to a batch.
+
+        If it fails, its items are answered one by one, so that a fault affects one item; where the memory is spent, in
+        halves, and later batches are no larger.
+        """
+        each = 1
         try:
             generated = generator.generate(batch)
         except BaseException as error:
             failed = fault(error)
             if len(batch) == 1:
                 return [failed]
+            if out_of_memory(error):
+                each = (len(batch) + 1) // 2
+                self._shrink(each)
         else:
             return [self._counted(prompt, answer) for prompt, answer in zip(batch, generated, strict=True)]
-        return [completion for prompt in batch for completion in self._attempt(generator, [prompt])]
+        parts = [batch[start : start + each] for start in range(0, len(batch), each)]
+        return [completion for part in parts for completion in self._attempt(generator, part)]
+
+    def _shrink(self, size: int) -> None:
+        """Lower the batch size, and say so."""
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if size < self._batch_size:
+            self._batch_size = size
+            name = self.identity.name
+            _log.warning("%s: out of memory, so that its batches are of %d questions from now on", name, size)
 
     def _counted(self, prompt: Prompt, generated: Generated) -> Completion:
         """Return the answer without its reasoning, and add its cost to the usage."""

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.subjects.agent import Agent
     from pytest_adaptive_eval.subjects.base import Subject
 
-__all__ = ["DTYPES", "REGISTERED", "Checkpoint"]
+__all__ = ["REGISTERED", "Checkpoint"]
 
-#: Types of a checkpoint's weights besides ``auto``.
-DTYPES = ("float32", "float16", "bfloat16")
 (_SERVER,) = SERVERS
 
 
@@ -33,9 +31,13 @@ class Checkpoint(SubjectKind):
     subject = "pytest_adaptive_eval.subjects.checkpoint.subject:TransformersSubject"
     agent = "pytest_adaptive_eval.subjects.checkpoint.agent:TransformersAgent"
     subject_options = (
-        *("serve", "device", "dtype", "max_tokens", "reasoning", "batch_size", "temperature", "seed", "cache"),
+        *("serve", "device", "dtype", "device_map", "attention", "compile"),
+        *("max_tokens", "reasoning", "batch_size", "temperature", "seed", "cache"),
     )
-    agent_options = (*("serve", "device", "dtype", "max_tokens", "reasoning", "temperature", "top_p", "seed", "cache"),)
+    agent_options = (
+        *("serve", "device", "dtype", "device_map", "attention", "compile"),
+        *("max_tokens", "reasoning", "temperature", "top_p", "seed", "cache"),
+    )
     extra = "hf"
     hashes_files = True
 
@@ -76,10 +78,11 @@ class Checkpoint(SubjectKind):
         if not isinstance(options.get("reasoning"), bool | None):
             raise ConfigError(f"reasoning is {options['reasoning']!r:.80}, expected true or false")
         check_decoding(options.get("temperature", 0.0), options.get("seed", 0), options.get("top_p", 1.0))
-        if options.get("dtype", "auto") not in ("auto", *DTYPES):
-            raise ConfigError(f"dtype {options['dtype']!r} is not known; use auto, {', '.join(DTYPES)}")
         from pytest_adaptive_eval.subjects.checkpoint.folder import preflight
+        from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
 
+        places = ("device", "dtype", "device_map", "attention", "compile")
+        Placement(**{name: options[name] for name in places if name in options}).check()
         preflight(spec, cache=cache)
         return None
 
