@@ -147,9 +147,11 @@ def funnel_plot(
     )
     parts = [frame.above("accuracy"), *frame.grid(SHARES, share_label), band(high, low), path(estimate, "line")]
     ordered = sorted(required, key=lambda threshold: -threshold.value)
-    heights = _spaced([frame.y(threshold.value) - 5 for threshold in ordered], frame.bottom - 5)
-    for threshold, label_y in zip(ordered, heights, strict=True):
-        y = frame.y(threshold.value)
+    lines = [frame.y(threshold.value) for threshold in ordered]
+    above = [-math.inf, *lines][: len(lines)]  # a label that would cover the line above its own stands below its own
+    wanted = [y - 5 if y - over > LINE else y + LINE for y, over in zip(lines, above, strict=True)]
+    heights = _spaced(wanted, frame.bottom - 5)
+    for threshold, y, label_y in zip(ordered, lines, heights, strict=True):
         parts.append(tag("line", class_="required", x1=frame.left, x2=frame.right, y1=y, y2=y))
         label = threshold.label.replace(">=", "≥")
         parts.append(tag("text", label, class_="end halo", x=frame.right - 4, y=label_y))

@@ -286,6 +286,14 @@ def test_a_trace_as_it_is_drawn() -> None:
     )
 
 
+def test_a_threshold_just_below_another_has_its_label_below_its_line() -> None:
+    funnel = Funnel([1, 2], [0.5, 0.5], [0.0, 0.1], [1.0, 0.9])
+    root = parsed(plots.funnel_plot(funnel, [Threshold(0.6, ">= .60"), Threshold(0.58, ">= .58")], None, "k"))
+    upper, lower = sorted(float(line.get("y1", 0)) for line in of_class(root, "required"))
+    first, second = sorted(float(text.get("y", 0)) for text in of_class(root, "halo"))
+    assert first < upper < lower < second - 12
+
+
 @given(
     rows=st.lists(st.tuples(shares, shares, shares), min_size=1, max_size=60),
     required=st.lists(shares, max_size=4),
