@@ -44,6 +44,7 @@ FLOORS = (
     ("config",),
     ("sweeps",),
     ("plugin", "cli", "adapters"),
+    ("__main__",),
 )
 
 

@@ -62,6 +62,12 @@ QUICK = ("--model", "2pl", "--policy", "estimate", "--budget", "10%")
 # The command itself
 
 
+def test_the_package_is_run_as_the_command():
+    command = [sys.executable, "-m", "pytest_adaptive_eval", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"pytest-adaptive-eval {__version__}\n"
+
+
 def test_the_version(run):
     assert run("--version") == (0, f"pytest-adaptive-eval {__version__}\n", "")
 
