@@ -16,6 +16,7 @@ from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.irt.prediction import Design
 from pytest_adaptive_eval.items.responses import Responses
+from pytest_adaptive_eval.text import number
 
 RASCH = Recipe("1pl")
 
@@ -129,3 +130,14 @@ def test_contenders_estimate_and_form_beat_uniform_draws(planted):
         CONTENDERS["form"].missing_requirement(Designs((design,), 0.05).bank(RASCH(made.scores), made.responses), ())
         == ""
     )
+
+
+def test_plan_tells_the_error_of_policies_that_feed_no_gate(planted, tmp_path, capsys):
+    from pytest_adaptive_eval.cli.command import main
+
+    built = calibrate(planted(40, 60, 7).responses, RASCH, predicts=True)
+    bank = built.write(write_bank, tmp_path / "b.bank")
+    assert main(["plan", str(tmp_path / "b.bank"), "--budget", "6", "--margin", "0.2"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    errors = [number(bank.predictor.design(policy, 6).error) for policy in ("estimate", "form")]
+    assert f"wrong by {errors[0]} by estimate and {errors[1]} by form on average, at 6 questions" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,9 +58,26 @@ def _run(options: argparse.Namespace) -> int:
             f"{'a' if options.budget else 'the default'} budget of {budget} questions gives the first a verdict with "
             f"probability {chance:.2f}",
             f"fixed size: of a test that looks once, at the end, with power {options.power:.0%}",
+            *_errors_without_gate(bank, budget),
         ]
     )
     return PASSED
+
+
+def _errors_without_gate(bank: ItemBank, budget: int) -> list[str]:
+    """Return a line on the errors of policies that feed no gate, if the bank's predictor knows them."""
+    from pytest_adaptive_eval.text import number
+
+    if bank.predictor is None:
+        return []
+    designs = [bank.predictor.design(policy, budget) for policy in ("estimate", "form")]
+    known = [design for design in designs if design is not None and math.isfinite(design.error)]
+    if not known:
+        return []
+    errors = " and ".join(f"{number(design.error)} by {design.policy}" for design in known)
+    return [
+        f"no gate, accuracy alone: wrong by {errors} on average, at {known[0].count} questions, on held-out subjects"
+    ]
 
 
 def _forecasts(options: argparse.Namespace, bank: ItemBank) -> list[tuple[str, Sequence[Outlook]]]:
