@@ -3,9 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pytest_adaptive_eval.banks.reader import read_bank
+from pytest_adaptive_eval.banks.writer import write_bank
+from pytest_adaptive_eval.irt.prediction import Predictor
+from pytest_adaptive_eval.items.item import Item
 
 BANKS = Path(__file__).parents[2] / "fixtures" / "banks"
 
@@ -73,6 +77,14 @@ def test_exported_folder_is_a_data_set_and_the_same_bank(run, tmp_path):
     assert run("bank", "diff", BANKS / "vision.bank", "shared")[0] == 0
     assert read_bank(tmp_path / "shared").scale == read_bank(BANKS / "vision.bank").scale
     assert (tmp_path / "shared" / "README.md").read_text().startswith("---\nlicense: unknown\n")
+
+
+def test_exported_folder_has_the_predictor(run, tmp_path):
+    items = [Item(f"q{i}", prompt=f"question {i}?", answer="1") for i in range(4)]
+    predictor = Predictor(np.ones((2, 4)), np.arange(4.0), np.arange(4)[::-1].copy())
+    write_bank(tmp_path / "p.bank", items, discrimination=np.ones(4), intercept=np.zeros(4), predictor=predictor)
+    assert run("bank", "export", "p.bank", "-o", "shared")[0] == 0
+    assert read_bank(tmp_path / "shared").predictor.hash == predictor.hash
 
 
 def test_exported_folder_is_read_by_datasets(run, tmp_path, monkeypatch):

@@ -115,7 +115,9 @@ def _export(options: argparse.Namespace) -> int:
 def _copy(folder: Path, bank: ItemBank, output: Path) -> None:
     """Copy the files of a bank folder, and nothing else that lies there."""
     images = sorted({image for item in bank.items for image in item.images})
-    for name in ("bank.json", "params.npz", "items.jsonl", *(("formats.npz",) if bank.in_formats else ()), *images):
+    more = {"formats.npz": bank.in_formats, "predictor.npz": bank.predictor}
+    arrays = [name for name, part in more.items() if part is not None]
+    for name in ("bank.json", "params.npz", "items.jsonl", *arrays, *images):
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(folder / name, output / name)
 
