@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -32,7 +32,10 @@ from pytest_adaptive_eval.inference.interval import Interval
 from pytest_adaptive_eval.inference.rank_correlation import rank_correlation, ranking_accuracy
 from pytest_adaptive_eval.inference.sampling import merge_missing_bounds, with_missing_bounded
 from pytest_adaptive_eval.inference.student import student_quantile
+from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
+from pytest_adaptive_eval.interviewer.interviewer import Interviewer
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
 from pytest_adaptive_eval.text import counted
@@ -267,6 +270,8 @@ def backtest(
     bank: ItemBank | None = None,
     categories: Sequence[str] = (),
     embeddings: Array | None = None,
+    items: Sequence[Item] = (),
+    interviewer: Callable[[], Interviewer] | None = None,
 ) -> Backtest:
     """Interview the test subjects of one split by every contender.
 
@@ -291,6 +296,10 @@ def backtest(
     categories : sequence of str, length n, optional
     embeddings : array, shape (n, E), optional
         For makers of policies; response patterns of the train subjects where there are none.
+    items : sequence of Item, length n, optional
+        Texts, for an interviewer that reads.
+    interviewer : callable, optional
+        Makes the interviewer of AutoJudger's contenders, one per policy; by code when omitted.
     """
     scores, train = responses.scores[split.test], responses.scores[split.train]
     calibrating = responses if bank is not None else _calibrating(responses, split)
@@ -327,7 +336,8 @@ def backtest(
             chosen[fit] = designs(fit)
             banks[fit] = make_bank(fit, chosen[fit])
         policies = [
-            replace(_policy(contender, train, embeddings, count, seed), budget=count) for count in counts.values()
+            replace(_led(_policy(contender, train, embeddings, count, seed), interviewer), budget=count)
+            for count in counts.values()
         ]
         tables: Sequence[Conformal | None] = [None] * len(policies)
         if intervals and banks[fit].calibrated and contender.estimate == "projection":
@@ -336,7 +346,8 @@ def backtest(
             elif conformal_possible(calibrating, confidence):
                 again = partial(make_bank, fit, chosen[fit])
                 tables = conformal_tables(calibrating, again, policies, bank=banks[fit], seed=seed)
-        sessions = replay_each(banks[fit], policies, scores, seed=seeds, designed=intervals)
+        texts = replace(banks[fit], items=tuple(items)) if items else banks[fit]
+        sessions = replay_each(texts, policies, scores, seed=seeds, designed=intervals)
         for label, session, table in zip(counts, sessions, tables, strict=True):
             result.cells[contender.name, label] = _evaluate(session, contender, truth, confidence, intervals, table)
     return result
@@ -357,6 +368,13 @@ def _policy(contender: Contender, train: Array, embeddings: Array | None, count:
     """Return the contender's policy, made for this split and budget if it has a maker."""
     policy = contender.policy
     return policy if isinstance(policy, Policy) else policy(train, embeddings, count, seed)
+
+
+def _led(policy: Policy, interviewer: Callable[[], Interviewer] | None) -> Policy:
+    """Return the policy with an interviewer, if it has one and is AutoJudger's."""
+    if interviewer is None or not isinstance(policy.selector, AutoJudger) or not policy.selector.agent:
+        return policy
+    return replace(policy, selector=replace(policy.selector, interviewer=interviewer()))
 
 
 def conformal_possible(train: Responses, confidence: float) -> bool:

@@ -90,7 +90,7 @@ def backtest_in_formats(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.reports.calibration import format_backtest_svg
     from pytest_adaptive_eval.reports.formats import format_backtest_lines
 
-    others = ("responses", "test", "stratify", "orientation", "format", "metric", "intervals")
+    others = ("encoder", "interviewer", "responses", "test", "stratify", "orientation", "format", "metric", "intervals")
     refuse(options, (*others, "confidence", *RECIPE), f"is not for responses in formats, which {options.source} holds")
     options.budget = options.budget or FORMAT_BUDGETS
     names = list(FORMAT_CONTENDERS) if options.policy in (None, "all") else names_of(options, "policy")

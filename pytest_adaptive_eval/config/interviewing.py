@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pytest_adaptive_eval.config.reply_cache import ReplyCache
 from pytest_adaptive_eval.config.tables import InterviewTable
@@ -14,11 +17,11 @@ from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
+from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.typed_tables import located
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
@@ -76,13 +79,15 @@ def interviewed(
     model_keys = {"mode": table.mode, "options": table.options, "sort_candidates": table.sort_candidates}
     if not spec and (written := [name for name, value in model_keys.items() if value]):
         raise ConfigError(f"interview.{written[0]} goes with interview.interviewer, a model, and there is none")
+    known = _known(table.responses, bank, folders) if table.responses else None
     interviewer = _Agent(table, spec, cache, ReplyCache(decisions, fresh)) if spec else None
     with located("interview"):
         selector = AutoJudger(
-            _Embedder(encoder, table.part, cache),
+            _Embedder(encoder, table.part, cache, known),
             interviewer,
             first=table.first,
             count=table.count,
+            responses=None if known is None else known.scores,
             window=table.window or None,
             retrieval=table.retrieval,
             candidates=table.candidates,
@@ -95,9 +100,37 @@ def interviewed(
     leader = f"interviewer {table.interviewer}" if spec else "interviewer by code"
     if not selector.agent:
         leader = "drawn in the window, nobody picks"
-    embeddings = f"embeddings by {table.encoder}, as configured" if encoder else best_embedder(bank)[1]
+    embeddings = f"embeddings by {table.encoder}, as configured" if encoder else best_embedder(bank, responses=known)[1]
     model = (spec, table.options) if spec and selector.agent else None
     return selector, model, f"{leader}; {embeddings}"
+
+
+def _known(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
+    """Return the responses of known models to the items of a bank, in its order.
+
+    Raises
+    ------
+    ConfigError
+        There is no such file, or an item has no responses there.
+    """
+    from pytest_adaptive_eval.banks.responses import read_responses
+
+    path = find_input(Path(name).expanduser(), folders)
+    if path is None:
+        raise ConfigError(
+            f"interview.responses is {name!r}: expected an existing file of responses to the bank's items"
+        )
+    responses = read_responses(path)
+    columns = {item: column for column, item in enumerate(responses.items)}
+    if lacking := [item for item in bank.ids if item not in columns]:
+        raise ConfigError(
+            f"interview.responses is {name!r}: no responses to {len(lacking)} of the {len(bank)} items of the bank "
+            f"{bank.name!r}, such as {lacking[0]!r}; give those that it was calibrated from"
+        )
+    scores = responses.scores[:, [columns[item] for item in bank.ids]]
+    answered = ~np.isnan(scores).all(axis=1)
+    subjects = tuple(itertools.compress(responses.subjects, answered))
+    return Responses(subjects, tuple(bank.ids), scores[answered], source=responses.source)
 
 
 def _existing(spec: str, folders: Sequence[Path]) -> str | None:
@@ -109,8 +142,8 @@ def _existing(spec: str, folders: Sequence[Path]) -> str | None:
 class _Embedder:
     """The best available embedder, chosen when a bank is embedded."""
 
-    def __init__(self, encoder: str, part: str | None, cache: Path) -> None:
-        self._encoder, self._cache = encoder, cache
+    def __init__(self, encoder: str, part: str | None, cache: Path, responses: Responses | None) -> None:
+        self._encoder, self._cache, self._responses = encoder, cache, responses
         self._options: dict[str, Any] = {} if part is None or not encoder else {"part": part}
         self._loaded: Embedder | None = None
         #: Deviations from the settings.
@@ -124,7 +157,12 @@ class _Embedder:
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:
         """Return the embeddings of a bank's items, see `Embedder.embed`."""
         self._loaded, _ = best_embedder(
-            bank, encoder=self._encoder, cache=self._cache, note=self.notes.append, **self._options
+            bank,
+            encoder=self._encoder,
+            responses=self._responses,
+            cache=self._cache,
+            note=self.notes.append,
+            **self._options,
         )
         return self._loaded.embed(bank)
 

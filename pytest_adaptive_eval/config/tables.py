@@ -40,6 +40,7 @@ class InterviewTable(Table, frozen=True, kw_only=True):
     options: Annotated[dict[str, Any], described("options for loading or reaching the interviewer")] = {}
     sort_candidates: Annotated[bool, described("the model sorts candidates into categories; for small models")] = False
     encoder: Annotated[str, described("checkpoint folder of the embedding model")] = ""
+    responses: Annotated[str, described("responses of known models, whose ranking chooses the first items")] = ""
     part: Annotated[str | None, described("part of an item that open_clip embeds: text, image, mean or concat")] = None
     first: Annotated[Literal["cluster", "difficulty", "random", "none"], described("first items")] = "cluster"
     count: Annotated[Index, described("number of first items")] = 10

@@ -639,6 +639,26 @@ def test_responses_that_are_all_alike_rank_nobody(run):
     ElementTree.parse("p.svg")
 
 
+def test_an_encoder_of_a_backtest_reads_the_texts(run, matrix):
+    few = (*FAST, "--policy", "autojudger,cluster,random", "--json", "t.json")
+    items = texts("t.jsonl")
+    rows = []
+    for encoder in ([], ["--encoder", "categories"]):
+        code, _, err = run("backtest", matrix, *few, "--items", items, *encoder)
+        assert code == 0
+        assert ("note: embeddings by categories" in err) == bool(encoder)
+        rows.append({row["policy"]: row for row in json.loads(Path("t.json").read_text())["rows"]})
+    assert rows[0]["random"] == rows[1]["random"]
+    assert rows[0]["cluster"] != rows[1]["cluster"]
+    assert rows[0]["autojudger"] != rows[1]["autojudger"]
+    for flag in ("--encoder", "--interviewer"):
+        assert f"{flag} reads texts: give them with --items" in run("backtest", matrix, *few, flag, "m")[2]
+    Path("one.jsonl").write_text(Path(items).read_text().splitlines()[0] + "\n")
+    code, _, err = run("backtest", matrix, *few, "--items", "one.jsonl", "--encoder", "categories")
+    assert code == 4
+    assert "no text for 39 of 40 items" in err
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_interrupted_backtests_keep_the_splits_that_ended(run, matrix, monkeypatch, jobs):
     merge = Backtest.merge

@@ -591,3 +591,20 @@ def test_the_published_matrices():
     )
     cell = backtest(found, split, [CONTENDERS["autojudger"]], ["5%"], recipe=Recipe()).cells["autojudger", "5%"]
     assert cell.ranking[0] > 75
+
+
+def test_a_backtest_has_an_interviewer_that_reads_the_texts():
+    made = responses()
+    texts = [Item(name, f"question {name}") for name in made.items]
+    spies = []
+
+    def spy():
+        spies.append(Spy(0, ""))
+        return spies[-1]
+
+    contenders = [one for one in interviewer.REGISTERED if one.name in ("autojudger", "autojudger-no-agent")]
+    split = Split(np.arange(30), np.arange(30, 40))
+    backtest(made, split, contenders, ["14"], recipe=Recipe(), embeddings=np.eye(N), items=texts, interviewer=spy)
+    assert len(spies) == 1  # nobody picks in the other
+    assert {one.item.prompt for offered, *_ in spies[0].seen for one in offered} <= {text.prompt for text in texts}
+    assert len(spies[0].seen) == 4 * 10  # of fourteen questions ten are first ones

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +35,11 @@ from pytest_adaptive_eval.inputs import open_text
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.backtest import Backtest, Split
+    from pytest_adaptive_eval.interviewer.interviewer import Interviewer
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
     from pytest_adaptive_eval.items.responses import Responses
+    from pytest_adaptive_eval.subjects.agent import Agent
 
 __all__ = ["REGISTERED"]
 
@@ -60,6 +63,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--items", metavar="FILE", type=Path, help="JSONL of the items' texts, whose categories stratified needs")
     text = f"policies to compare, or all ({POLICIES}; in formats, all)"
     add("--policy", metavar="NAMES", help=text)
+    text = "embed the texts of --items for cluster and autojudger: a folder or a name, as interview.encoder"
+    add("--encoder", metavar="MODEL", help=text)
+    text = "lead autojudger's interviews by a model, which reads the texts of --items: a folder or URL#MODEL"
+    add("--interviewer", metavar="MODEL", help=text)
     text = f"budgets ({BUDGETS}; in formats, of calls, {FORMAT_BUDGETS})".replace("%", "%%")
     add("--budget", metavar="BUDGETS", help=text)
     text = f"random splits of the subjects ({SPLITS}); in formats, subjects to leave out, one at a time (all)"
@@ -139,6 +146,7 @@ def _run(options: argparse.Namespace) -> int:
         "intervals": options.intervals,
         "bank": bank,
         "categories": categories,
+        **_texts_settings(options, responses.items),
     }
 
     def keep(total: Backtest, done: int) -> None:
@@ -284,6 +292,52 @@ def _categories(options: argparse.Namespace, bank: ItemBank | None, ids: Sequenc
     return categories if any(categories) else []
 
 
+def _texts_settings(options: argparse.Namespace, ids: Sequence[str]) -> dict[str, Any]:
+    """Return the texts of the items, their embeddings, and the interviewer's name, as far as they are asked for."""
+    if not (options.encoder or options.interviewer):
+        return {}
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.items.bank import ItemBank
+
+    if options.items is None:
+        flag = "--encoder" if options.encoder else "--interviewer"
+        raise ConfigError(f"{flag} reads texts: give them with --items")
+    by_id = {item.id: item for item in read_bank(options.items).items}
+    if lacking := [name for name in ids if name not in by_id]:
+        raise ConfigError(
+            f"--items {options.items}: no text for {len(lacking)} of {len(ids)} items, such as {lacking[0]!r}; an "
+            "encoder and an interviewer need all"
+        )
+    items = [by_id[name] for name in ids]
+    settings: dict[str, Any] = {"items": items, "interviewer": options.interviewer}
+    if options.encoder:
+        from pytest_adaptive_eval.interviewer.embeddings import load_embedder
+
+        screen.progress(f"embedding by {options.encoder}")
+        embedder = load_embedder(options.encoder)
+        settings["embeddings"] = embedder.embed(ItemBank.uncalibrated("backtest", items))
+        screen.note(f"embeddings by {embedder.name}")
+    return settings
+
+
+def _interviewer(spec: str) -> Interviewer:
+    """Return an interviewer by the model `spec`, which each process loads once."""
+    from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
+
+    agent = _agent(spec)
+    return AgentInterviewer(agent, mode="rate" if agent.rates else "reply")
+
+
+@lru_cache(maxsize=1)
+def _agent(spec: str) -> Agent:
+    """Return the agent of a spec."""
+    from pytest_adaptive_eval.subjects import resolve
+
+    kind, found = resolve(spec, (Path(),), agent=True)
+    agent: Agent = kind.load(found, {}, None, agent=True)
+    return agent
+
+
 def _chosen(options: argparse.Namespace, bank: ItemBank | None, categories: Sequence[str]) -> list[str]:
     """Return the policies to compare; of ``all`` those that the data allow."""
     from pytest_adaptive_eval.calibration.backtest import CONTENDERS
@@ -308,6 +362,8 @@ def _one_split(shared: tuple[Responses, dict[str, Any]], numbered: tuple[int, Sp
     number, split = numbered
     split_settings = {**settings, "seed": 1000 * settings["seed"] + number}
     contenders = [CONTENDERS[name] for name in split_settings.pop("contenders")]
+    if spec := split_settings.get("interviewer"):
+        split_settings["interviewer"] = partial(_interviewer, spec)
     return backtest(responses, split, contenders, split_settings.pop("budgets"), **split_settings)
 
 
