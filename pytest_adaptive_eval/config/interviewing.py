@@ -128,8 +128,8 @@ def _known(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
             f"{bank.name!r}, such as {lacking[0]!r}; give those that it was calibrated from"
         )
     scores = responses.scores[:, [columns[item] for item in bank.ids]]
-    answered = ~np.isnan(scores).all(axis=1)
-    subjects = tuple(itertools.compress(responses.subjects, answered))
+    answered = np.asarray(~np.isnan(scores).all(axis=1))
+    subjects = tuple(itertools.compress(responses.subjects, answered.tolist()))
     return Responses(subjects, tuple(bank.ids), scores[answered], source=responses.source)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def write(path: Path, items: int = N) -> np.ndarray:
 
 def test_known_models_choose_the_first_items_and_place_the_others(tmp_path: Path) -> None:
     scores = write(tmp_path / "known.csv")
-    given = {"cache": tmp_path / "cache", "decisions": tmp_path / "decisions.jsonl"}
+    given: dict[str, Any] = {"cache": tmp_path / "cache", "decisions": tmp_path / "decisions.jsonl"}
     table = InterviewTable(responses="known.csv")
     selector, _, sentence = interviewed(table, bank(), (tmp_path,), **given)
     assert selector.responses is not None
