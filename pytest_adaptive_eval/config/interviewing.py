@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from pytest_adaptive_eval.config.reply_cache import ReplyCache
 from pytest_adaptive_eval.config.tables import InterviewTable
@@ -16,18 +13,20 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
 from pytest_adaptive_eval.interviewer.embeddings import Embedder, best_embedder
+from pytest_adaptive_eval.interviewer.first import responses_to
 from pytest_adaptive_eval.interviewer.interviewer import Candidate, Choice
-from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.typed_tables import located
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from pytest_adaptive_eval.interviewer.agent import AgentInterviewer
     from pytest_adaptive_eval.interviewer.memory import MemoryTable
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.items.item import Item
+    from pytest_adaptive_eval.items.responses import Responses
 
 __all__ = ["interviewed"]
 
@@ -120,17 +119,7 @@ def _known(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
         raise ConfigError(
             f"interview.responses is {name!r}: expected an existing file of responses to the bank's items"
         )
-    responses = read_responses(path)
-    columns = {item: column for column, item in enumerate(responses.items)}
-    if lacking := [item for item in bank.ids if item not in columns]:
-        raise ConfigError(
-            f"interview.responses is {name!r}: no responses to {len(lacking)} of the {len(bank)} items of the bank "
-            f"{bank.name!r}, such as {lacking[0]!r}; give those that it was calibrated from"
-        )
-    scores = responses.scores[:, [columns[item] for item in bank.ids]]
-    answered = np.asarray(~np.isnan(scores).all(axis=1))
-    subjects = tuple(itertools.compress(responses.subjects, answered.tolist()))
-    return Responses(subjects, tuple(bank.ids), scores[answered], source=responses.source)
+    return responses_to(bank, read_responses(path), f"interview.responses is {name!r}")
 
 
 def _existing(spec: str, folders: Sequence[Path]) -> str | None:

@@ -7,10 +7,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.clusters import clusters
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
+from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["FirstItems", "by_cluster", "by_difficulty"]
+__all__ = ["FirstItems", "by_cluster", "by_difficulty", "responses_to"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,6 +70,26 @@ def _ranking_accuracy(scores: Array, accuracy: Array) -> float:
     counts = (~np.isnan(scores)).sum(axis=1)
     mean = np.where(counts > 0, np.nansum(scores, axis=1) / np.maximum(counts, 1), np.nanmean(accuracy))
     return ranking_accuracy(mean, accuracy) if np.ptp(accuracy) > 0 else 0.0
+
+
+def responses_to(bank: ItemBank, responses: Responses, setting: str) -> Responses:
+    """Return the responses to the items of a bank, in its order, by subjects that answered any.
+
+    Raises
+    ------
+    ConfigError
+        An item has no responses; the message begins with `setting`.
+    """
+    columns = {item: column for column, item in enumerate(responses.items)}
+    if lacking := [item for item in bank.ids if item not in columns]:
+        raise ConfigError(
+            f"{setting}: no responses to {len(lacking)} of the {len(bank)} items of the bank {bank.name!r}, such as "
+            f"{lacking[0]!r}; give those that it was calibrated from"
+        )
+    scores = responses.scores[:, [columns[item] for item in bank.ids]]
+    answered = np.flatnonzero(~np.isnan(scores).all(axis=1)).tolist()
+    subjects = tuple(responses.subjects[s] for s in answered)
+    return Responses(subjects, tuple(bank.ids), scores[answered], source=responses.source)
 
 
 def by_difficulty(difficulty: Array, count: int) -> Ints:
