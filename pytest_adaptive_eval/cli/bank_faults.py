@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.text import counted
@@ -98,16 +99,20 @@ def compare(old: ItemBank, new: ItemBank) -> Differences:
     before = {item.id: (n, item.content_hash) for n, item in enumerate(old.items)}
     after = {item.id: (n, item.content_hash) for n, item in enumerate(new.items)}
     same = [name for name in after if name in before and before[name][1] == after[name][1]]
-    moved = None
-    if same and old.calibrated and new.calibrated and old.dimensions == new.dimensions:
-        places = np.array([(before[name][0], after[name][0]) for name in same]).T
-        slopes = np.abs(old.discrimination[places[0]] - new.discrimination[places[1]]).max()
-        intercepts = np.abs(old.intercept[places[0]] - new.intercept[places[1]]).max()
-        moved = float(max(slopes, intercepts))
+    places = np.array([(before[name][0], after[name][0]) for name in same]).T
     return Differences(
         [name for name in after if name not in before],
         [name for name in before if name not in after],
         [name for name in after if name in before and before[name][1] != after[name][1]],
         len(same),
-        moved,
+        _largest_change(old, new, places) if same else None,
     )
+
+
+def _largest_change(old: ItemBank, new: ItemBank, places: NDArray[np.intp]) -> float | None:
+    """Return the largest change of a parameter of the items at `places`, shape (2, n), of both banks."""
+    if not (old.calibrated and new.calibrated and old.dimensions == new.dimensions):
+        return None
+    slopes = np.abs(old.discrimination[places[0]] - new.discrimination[places[1]]).max()
+    intercepts = np.abs(old.intercept[places[0]] - new.intercept[places[1]]).max()
+    return float(max(slopes, intercepts))

@@ -58,14 +58,7 @@ def make_policy(
     if name == LADDER:
         return _ladder(table, data, bank)
     policy = find_named("policy", name, {**POLICIES, LADDER: LADDER_POLICY})
-    refuse_keys(data, ("stop_at", "settle", "width"), "goes with the policy 'ladder'")
-    if name == FIXED_FORM:
-        keys = ("selector", "floor", "stop", "standard_error")
-        refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
-    if name == FORM:
-        refuse_keys(data, ("selector", "floor", "stop", "standard_error"), "does not go with a form: remove it")
-    if table.selector != AUTOJUDGER:
-        refuse_keys(data, ("interview",), f"goes with selector = '{AUTOJUDGER}'")
+    _refuse_foreign_settings(name, table, data)
     changes = {key: data[key] for key in ("floor", "standard_error", "batch", "budget", "stop") if key in data}
     if table.selector is not None:
         changes["selector"] = _selector(table.selector, find_selector)
@@ -82,6 +75,18 @@ def make_policy(
     if {"selector", "floor", "estimator"} & changes.keys():
         changes["assisted"] = False  # the designs are for the policy as it is
     return replace(policy, **changes)
+
+
+def _refuse_foreign_settings(name: str, table: MarkerTable, data: Mapping[str, Any]) -> None:
+    """Refuse settings that the named policy of a bank, or its selector, does not have."""
+    refuse_keys(data, ("stop_at", "settle", "width"), "goes with the policy 'ladder'")
+    if name == FIXED_FORM:
+        keys = ("selector", "floor", "stop", "standard_error")
+        refuse_keys(data, keys, "does not go with a fixed form, which is drawn uniformly and asked in full: remove it")
+    if name == FORM:
+        refuse_keys(data, ("selector", "floor", "stop", "standard_error"), "does not go with a form: remove it")
+    if table.selector != AUTOJUDGER:
+        refuse_keys(data, ("interview",), f"goes with selector = '{AUTOJUDGER}'")
 
 
 def policy_name(table: MarkerTable) -> str:

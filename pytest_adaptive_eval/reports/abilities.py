@@ -65,9 +65,7 @@ class Parts:
 def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts | None:
     """Return the section, None for an interview without formats, or without its unchanged bank."""
     parts = words.in_parts(interview)
-    if not parts or bank is None or bank.in_formats is None or not interview.theta:
-        return None
-    if bank.content_hash != interview.bank.get("content_hash") or len(interview.theta) != len(parts):
+    if not parts or bank is None or bank.in_formats is None or not _is_scored_on(interview, bank, len(parts)):
         return None
     scale = bank.in_formats
     names = [*bank.subjects, str(interview.subject.get("name") or "this subject")]
@@ -87,6 +85,12 @@ def parted(key: str, interview: InterviewRecord, bank: ItemBank | None) -> Parts
         [_extreme(bank, scale, n, gains[n]) for n in by_gain[::-1][:_ITEMS]],
         [_separation(as_mapping(separation)) for separation in scale.report.get("separations", [])],
     )
+
+
+def _is_scored_on(interview: InterviewRecord, bank: ItemBank, parts: int) -> bool:
+    """Return whether an interview has an ability with so many parts on the bank as it is now."""
+    unchanged = bank.content_hash == interview.bank.get("content_hash")
+    return unchanged and interview.theta is not None and len(interview.theta) == parts > 0
 
 
 def _spread(order: list[int], tested: int) -> list[int]:

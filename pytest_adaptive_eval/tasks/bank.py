@@ -97,6 +97,17 @@ def _distinct_level(family: TaskFamily, level: int, seeds: range) -> tuple[list[
     return distinct, left
 
 
+def _digest(family: TaskFamily, seeds: Sequence[Sequence[int]], queries: int, first: int) -> str:
+    """Return the hash of a bank's questions, by the first of each level and the seeds that were replaced."""
+    digest = hashlib.sha256(f"{family.name} {len(seeds)} {queries} {first}".encode())
+    for level, own in enumerate(seeds, 1):
+        for k in range(min(queries, _HASHED)):
+            digest.update(family.item(level, own[k]).content_hash.encode())
+        if own != range(first, first + queries):
+            digest.update(str(list(own)).encode())
+    return digest.hexdigest()[:16]
+
+
 def task_bank(
     family: TaskFamily,
     *,
@@ -148,12 +159,7 @@ def task_bank(
     size, first = cap * queries, seed * queries
 
     seeds, repeated = _distinct_seeds(family, cap, queries, first)
-    digest = hashlib.sha256(f"{family.name} {cap} {queries} {first}".encode())
-    for level in range(1, cap + 1):
-        for k in range(min(queries, _HASHED)):
-            digest.update(family.item(level, seeds[level - 1][k]).content_hash.encode())
-        if seeds[level - 1] != range(first, first + queries):
-            digest.update(str(list(seeds[level - 1])).encode())
+    digest = _digest(family, seeds, queries, first)
     scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
     curves = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
     told = {"repeated": repeated} if repeated else {}
@@ -167,7 +173,7 @@ def task_bank(
         calibrated=curves is not None,
         model="none" if curves is None else "2pl",
         scale=scale,
-        content_hash=digest.hexdigest()[:16],
+        content_hash=digest,
         report=MappingProxyType(
             {
                 "task": {"levels": cap, "queries": queries, "seed": seed, **family.form_settings, **scaled},

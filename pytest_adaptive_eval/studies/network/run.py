@@ -16,7 +16,7 @@ from pytest_adaptive_eval.studies.network.items import LevelItems
 from pytest_adaptive_eval.studies.network.node import ContentFilter, Interview, allow_all, blank, review
 from pytest_adaptive_eval.studies.network.result import NetworkResult
 from pytest_adaptive_eval.studies.network.roles import Dialogue
-from pytest_adaptive_eval.studies.network.topology import Network, Node
+from pytest_adaptive_eval.studies.network.topology import Network, Node, Supervision
 from pytest_adaptive_eval.subjects.pool import AgentPool
 from pytest_adaptive_eval.tasks.family import TaskFamily
 
@@ -60,14 +60,8 @@ def hold_network(
     engine = Engine(pool, {} if replies is None else replies, concurrency)
     results = engine.run(_Scheduler(network, content_filter or allow_all, pictures).ready)
     supervision = network.supervision
-    if supervision is not None:  # no result depends on these reviews, so one load of the supervisor suffices
-        results |= engine.run(
-            lambda done: {
-                name: partial(review, supervision, result, exchanges)
-                for name, (result, exchanges) in results.items()
-                if exchanges and name not in done
-            }
-        )
+    if supervision is not None:
+        results |= _reviewed(engine, supervision, results)
     nodes = [result[0] if isinstance(result, tuple) else result for result in (results[n.name] for n in network.nodes)]
     return NetworkResult(
         network.topology,
@@ -83,6 +77,20 @@ def hold_network(
         {name: n - loads.get(name, 0) for name, n in sorted(pool.loads.items())},
         engine.replies.recalled,
         {name: (counts[True], counts.total()) for name, counts in sorted(engine.truncated.items()) if counts[True]},
+    )
+
+
+def _reviewed(engine: Engine, supervision: Supervision, results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results of nodes after the supervisor's reviews.
+
+    No other result depends on the reviews, so one load of the supervisor suffices.
+    """
+    return engine.run(
+        lambda done: {
+            name: partial(review, supervision, result, exchanges)
+            for name, (result, exchanges) in results.items()
+            if exchanges and name not in done
+        }
     )
 
 
