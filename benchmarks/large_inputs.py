@@ -37,13 +37,13 @@ COMMAND = "import sys; from pytest_adaptive_eval.cli.command import main; sys.ex
 RUN = """
 import pytest
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def model():
     return lambda prompt: "7"
 
 @pytest.mark.adaptive_eval(bank="large.bank", budget=100)
 def test_large(item, model):
-    assert item.grade(model(item.prompt)) is not None
+    assert item.grade(model(item.prompt))
 """
 
 
