@@ -139,9 +139,10 @@ class MAP:
         prior = np.diag(precision)
         # a Newton step leaves an error of at most a/2 step^2, since the third derivative is at most a times the
         # second; with guessing, and in more dimensions, the step itself measures the error
-        near = self.tolerance
-        if c is None and dimensions == 1:
-            near = math.sqrt(near / max(float(A.max(initial=1.0)), -float(A.min(initial=0.0))))
+        near: Array | float = self.tolerance
+        if c is None and dimensions == 1:  # of each subject's own items, so that no estimate depends on the others
+            steepest = np.maximum(A.max(axis=(1, 2), initial=1.0), -A.min(axis=(1, 2), initial=0.0))
+            near = np.sqrt(self.tolerance / steepest)[:, None]
         # a step of more than 2 logits jumps over the slope of the logistic onto its plateau; if steps alternate in
         # direction, or guessing makes the scoring step too long, the limit halves each time, as in a bisection
         limit: Array | float = 2.0

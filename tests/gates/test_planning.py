@@ -54,7 +54,8 @@ def test_more_questions_and_a_greater_distance_are_more_likely_to_decide(ahead, 
     assert 0 <= one <= 1
     assert one <= ahead.chance(min(asked + 5, ahead.size)) + 1e-9
     assert one <= replace(ahead, gap=1.5 * ahead.gap).chance(asked) + 1e-9
-    assert one <= replace(ahead, variance=0.5 * ahead.variance).chance(asked) + 1e-9
+    if one >= 0.5:  # where the questions are too few, only luck decides, and there is more of it with more variance
+        assert one <= replace(ahead, variance=0.5 * ahead.variance).chance(asked) + 1e-9
     assert one >= replace(ahead, confidence=0.995).chance(asked) - 1e-9
     assert ahead.chance(0) == 0.0
     assert ahead.chance(ahead.size) == 1.0

@@ -93,7 +93,7 @@ def test_each_model_of_a_panel_is_looked_at_once(lab: Any) -> None:
     [
         (
             "{ max_token = 8 }",
-            "has no option max_token; expected serve, device, dtype, max_tokens, reasoning, batch_size",
+            "has no option max_token; expected serve, device, dtype, device_map, attention, compile, max_tokens",
         ),
         ("{ batch_size = 0 }", "batch_size is 0, expected a whole number of at least 1"),
         ('{ dtype = "float31" }', "dtype 'float31' is not known; use auto, float32, float16, bfloat16"),
@@ -118,7 +118,7 @@ def test_a_model_that_leads_an_interview_is_looked_at(lab: Any) -> None:
     refused(
         lab,
         text,
-        "has no option batch_size; expected serve, device, dtype, max_tokens, reasoning, temperature, top_p",
+        "has no option batch_size; expected serve, device, dtype, device_map, attention, compile, max_tokens",
         "-n0",
     )
     assert lab.asked == []
