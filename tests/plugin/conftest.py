@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -157,12 +158,19 @@ class Lab:
         flags = ["--adaptive-eval"] if active else []
         flags += [] if logging else ["-p", "no:logging"]
         _skip_without_xdist(args)
+        self._forget_compiled()
         return self.pytester.runpytest_inprocess(*ALONE, *flags, *args, no_reraise_ctrlc=True)
 
     def spawn(self, *args: str, timeout: float = 120) -> pytest.RunResult:
         """A run in a process of its own, as xdist and faults that kill need."""
         _skip_without_xdist(args)
+        self._forget_compiled()
         return self.pytester.runpytest_subprocess(*ALONE, "--adaptive-eval", *args, timeout=timeout)
+
+    def _forget_compiled(self) -> None:
+        """Delete compiled modules: one of the same length, written within the same second, counts as unchanged."""
+        for folder in self.path.rglob("__pycache__"):
+            shutil.rmtree(folder)
 
     def run_with(self, workers: Sequence[str], *args: str) -> pytest.RunResult:
         """A run in this process, or in one of its own where `workers` asks xdist for some."""
