@@ -175,9 +175,11 @@ class Assistance:
         for count in np.unique(chosen):
             rows = np.flatnonzero(chosen == count)
             asked, told = items[rows], scores[rows]
-            first = curves(self.bank, self.estimator, asked[:, :count], told[:, :count])
+            whole = first = found.of(rows)
+            if count < items.shape[1]:
+                first = curves(self.bank, self.estimator, asked[:, :count], told[:, :count])
             model, difference, by_model, by_design = parts(
-                predictor, self.design, found.of(rows), first, asked, told, int(count)
+                predictor, self.design, whole, first, asked, told, int(count)
             )
             weight = np.array([1.0 if self.strays(s) else self.design.weight for s in rows.tolist()])
             accuracy[rows] = np.clip(model + weight * (difference - model), 0.0, 1.0)
