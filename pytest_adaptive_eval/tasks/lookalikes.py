@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from pytest_adaptive_eval.tasks.words import by_first_word
+
 __all__ = ["DIFFERENCES", "SAME_LETTERS"]
 
 # From the large English list of wordfreq, words of a Zipf frequency of at least 2, see benchmarks/masked_words.py.
@@ -55,7 +57,7 @@ _DIFFERENCES = (
 #: Minimal sets of positions at which other English words differ from a word, as bits, the first position the lowest.
 #: Letters that are visible in each of the sets fit no other word.
 DIFFERENCES: Mapping[str, tuple[int, ...]] = MappingProxyType(
-    {word: tuple(map(int, sets)) for word, *sets in (row.split() for row in _DIFFERENCES.split(","))}
+    {word: tuple(map(int, sets)) for word, sets in by_first_word(_DIFFERENCES).items()}
 )
 
 _SAME_LETTERS = (
@@ -66,6 +68,4 @@ _SAME_LETTERS = (
 )
 
 #: Other English words with the letters of a word of the lexicon, names left out.
-SAME_LETTERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {word: tuple(others) for word, *others in (row.split() for row in _SAME_LETTERS.split(","))}
-)
+SAME_LETTERS: Mapping[str, tuple[str, ...]] = by_first_word(_SAME_LETTERS)

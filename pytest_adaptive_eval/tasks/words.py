@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["ANAGRAMS", "WORDS"]
+__all__ = ["ANAGRAMS", "WORDS", "by_first_word"]
+
+
+def by_first_word(rows: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the further words of each row by its first word; commas separate the rows."""
+    return MappingProxyType({word: tuple(others) for word, *others in (row.split() for row in rows.split(","))})
+
 
 _BY_LENGTH = (
     "SKY BUS CUP DOG EGG FAN GUM HEN INK JAM KEY LIP MUD NUT OAK PIE RUG SUN TOY VAN WEB YAK ZIP ICE BOX FLY",
@@ -38,6 +44,4 @@ _SAME_LETTERS = (
 )
 
 #: Other English words with the letters of a word of `WORDS`.
-ANAGRAMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {word: tuple(others) for word, *others in (row.split() for row in _SAME_LETTERS.split(","))}
-)
+ANAGRAMS: Mapping[str, tuple[str, ...]] = by_first_word(_SAME_LETTERS)
