@@ -28,6 +28,8 @@ HELD_OUT, HELD_OUT_SEED, CHOOSING_SEED = 0.1, 20240601, 20240602
 ENOUGH_HELD_OUT = 5000
 #: Standard errors by which a bank has to predict better than equal items would.
 CLEARLY = 1.3
+#: Numbers of an array that are computed at once, at most.
+CELLS = 1 << 22
 #: A bank may predict held-out responses this much worse than a converged Rasch fit, in nats a response.
 RASCH_MARGIN = 0.05
 #: Largest typical posterior standard deviation of a difficulty, in units of their spread.
@@ -120,7 +122,7 @@ def predicted(scores: Array, bank: Calibration, sd: float = 1.0) -> Array:
     A, d = bank.discrimination, bank.intercept
     c = bank.guess if bank.guess.any() else None
     prior = MAP(sd=sd)
-    rows = max(1, (1 << 22) // (n * A.shape[1]))
+    rows = max(1, CELLS // (n * A.shape[1]))
     out = np.empty((S, n))
     for s in range(0, S, rows):
         part = scores[s : s + rows]

@@ -29,6 +29,7 @@ from pytest_adaptive_eval.calibration.quality import (
     choose_dimensions,
     losses,
     predicted,
+    prior_sd,
 )
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.errors import ResponsesError
@@ -78,6 +79,7 @@ def test_nothing_to_refuse():
             {"gain": (0.012, 0.01)},
             r"not clearly better \(.5000 nats each\) than each subject's own mean .* \(.6000; .013",
         ),
+        ({"gain": (0.0, 0.0)}, "not clearly better"),  # as it happens where all items are alike
         (
             {"loss": {**FINE, "rasch": 0.4499}},
             r".050 nats worse than a converged Rasch fit .* \(.500 against .450; .05",
@@ -128,7 +130,8 @@ def test_the_loss_is_that_of_bernoulli():
     scores, p = np.array([[1.0, 0.0, 0.5]]), np.array([[0.8, 0.3, 0.6]])
     expected = [[-np.log(0.8), -np.log(0.7), -0.5 * np.log(0.6) - 0.5 * np.log(0.4)]]
     np.testing.assert_allclose(losses(scores, p), expected)
-    assert np.isfinite(losses(scores, np.array([[0.0, 1.0, 0.5]]))).all()
+    # A certainty that is wrong costs as much as a chance of one in a million.
+    np.testing.assert_allclose(losses(scores, np.array([[0.0, 1.0, 0.5]]))[0, :2], -np.log(1e-6))
 
 
 def test_the_gain_and_its_error_are_those_of_items():
@@ -140,7 +143,9 @@ def test_the_gain_and_its_error_are_those_of_items():
     assert error == pytest.approx(by_item.std(ddof=1) / np.sqrt(50))
     held = np.zeros((30, 50), bool)
     held[:, :7] = True
-    assert _gain(better, worse, held)[0] == pytest.approx(by_item[:7].mean())
+    mean, error = _gain(better, worse, held)  # items without a held-out response are none
+    assert mean == pytest.approx(by_item[:7].mean())
+    assert error == pytest.approx(by_item[:7].std(ddof=1) / np.sqrt(7))
 
 
 def test_subjects_are_shrunk_by_how_much_they_differ():
@@ -196,6 +201,21 @@ def test_predictions_are_the_models_at_the_posterior_mode(planted):
     seen = ~np.isnan(scores)
     slope = (np.where(seen, np.nan_to_num(scores) - p, 0.0) * found.discrimination[:, 0]).sum(axis=1)
     np.testing.assert_allclose(slope, theta[:, 0], atol=1e-3)  # of the likelihood, and of the prior
+
+
+def test_subjects_that_do_not_fit_in_memory_at_once_are_predicted_by_turns(planted, monkeypatch):
+    scores = planted(7, 12, 3).scores
+    fit = Recipe("2pl").fit_completely(scores)
+    whole = predicted(scores, fit)
+    monkeypatch.setattr("pytest_adaptive_eval.calibration.quality.CELLS", 3 * 12)
+    np.testing.assert_allclose(predicted(scores, fit), whole, atol=1e-6)
+
+
+def test_parameters_of_an_unknown_scale_do_not_shrink_abilities():
+    given = bank(discrimination=np.full((20, 1), 0.1), intercept=np.zeros(20))  # abilities of ten times the usual size
+    scores = np.ones((1, 20))
+    assert predicted(scores, given, prior_sd(given_parameters=True)).min() > 0.8
+    assert predicted(scores, given, prior_sd(given_parameters=False)).max() < 0.6
 
 
 def test_predictions_never_fall_below_guessing():
@@ -330,6 +350,11 @@ def test_the_dimensions_that_predict_best_are_chosen():
     assert len(told) == 2
     with pytest.raises(ResponsesError, match="too few responses"):
         choose_dimensions(np.ones((3, 1)), lambda D: Recipe("mirt", D))
+
+
+def test_dimensions_are_tried_that_the_subjects_allow():
+    scores = (np.random.default_rng(2).random((5, 12)) < 0.6).astype(float)
+    assert list(choose_dimensions(scores, lambda D: Recipe("mirt", D))[1]) == [1, 2, 3, 4]
 
 
 # Recipes

@@ -54,6 +54,7 @@ def test_the_scores_are_recorded() -> None:
 
 
 def test_choices_follow_the_prompt_after_the_delimiter() -> None:
+    assert ITEM.continuations == []  # it is graded
     assert asked("raw").continuations == [Continuation(choice, " ") for choice in ITEM.choices]
     spaced = replace(asked("pmi"), prompt="The sky is\n")
     assert spaced.continuations == [
