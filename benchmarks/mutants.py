@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -74,6 +75,8 @@ MOST_TESTS, LONGEST_TEST, LONGEST = 40, 3.0, 12.0
 SECOND_TRY = 20
 #: Of pytest.
 OPTIONS = ("-q", "-p", "no:cacheprovider")
+#: Folder of the package that measures coverage.
+COVERAGE = str(Path(coverage.__file__).parent)
 #: Share of the mutants that must be killed.
 WANTED = 0.95
 
@@ -262,7 +265,12 @@ class Watch:
             self.failed.append(report.nodeid)
 
     @staticmethod
-    def _skip(*_: Any) -> None:
+    def _skip(_: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code.co_filename.startswith(COVERAGE):  # it may hold its lock
+                signal.setitimer(signal.ITIMER_PROF, 0.01)
+                return
+            frame = frame.f_back
         raise pytest.skip.Exception("takes too long for a mutant")  # hypothesis lets this through at once
 
 
