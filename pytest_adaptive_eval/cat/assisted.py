@@ -112,6 +112,8 @@ class Assistance:
         Items of an interview.
     unlike : array of bool, shape (S,), optional
         None until the first items are answered.
+    take_all : int
+        Items that are asked before those of the design, see `inference.design.DesignLog`.
     """
 
     bank: ItemBank
@@ -119,13 +121,19 @@ class Assistance:
     estimator: Estimator
     count: int
     unlike: Bools | None = None
+    take_all: int = 0
 
     @property
     def checked(self) -> int:
         """Number of items after which `unlike` is known; without uniform draws, half of all, if any may follow."""
         if self.design.policy == "form":
             return self.count
-        return self.design.chosen(self.count) if self.design.uniform else -(-self.count // 2)
+        return self._chosen if self.design.uniform else max(self.take_all, -(-self.count // 2))
+
+    @property
+    def _chosen(self) -> int:
+        """Number of items before the uniform draws that the design plans."""
+        return self.take_all + self.design.chosen(self.count - self.take_all)
 
     def limit(self, asked: int) -> int:
         """Return how many items may be drawn together: those up to the next change of the draws."""
@@ -139,8 +147,7 @@ class Assistance:
 
     def chosen(self, subject: int) -> int:
         """Return the number of a subject's items before its uniform draws."""
-        chosen = self.design.chosen(self.count)
-        return min(self.checked, chosen) if self.strays(subject) else chosen
+        return min(self.checked, self._chosen) if self.strays(subject) else self._chosen
 
     def strays(self, subject: int) -> bool:
         """Return whether a subject is unlike the calibration subjects."""

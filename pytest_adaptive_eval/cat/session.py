@@ -33,6 +33,7 @@ from pytest_adaptive_eval.cat.stopping import (
 from pytest_adaptive_eval.claims.classification import Cut
 from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.claims.projection import project
+from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.inference.betting import Claim
 from pytest_adaptive_eval.inference.design import DESIGN, GATE_FLOOR, DesignLog, Proposal
 from pytest_adaptive_eval.inference.noise import allowed_variance, variance_bound
@@ -77,11 +78,16 @@ class Session:
     designed : bool
         Whether to log the design of the draws, see `Proposal`, for design-based
         intervals and decisions.
+    take_all : sequence of int
+        Items that are asked first, whatever the draws, see `DesignLog`.  A baseline
+        whose draws are repeated has its own.
 
     Raises
     ------
     ConfigError
-        The policy needs a calibrated bank, or its budget does not fit the bank.
+        The policy needs a calibrated bank, its budget does not fit the bank or is
+        smaller than `take_all`, a ladder is to ask items first, or a baseline whose
+        draws are repeated did not ask them first.
     ValueError
         There is no subject, or not one seed per subject.
 
@@ -105,6 +111,7 @@ class Session:
         baseline: Baseline | None = None,
         decodings: int = 0,
         designed: bool = True,
+        take_all: Sequence[int] = (),
     ) -> None:
         self.decodings, self.designed = decodings, designed
         self.bank, self.policy, self.subjects = bank, policy, subjects
@@ -120,6 +127,9 @@ class Session:
             self._repeated = baseline
             if baseline.draws < self.budget:
                 self._spent, self.budget = StopReason.BASELINE, baseline.draws
+        self.take_all = self._checked_first(take_all)
+        if self.assistance is not None:
+            self.assistance.take_all = len(self.take_all)
         self.rule = policy.rule(self.budget, tuple(claims), family, tuple(cuts))
         self._claimed_sums = tuple(claim.sought for claim in claims if claim.sought is not None)
         self._seeds = _seed_sequences(seed, subjects)
@@ -158,13 +168,34 @@ class Session:
         log : DesignLog
         stop : StopReason or None
         """
-        session = cls(bank, replace(policy, budget=max(len(log), 1)))
+        first = log.items[: log.take_all].tolist()
+        session = cls(bank, replace(policy, budget=max(len(log), 1)), take_all=first)
         if len(log):
             session._pending = Proposal(log.items[None], np.array([getattr(log, name) for name in DESIGN])[:, None])
             session.tell(log.scores[None])
         session.stop[0] = stop
         session.stopped_at[0] = session.asked
         return session
+
+    def _checked_first(self, items: Sequence[int]) -> Ints:
+        """Return the items that are asked first, as far as the policy and a repeated baseline allow it."""
+        first = np.array(items, dtype=np.int64)
+        if len(first) and self.policy.levelled is not None:
+            raise ConfigError("a ladder asks items level by level, so none can be asked first: use the policy 'decide'")
+        if self._repeated is not None and (log := self._repeated.log) is not None:
+            before = log.items[: log.take_all]
+            if not set(items) <= set(before.tolist()):
+                raise ConfigError(
+                    f"the baseline {self._repeated.name} answered some items only, and its draws are repeated: items "
+                    "that are asked first must have been asked first of it too; record it with the same ones, or over "
+                    'the whole bank (budget = "100%")'
+                )
+            first = before
+        if len(first) > self.budget:
+            raise ConfigError(
+                f"budget is {self.budget}, and {len(first)} items are asked first, whatever the draws: raise it"
+            )
+        return first
 
     def shortened(self, budget: int) -> Session:
         """Return a copy without claims that has a smaller budget, with as much of the open proposal as that allows.
@@ -226,9 +257,30 @@ class Session:
                 k = min(k, self.assistance.limit(self.asked))
             if self._unopened is not None:
                 self._selector_session, self._unopened = self._unopened.open(self.bank, self._seeds), None
+            if self.asked < len(self.take_all):
+                self._pending = self._first_items(min(k, len(self.take_all) - self.asked))
+                return self._pending
             parts = [self._propose(subjects, k) for subjects in self._passes()]
             self._pending = parts[0] if len(parts) == 1 else Proposal.join(parts)
         return self._pending
+
+    def _first_items(self, k: int) -> Proposal:
+        """Return the next `k` items of `take_all`, whose propensity is 1."""
+        items = np.tile(self.take_all[self.asked : self.asked + k], (self.subjects, 1))
+        p = self._predicted(slice(None))
+        design = np.full((len(DESIGN), *items.shape), np.nan)
+        design[1] = chosen = np.take_along_axis(p, items, axis=1)
+        if self.designed:
+            spread = p * (1.0 - p)
+            left = len(self.bank) - self.asked - np.arange(k)
+            for row, total in ((2, p), (3, spread)):
+                earlier = np.take_along_axis(total, self.take_all[None, : self.asked].repeat(len(p), 0), axis=1)
+                here = np.take_along_axis(total, items, axis=1)
+                rest = (total.sum(axis=1) - earlier.sum(axis=1))[:, None]
+                design[row] = rest - (here.cumsum(axis=1) - here)
+            design[3] *= left  # as of a uniform draw
+            design[0], design[4], design[5] = 1.0, chosen, 1.0 - chosen
+        return Proposal(items, design)
 
     def _passes(self) -> list[slice]:
         """Return slices of the subjects, each for one pass: small enough for the work buffers, and of one selector."""
@@ -268,6 +320,8 @@ class Session:
 
     def reason(self, item: int, subject: int = 0) -> str:
         """Return the reason for an item of the open proposal, in words for the report."""
+        if item in self.take_all:
+            return "asked first, whatever the draws"
         policy = self.policy
         evenly = "for the verdict in sight" if self._draws_for_claims else "uniformly"
         if self._selector_session is not None:
@@ -346,6 +400,8 @@ class Session:
         if self.assistance is not None:
             self.assistance.check(*self.answers)
         self.trace[:, new] = self.estimate.theta[:, None, :]
+        if self.asked < len(self.take_all):
+            return
         progress = Progress(self.asked, self.estimate, self.logs)
         for s, reason in enumerate(self.rule.check(progress)):
             if reason:
@@ -407,13 +463,17 @@ class Session:
         items, scores = self._items[subject, :t].copy(), self._scores[subject, :t].copy()
         design = dict(zip(DESIGN, self._design[:, subject, :t].copy(), strict=True))
         noise = float(self._noise(scores[None])[0])
-        return DesignLog(items=items, scores=scores, **design, size=len(self.bank), noise=noise)
+        return self._log(items, scores, design, noise)
 
     def logs(self) -> DesignLog:
         """Return all administrations of all subjects, arrays of shape (S, asked), not copied."""
         items, scores = self.answers
         design = dict(zip(DESIGN, self._design[:, :, : self.asked], strict=True))
-        return DesignLog(items=items, scores=scores, **design, size=len(self.bank), noise=self._noise(scores))
+        return self._log(items, scores, design, self._noise(scores))
+
+    def _log(self, items: Ints, scores: Array, design: dict[str, Array], noise: float | Array) -> DesignLog:
+        first = min(len(self.take_all), items.shape[-1])
+        return DesignLog(items=items, scores=scores, **design, size=len(self.bank), noise=noise, take_all=first)
 
     def _noise(self, scores: Array) -> Array:
         """Return the variance that decoding may add to scores of shape (s, t), shape (s,); see the class."""

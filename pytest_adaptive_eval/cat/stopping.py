@@ -36,6 +36,7 @@ class StopReason(enum.Enum):
     BASELINE = "the baseline holds answers to no more items"
     EXHAUSTED = "every item of the bank was asked"
     DECISION = "every gate is decided"
+    MUST_PASS = "an item that must pass was answered wrong"
     LEVEL = "a level was failed"
     PASSED = "every level was passed"
     GUESSING = "the answers at the last levels cannot be told from guessing"

@@ -97,7 +97,7 @@ def by_category(
     if len(names) < 2 or not len(log):
         return []
     drawn = drawn and not np.isnan(log.propensities).any()
-    uniform = drawn and np.allclose(log.propensities * (log.size - np.arange(len(log))), 1.0, rtol=1e-9)
+    uniform = drawn and log.uniform
     largest = sorted(np.argsort(-sizes, kind="stable")[:_CATEGORIES].tolist())
     expected = None
     if drawn and not uniform:
@@ -120,6 +120,7 @@ def by_category(
                 rest=0.5 * items_left,
                 variance=items_left**2 * accuracy * (1.0 - accuracy),
                 size=int(sizes[c]),
+                take_all=int(inside[: log.take_all].sum()),
             )
             result = _with_interval(result, category_log, confidence)
         elif inside.any() and expected is not None:

@@ -62,7 +62,8 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
     EstimationError
         The log has no propensities, a missing score, or fewer than two draws.
     """
-    if len(log) < 2 or np.isnan(log.propensities).any() or np.isnan(log.scores).any():
+    whole = len(log) == len(bank)
+    if (len(log.draws) < 2 and not whole) or np.isnan(log.propensities).any() or np.isnan(log.scores).any():
         usable = int((~np.isnan(log.propensities + log.scores)).sum())
         raise EstimationError(
             f"{usable} of {len(log)} draws have a propensity and a score; a weighted ability needs all, and 2 or more"
@@ -72,17 +73,16 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
     prior = np.eye(dimensions)
 
     def draws(theta: Array) -> Array:
-        """Return the one-draw estimates, shape (t, D)."""
+        """Return the one-draw estimates, shape (t, D); items that were asked with probability 1 are none."""
         p = irt.probability(theta[None], slopes, intercepts)[0]
         scored = slopes * (log.scores - p)[:, None]
         before = scored.cumsum(axis=0) - scored
-        return np.asarray(before + scored / log.propensities[:, None])
+        return np.asarray(before + scored / log.propensities[:, None])[log.take_all :]
 
     def information(theta: Array, A: Array, d: Array) -> Array:
         weight = irt.weight(irt.probability(theta[None], A, d)[0])
         return np.asarray((A * weight[:, None]).T @ A + prior)
 
-    whole = len(log) == len(bank)
     theta, longest, last = np.zeros(dimensions), 1.0, np.zeros(dimensions)
     for _ in range(ITERATIONS):
         total = (
@@ -104,7 +104,7 @@ def weighted_ability(bank: ItemBank, log: DesignLog) -> WeightedAbility:
     if whole:
         return WeightedAbility(theta, noise_error, np.full(dimensions, np.inf))
     estimates = draws(theta)
-    t = len(log)
+    t = len(estimates)
     moves = (estimates - estimates.mean(axis=0)) @ covariance  # change of each ability by each draw
     squares = (moves**2).sum(axis=0)
     freedom = np.maximum(squares**2 / np.maximum((moves**4).sum(axis=0), 1e-300), 1.0)

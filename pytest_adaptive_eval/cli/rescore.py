@@ -20,6 +20,7 @@ from pytest_adaptive_eval.errors import AdaptiveEvalError, BaselineError, Baseli
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.findings import findings
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
+from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.inference.noise import DecodingNoise
@@ -28,6 +29,7 @@ from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.ladder.policy import levelled
 from pytest_adaptive_eval.records.baseline import BaselineFile, baseline_of, read_again, read_baseline
+from pytest_adaptive_eval.records.must_pass import recorded_must_pass
 from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord, noise_of
 from pytest_adaptive_eval.text import counted
 
@@ -354,6 +356,7 @@ def _result(interview: _Rescored, family: int) -> SessionResult:
         absent=interview.absent,
         subject={"name": str(old.subject.get("name", ""))},
         chance=_guessing(bank, log.items.tolist()),
+        must_pass=recorded_must_pass(replace(old, administrations=interview.administrations)),
     )
     if climbed:
         result = replace(result, climb=levelled(str(old.policy["selector"]), old.policy["settings"]))
@@ -391,6 +394,8 @@ def _new_record(interview: _Rescored) -> InterviewRecord:
     old, bank = interview.old, interview.bank
     items = replace(old, administrations=interview.administrations).by_item()
     abilities = [a.theta_before or [0.0] * bank.dimensions for a in items] if bank.calibrated else None
+    must_pass = interview.result.must_pass
+    kept = [note for note in old.notes if note != must_pass_sentence(recorded_must_pass(old))]
     bank_data: dict[str, Any] = {
         **old.bank,
         "content_hash": bank.content_hash,
@@ -402,7 +407,7 @@ def _new_record(interview: _Rescored) -> InterviewRecord:
         bank=bank_data,
         administrations=interview.administrations,
         decoding_noise=noise.to_json() if (noise := _noise(interview)) else None,
-        notes=list(dict.fromkeys([*old.notes, *interview.notes])),
+        notes=list(dict.fromkeys([*kept, *interview.notes, *filter(None, [must_pass_sentence(must_pass)])])),
         conditions=[condition.to_json() for condition in interview.conditions],
         extra={**old.extra, **({"baselines": interview.sources} if interview.sources else {})},
         **findings(interview.result, abilities),

@@ -27,7 +27,7 @@ from pytest_adaptive_eval.ladder.policy import LADDER
 from pytest_adaptive_eval.subjects import resolve
 from pytest_adaptive_eval.subjects.judging import RUBRIC, Judge, judged_bank
 from pytest_adaptive_eval.text import counted
-from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys
+from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys, suggestion
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.tasks import TaskFamily
@@ -119,6 +119,8 @@ class Evaluation:
         Model that grades the answers; None where code does.
     max_tokens : int or None
         Cap on answers; None for the subject's own.
+    must_pass : tuple of int
+        Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
     """
 
     name: str
@@ -135,6 +137,12 @@ class Evaluation:
     interviewer: tuple[str, Mapping[str, Any]] | None = None
     judge: Judge | None = None
     max_tokens: int | None = None
+    must_pass: tuple[int, ...] = ()
+
+    @property
+    def must_pass_ids(self) -> list[str]:
+        """Ids of the items that must pass."""
+        return [str(self.bank.ids[n]) for n in self.must_pass]
 
     @property
     def allows_for_noise(self) -> bool:
@@ -198,7 +206,7 @@ class EvalSpec:
                     'generated: task="addition"'
                 )
             if "task" in self.data:
-                of_banks = ("bank", "category", "values", "formats", *PRESENTATION_KEYS)
+                of_banks = ("bank", "category", "must_pass", "values", "formats", *PRESENTATION_KEYS)
                 refuse_keys(self.data, of_banks, "and task exclude each other: remove one of them")
             else:
                 of_tasks = ("levels", "queries", "stop_at", "settle", "width", "scale", "pixels", "terse")
@@ -264,6 +272,7 @@ class EvalSpec:
             bank = bank if judge is None else judged_bank(bank, judge)
             policy = make_policy(self.table, self.data, bank, selector, settings.budget)
             budget = policy.budget_on(bank)
+            must_pass = _must_pass(bank, self.table.must_pass, budget)
             samples, repeat = self._decodings(bank, policy)
             if bank.report.get("textless"):
                 raise ConfigError(
@@ -290,6 +299,7 @@ class EvalSpec:
             interviewer,
             judge,
             self.table.max_tokens,
+            must_pass,
         )
 
     def _bank(
@@ -413,6 +423,29 @@ class EvalSpec:
                 "remove samples and repeat"
             )
         return samples, repeat
+
+
+def _must_pass(bank: ItemBank, names: Sequence[str], budget: int) -> tuple[int, ...]:
+    """Return the items of these ids or categories, in the bank's order, which the budget must hold."""
+    categories = dict.fromkeys(filter(None, bank.categories))
+    ids = {str(item): n for n, item in enumerate(bank.ids)} if names else {}
+    chosen: set[int] = set()
+    for name in names:
+        if name in ids:
+            chosen.add(ids[name])
+        elif name in categories:
+            chosen.update(n for n, category in enumerate(bank.categories) if category == name)
+        else:
+            raise ConfigError(
+                f"must_pass: {name!r} is neither an item nor a category of the bank {bank.name!r}; "
+                f"{suggestion(name, [*categories, *ids])}"
+            )
+    if len(chosen) > budget:
+        raise ConfigError(
+            f"must_pass has {len(chosen)} items, and the budget is {budget}: raise it, at least to "
+            f"{min(2 * len(chosen), len(bank))}, since the accuracy rests on the other items"
+        )
+    return tuple(sorted(chosen))
 
 
 def _item_with_sample(bank: ItemBank) -> str | None:

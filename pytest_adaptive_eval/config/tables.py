@@ -82,6 +82,9 @@ class MarkerTable(Table, frozen=True, kw_only=True):
     pixels: Annotated[int | None, described("longer side of the task's pictures: 48, or 448 (default) to 2048")] = None
     terse: Annotated[bool, described("prompts without the form of the answer, for tiny models")] = False
     category: Annotated[str | None, described("use this category of the bank only")] = None
+    must_pass: Annotated[
+        list[str], described("ids or categories of items that are asked first, and of which none may be wrong")
+    ] = []
     values: Annotated[str | None, described("items that have variants: as written, or redrawn", VALUES)] = None
     formats: Annotated[str | list[str] | None, described("all, or a list of modality combinations of items")] = None
     ask: Annotated[

@@ -17,6 +17,7 @@ from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition, find_metric
 from pytest_adaptive_eval.gates.decisions import with_note
 from pytest_adaptive_eval.gates.metrics import metric_names
+from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, with_must_pass
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import anytime_valid
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, uniform_half_width
@@ -281,6 +282,8 @@ class SessionResult(Result):
     chance : float, optional
         Accuracy of guessing, if every administered item has choices: no gate
         passes on an accuracy that is not distinguishable from it.
+    must_pass : tuple of MustPassAnswer
+        Answers to items that must pass: one wrong answer fails every gate.
     """
 
     name: str
@@ -303,6 +306,7 @@ class SessionResult(Result):
     absent: Mapping[str, str] = field(default_factory=dict)
     subject: Mapping[str, str] = field(default_factory=dict)
     chance: float | None = None
+    must_pass: tuple[MustPassAnswer, ...] = ()
     on_verdict: Callable[[Verdict], Verdict] | None = None
     on_metric: Callable[[], object] | None = None
 
@@ -332,7 +336,7 @@ class SessionResult(Result):
         log = session.log() if noise is None else replace(session.log(), noise=noise)
         estimate = session.estimate
         theta, standard_error = estimate.theta[0], estimate.standard_error[0]
-        if session.bank.parts and len(log) > 1 and not session.policy.design_based:
+        if session.bank.parts and len(log.draws) > 1 and not session.policy.design_based:
             weighted = weighted_ability(session.bank, log.with_missing_as(0.5))
             theta, standard_error = weighted.theta, weighted.standard_error
         strays = "" if session.assistance is None else session.assistance.unlike_sentence(0)
@@ -352,7 +356,7 @@ class SessionResult(Result):
             sequential=session.sequential,
             invalid=session.policy.design_based,
             projected=projected,
-            policy="" if session.adapts_length else session.policy.key(session.bank),
+            policy="" if session.adapts_length or len(session.take_all) else session.policy.key(session.bank),
             **{**more, "notes": (*more.get("notes", ()), *([strays] if strays else []))},
         )
 
@@ -451,6 +455,9 @@ class SessionResult(Result):
             fault = "no answer has a score"
         if fault:
             return with_note(verdict, fault)
+        return with_must_pass(verdict, lambda verdict: self._by_metric(condition, verdict), self.must_pass)
+
+    def _by_metric(self, condition: Condition, verdict: Verdict) -> Verdict:
         if condition.name in self.absent:
             stated = f"no baseline yet for {condition.quantity} {condition.requirement}"
             verdict = with_note(verdict, self.absent[condition.name])
@@ -472,7 +479,8 @@ class SessionResult(Result):
         return {
             "name": self.name,
             "log": {
-                name: np.asarray(getattr(self.log, name)).tolist() for name in (*DesignLog.columns(), "size", "noise")
+                name: np.asarray(getattr(self.log, name)).tolist()
+                for name in (*DesignLog.columns(), "size", "noise", "take_all")
             },
             "theta": self.theta,
             "standard_error": self.standard_error,
@@ -487,6 +495,7 @@ class SessionResult(Result):
             "notes": list(self.notes),
             "subject": dict(self.subject),
             "chance": self.chance,
+            "must_pass": [[answer.item, answer.score, answer.text] for answer in self.must_pass],
         }
 
     @classmethod
@@ -504,6 +513,7 @@ class SessionResult(Result):
                 "stop": StopReason[data["stop"]] if data["stop"] else None,
                 "projected": tuple(data["projected"]) if data["projected"] else None,
                 "notes": tuple(data["notes"]),
+                "must_pass": tuple(MustPassAnswer(*answer) for answer in data["must_pass"]),
             },
             **more,
         )

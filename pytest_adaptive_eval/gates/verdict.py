@@ -79,7 +79,7 @@ class Verdict:
     on_inconclusive : {"fail", "warn", "pass"}
         Effect of an INCONCLUSIVE verdict on the gate.
     stated : str
-        Result and requirement in words, for conditions without an interval.
+        Result and requirement in words, where the interval does not decide.
     condition : mapping
         `Condition.to_json` of the judged condition, for judging it again.
     notice : bool
@@ -112,21 +112,22 @@ class Verdict:
         return self.outcome is Outcome.INCONCLUSIVE and (self.notice or self.on_inconclusive != "fail")
 
     @property
+    def claim(self) -> str:
+        """What was found and what is required, without the outcome."""
+        if self.stated or self.interval is None:
+            return self.stated or f"{self.metric} {self.requirement} required"
+        i, target = self.interval, self.requirement.removeprefix(">= ")
+        relation = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}.get(self.outcome, "for")
+        return f"{self.metric} {number(i.estimate)} [{number(i.low)}, {number(i.high)}] {relation} {target} required"
+
+    @property
     def sentence(self) -> str:
         """The verdict in one line that needs no context."""
-        claim = self.stated or f"{self.metric} {self.requirement} required"
-        if self.interval is not None:
-            i = self.interval
-            relation = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}.get(self.outcome, "for")
-            target = self.requirement.removeprefix(">= ")
-            claim = (
-                f"{self.metric} {number(i.estimate)} [{number(i.low)}, {number(i.high)}] {relation} {target} required"
-            )
-        parts = [f"{self.outcome.value} {claim}"]
+        parts = [f"{self.outcome.value} {self.claim}"]
         if not self.stated:
             parts.append(f"{100 * self.confidence:.4g} %")
         parts.append(f"{self.asked} of {self.size} {self.unit}")
-        if self.interval is not None:
+        if self.interval is not None and not self.stated:
             parts.append(self.interval.method)
         if self.allowed and not self.notice:
             parts.append(f"let through by on_inconclusive = {self.on_inconclusive}")

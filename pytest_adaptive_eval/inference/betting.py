@@ -10,6 +10,9 @@ evaluated after each answer, and end when it decides.  The bank's predictions ar
 variates: good ones reduce the variance of X, and none invalidates the test (Waudby-Smith
 and Ramdas 2024; Shekhar et al. 2023, for weighted draws without replacement).
 
+Items that were asked with probability 1 (`DesignLog.take_all`) are known parts of the
+sum.  Nothing is staked on them, since their scores are no draws.
+
 The growth of the wealth depends on the stake, whose best value depends on the distance of
 the claim from the truth.  Several bets each assume one distance.  The test's wealth is
 their mean, which costs at most the logarithm of their number and keeps the guarantee.
@@ -132,6 +135,7 @@ def _wealth(log: DesignLog, claim: Claim, side: Literal[1, -1]) -> Callable[[flo
 
     def wealth(total: float | Array) -> Array:
         gain = side * (totals - total)
+        gain[..., : log.take_all] = 0.0
         worst = total - expected + log.down if side > 0 else expected + log.up - total
         with np.errstate(divide="ignore"):
             limit = LIMIT / np.maximum(worst, 1e-300)

@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 GATE_FLOOR = 0.1
 #: Quantities logged for each draw, see `Proposal`.
 DESIGN = ("propensities", "predictions", "rest", "variance", "down", "up")
+#: Fields of a `DesignLog` that are no columns.
+_SCALARS = ("size", "noise", "low", "high", "take_all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,10 @@ class DesignLog:
     the variance of a score over decodings, on average over the draws: a number,
     or an array along the leading axes; 0 if it is not measured, so that scores
     count as the subject's expected ones.  `low` and `high` are the limits of a
-    score, numbers or arrays like `scores`.
+    score, numbers or arrays like `scores`.  `take_all` is the number of first
+    items that were asked with probability 1, whatever the draws: a take-all
+    stratum.  Their scores are known parts of the bank's sum and say nothing about
+    other items, so that bets and intervals rest on the draws after them.
     """
 
     items: Ints
@@ -44,11 +49,12 @@ class DesignLog:
     noise: float | Array = 0.0
     low: float | Array = 0.0
     high: float | Array = 1.0
+    take_all: int = 0
 
     @classmethod
     def columns(cls) -> tuple[str, ...]:
         """Return the names of the arrays."""
-        return tuple(column.name for column in fields(cls) if column.name not in ("size", "noise", "low", "high"))
+        return tuple(column.name for column in fields(cls) if column.name not in _SCALARS)
 
     def __len__(self) -> int:
         return int(self.scores.shape[-1])
@@ -56,7 +62,24 @@ class DesignLog:
     def __getitem__(self, index: Any) -> DesignLog:
         """Return the same index or slice of every array."""
         ends = {name: end[index] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
-        return replace(self, **{name: getattr(self, name)[index] for name in self.columns()}, **ends)
+        part = replace(self, **{name: getattr(self, name)[index] for name in self.columns()}, **ends)
+        return replace(part, take_all=min(self.take_all, len(part)))
+
+    @property
+    def draws(self) -> DesignLog:
+        """The draws after the first `take_all` items, from a bank without these."""
+        k = self.take_all
+        if not k:
+            return self
+        ends = {name: end[..., k:] for name in ("low", "high") if isinstance(end := getattr(self, name), np.ndarray)}
+        columns = {name: getattr(self, name)[..., k:] for name in self.columns()}
+        return replace(self, **columns, **ends, size=self.size - k, take_all=0)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all draws were uniform; NaN propensities are not."""
+        draws = self.draws
+        return bool(np.allclose(draws.propensities * (draws.size - np.arange(len(draws))), 1.0, rtol=1e-9))
 
     @property
     def before(self) -> Array:

@@ -58,7 +58,9 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
     the larger of the empirical and the model-based one.  One extreme draw is added
     per bound, see `_bound`.  This holds for many draws.  With fewer than
     `FEW_DRAWS` the interval is that of `betting.anytime_valid`, which holds for any
-    number.  Each is `widen_for_noise` if decoding noise is measured.
+    number.  Each is `widen_for_noise` if decoding noise is measured.  The first
+    `DesignLog.take_all` items are known parts of the sum, and the interval of
+    the draws is that of the other items.
 
     Parameters
     ----------
@@ -77,6 +79,19 @@ def design_based(log: DesignLog, confidence: float = 0.95) -> Interval:
 
 def _interval_of_scores(log: DesignLog, confidence: float) -> Interval:
     """Return the interval of the mean score of this decoding."""
+    if not log.take_all:
+        return _interval_of_draws(log, confidence)
+    draws, known = log.draws, float(log.scores[: log.take_all].sum())
+    drawn = _interval_of_draws(draws, confidence) if len(draws) else Interval(0.5, 0.0, 1.0, confidence, "no draws")
+
+    def whole(mean: float) -> float:
+        return (known + draws.size * mean) / log.size
+
+    return replace(drawn, estimate=whole(drawn.estimate), low=whole(drawn.low), high=whole(drawn.high))
+
+
+def _interval_of_draws(log: DesignLog, confidence: float) -> Interval:
+    """Return the interval of a log whose items were all drawn."""
     t, size = len(log.scores), log.size
     if t == 0:
         raise EstimationError("no item was administered, expected at least one")
@@ -86,9 +101,9 @@ def _interval_of_scores(log: DesignLog, confidence: float) -> Interval:
         raise EstimationError("scores contain NaN; call DesignLog.with_missing_as first")
     scored = float(log.scores.sum())
     least, most = scored / size, (scored + size - t) / size  # certain limits
-    uniform = np.allclose(log.propensities * (size - np.arange(t)), 1.0, rtol=1e-9)
     if t == size:
         return Interval(least, least, least, confidence, "exact uniform")
+    uniform = log.uniform
     if uniform and np.isin(log.scores, (0.0, 1.0)).all():
         right = round(scored)
         low = _smallest_total(right, t, size, 1.0 - confidence)
@@ -147,9 +162,11 @@ def standard_error(log: DesignLog) -> float:
     Parameters
     ----------
     log : DesignLog
-        At least one draw, with propensities.
+        At least one item, with propensities.  Without a draw, the error of any other item is at most a half.
     """
-    return math.hypot(_spread(log.with_missing_as(0.5)), log.decoding_sd) / log.size
+    draws = log.draws
+    spread = _spread(draws.with_missing_as(0.5)) if len(draws) else 0.5 * draws.size
+    return math.hypot(spread, log.decoding_sd) / log.size
 
 
 def mean_of_draws(log: DesignLog) -> float:
@@ -157,10 +174,12 @@ def mean_of_draws(log: DesignLog) -> float:
 
     For uniform draws from a bank with equal predictions it is the mean score.
     """
+    if log.take_all:
+        draws, known = log.draws, float(log.with_missing_as(0.5).scores[: log.take_all].sum())
+        return (known + draws.size * (mean_of_draws(draws) if len(draws) else 0.5)) / log.size
     wrong, right = log.with_missing_as(0.0), log.with_missing_as(1.0)
     middle, remaining = log.with_missing_as(0.5), log.size - np.arange(len(log))
-    uniform = np.allclose(log.propensities * remaining, 1.0, rtol=1e-9)
-    if uniform and np.allclose(log.rest, remaining * log.predictions):
+    if log.uniform and np.allclose(log.rest, remaining * log.predictions):
         estimate = log.size * float(middle.scores.mean())
     else:
         estimate = float(_weights(middle) @ middle.totals)

@@ -196,6 +196,18 @@ class AskingLoop:
             ability = self._ability
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
+            self._end_at_failure()
+
+    def _end_at_failure(self) -> None:
+        """End an interview for decisions once all items that must pass are asked and one is wrong: all gates fail."""
+        plan, count = self.gate_plan, len(self.evaluation.must_pass)
+        if not (count and plan.judged and self.evaluation.policy.stop == "decision"):
+            return
+        if len(self.session.take_all) <= self.session.asked:
+            scores = self.session.log().scores[: len(self.session.take_all)]
+            first = np.isin(self.session.take_all, self.evaluation.must_pass)
+            if (scores[first] < 1.0).any():
+                self.session.end(StopReason.MUST_PASS)
 
     def _repeat_items(self) -> None:
         """Administer some items once more, drawn uniformly, to measure decoding noise."""
@@ -387,6 +399,7 @@ class AskingLoop:
                 "budget": evaluation.budget,
                 "samples": evaluation.samples,
                 "repeat": str(evaluation.repeat),
+                **({"must_pass": evaluation.must_pass_ids} if evaluation.must_pass else {}),
             },
             seed=evaluation.stream,
             checkpoint=checkpoint,

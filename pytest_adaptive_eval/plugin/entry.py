@@ -117,7 +117,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marker, and the rest of the plugin under ``--adaptive-eval``."""
     config.addinivalue_line(
         "markers",
-        f'{MARKER}(bank, *, category, values, formats, name, policy="decide", selector, interview, floor, '
+        f'{MARKER}(bank, *, category, must_pass, values, formats, name, policy="decide", selector, interview, floor, '
         'budget="20%", stop="decision", standard_error, batch, estimator, seed, max_tokens, samples=1, repeat, judge, '
         "ask, normalization, template, examples, shots, delimiter, candidates), or with task, "
         "levels, queries, stop_at, settle, width, scale, pixels, terse in place of a bank: ask its items adaptively, "

@@ -9,12 +9,14 @@ from typing import Any
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.findings import findings
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
+from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.records.baseline import BaselineFile
+from pytest_adaptive_eval.records.must_pass import must_pass_answers
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
 from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
 from pytest_adaptive_eval.text import relative
@@ -62,6 +64,7 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
         noise=noise.allowed if noise else None,
         error=loop.fault.sentence if loop.fault else "",
         chance=recorder.guessing,
+        must_pass=must_pass_answers(evaluation.must_pass_ids, recorder.administrations),
         notes=tuple(notes),
         subject={
             "name": identity.name,
@@ -165,6 +168,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
             **evaluation.policy.assisted_by(evaluation.bank),
             "seed": evaluation.seed,
             "stream": str(evaluation.stream),
+            **_first_items(loop),
         },
         conditions=[condition.to_json() for condition in loop.gate_plan.conditions],
         seconds=round(seconds, 3),
@@ -178,9 +182,17 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     record.extra = _extra(loop)
     if evaluation.judge is not None:
         record.notes = list(evaluation.judge.notes())
+    record.notes += filter(None, [must_pass_sentence(result.must_pass)])
     if isinstance(respondent.subject, Subject):
         record.costs = _costs(respondent.subject.usage - respondent.usage, record)
     return record
+
+
+def _first_items(loop: AskingLoop) -> dict[str, list[str]]:
+    """Return the ids of the items that were asked first and that must pass, as settings of the record; or nothing."""
+    bank, first = loop.evaluation.bank, loop.session.take_all.tolist()
+    ids = {"asked_first": [str(bank.ids[n]) for n in first], "must_pass": loop.evaluation.must_pass_ids}
+    return {name: items for name, items in ids.items() if items}
 
 
 def _bank_facts(bank: ItemBank, identity: SubjectIdentity) -> dict[str, Any]:

@@ -46,6 +46,11 @@ class GatePlan:
     #: Baselines with scores, once `baselines` has read them.
     loaded: dict[str, BaselineFile] = field(default_factory=dict)
 
+    @property
+    def judged(self) -> bool:
+        """Whether a gate judges the interview, whether its condition could be read or not."""
+        return bool(self.conditions or self.unread_gates)
+
     def baselines(self) -> dict[str, BaselineFile]:
         """Return the baselines by name, including other interviews of this run."""
         if not self.loaded:
@@ -91,6 +96,7 @@ class GatePlan:
             "cuts": cuts if may_stop else (),
             "family": self.state.family,
             "baseline": self._followed_baseline(list(baselines.values())),
+            "take_all": self.evaluation.must_pass,
         }
 
     def _followed_baseline(self, baselines: list[Baseline]) -> Baseline | None:

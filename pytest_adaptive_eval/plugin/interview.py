@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.config import Evaluation
+from pytest_adaptive_eval.gates.must_pass import must_pass_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.finish import finish
@@ -57,7 +58,10 @@ class Interview(EvaluationNode):
         self.result = SessionResult.from_json(data, self.evaluation.bank, **self.gate_plan.result_arguments())
 
     def runtest(self) -> None:
-        """Fail when the interview is void; wrong answers never fail it."""
+        """Fail when the interview is void, or failed items that must pass with no gate to say so.
+
+        Wrong answers to other items never fail it.
+        """
         if self.skipped:
             pytest.skip(self.skipped)
         if self.record is None:
@@ -66,3 +70,6 @@ class Interview(EvaluationNode):
             self.user_properties.append((name, str(getattr(self.record, name))))
         if self.record.error:
             pytest.fail(f"ERROR {self.record.name}: {self.record.error}", pytrace=False)
+        answers = self.result.must_pass if self.result is not None else ()
+        if not self.gate_plan.judged and any(answer.failed for answer in answers):
+            pytest.fail(f"FAIL {self.record.name}: {must_pass_sentence(answers)}; no gate judges it", pytrace=False)

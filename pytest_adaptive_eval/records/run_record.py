@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -229,7 +230,8 @@ class InterviewRecord(_Record):
         name, path (as the run found it), content_hash, scale, size, calibrated, model, trusted, calibration_subject,
         and for a generated task its levels, queries and seed.
     policy : dict
-        `Policy.to_json`, with its seed.
+        `Policy.to_json`, with its seed, and the ids of the items that were asked_first, whatever the draws, and that
+        must_pass.
     asked, scored, size : int
     statuses : dict
         Administrations by status.
@@ -326,7 +328,9 @@ class InterviewRecord(_Record):
             columns["propensities"] = np.full(len(asked), np.nan)
         items = range(len(asked)) if index is None else [index[a.item] for a in asked]
         noise = (self.decoding_noise or {}).get("allowed", 0.0)
-        return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise)
+        first = set(map(str, self.policy.get("asked_first") or ()))
+        take_all = sum(1 for _ in takewhile(lambda a: a.item in first, asked))
+        return DesignLog(np.array(items, dtype=np.int64), **columns, size=self.size, noise=noise, take_all=take_all)
 
     @property
     def interviewer_faults(self) -> list[str]:

@@ -151,8 +151,8 @@ def every_path(truth, *, batch=1):
             chance *= q[item]
         chances.append(chance)
         rows.append(columns)
-    log = DesignLog(**{name: np.array([row[name] for row in rows]) for name in DesignLog.columns()}, size=n)
-    return np.array(chances), log
+    arrays: dict[str, Any] = {name: np.array([row[name] for row in rows]) for name in DesignLog.columns()}
+    return np.array(chances), DesignLog(**arrays, size=n)
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -1,0 +1,101 @@
+"""Items that must pass whatever the accuracy: one wrong answer fails every gate of the interview.
+
+They are asked first, with probability 1, so that their scores are facts, to which no confidence applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_adaptive_eval.gates.decisions import with_note
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
+from pytest_adaptive_eval.text import counted, number
+
+__all__ = ["MustPassAnswer", "must_pass_sentence", "with_must_pass"]
+
+#: Characters of a quoted answer, and number of items that a sentence names.
+QUOTED, NAMED = 80, 3
+
+
+@dataclass(frozen=True, slots=True)
+class MustPassAnswer:
+    """Answer to an item that must pass.
+
+    Parameters
+    ----------
+    item : str
+        Id.
+    score : float or None
+        Lowest score of its answers; None if one of them has no score and none is wrong.
+    text : str
+        The answer, or the reason why it has no score.
+    """
+
+    item: str
+    score: float | None
+    text: str = ""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether an answer was not fully right."""
+        return self.score is not None and self.score < 1.0
+
+    @property
+    def failed(self) -> bool:
+        """Whether an answer was wrong or has no score."""
+        return self.wrong or self.score is None
+
+    @property
+    def sentence(self) -> str:
+        """The item and what happened, such as ``refund-1 answered "yes"``."""
+        text = " ".join(self.text.split())
+        quoted = f'"{text[:QUOTED]}{"..." * (len(text) > QUOTED)}"'
+        if self.score is None:
+            return f"{self.item} has no score ({text[:QUOTED] or 'not asked'})"
+        partly = f", score {number(self.score, 2)}" if self.score else ""
+        return f"{self.item} answered {quoted}{partly}" if text else f"{self.item} was answered wrong{partly}"
+
+
+def must_pass_sentence(answers: Sequence[MustPassAnswer]) -> str:
+    """Return how the items that must pass were answered; empty without such items."""
+    if not answers:
+        return ""
+    failed = [answer for answer in answers if answer.wrong] or [answer for answer in answers if answer.failed]
+    if not failed:
+        return f"{len(answers)} of {counted(len(answers), 'must-pass item')} right"
+    verb = "wrong" if failed[0].wrong else "without a score"
+    return f"{len(failed)} of {counted(len(answers), 'must-pass item')} {verb}: {_listed(failed)}"
+
+
+def _listed(answers: Sequence[MustPassAnswer]) -> str:
+    more = f" and {len(answers) - NAMED} more" if len(answers) > NAMED else ""
+    return ", ".join(answer.sentence for answer in answers[:NAMED]) + more
+
+
+def with_must_pass(verdict: Verdict, judge: Callable[[Verdict], Verdict], answers: Sequence[MustPassAnswer]) -> Verdict:
+    """Return a verdict with the items that must pass: FAIL if one is wrong, else ERROR if one has no score.
+
+    A void interview stays an ERROR.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        Verdict without an outcome.
+    judge : callable
+        Returns the verdict by the metric.  If only items that must pass were asked and one failed, nothing is left
+        to judge.
+    answers : sequence of MustPassAnswer
+    """
+    sentence = must_pass_sentence(answers)
+    if not any(answer.failed for answer in answers):
+        judged = judge(verdict)
+        return replace(judged, notes=(*judged.notes, sentence)) if sentence else judged
+    outcome = Outcome.FAIL if any(answer.wrong for answer in answers) else Outcome.ERROR
+    if verdict.asked <= len(answers):
+        return replace(verdict, outcome=outcome, stated=sentence)
+    judged = judge(verdict)
+    if judged.outcome is Outcome.ERROR:
+        return judged
+    failed = replace(judged, outcome=outcome, stated=sentence, notice=False)
+    return with_note(failed, f"without them {judged.outcome.value}: {judged.claim}")
