@@ -634,6 +634,19 @@ def test_one_failed_request_for_likelihoods_does_not_turn_them_off() -> None:
         agent.close()
 
 
+def test_likelihoods_of_one_of_two_prompts_are_none() -> None:
+    def sometimes(connection: socket.socket, request: Request) -> None:
+        if "2 + 2" in request.prompt:
+            rated(connection, request)
+        else:
+            send(connection, completion("yes", "length"))
+
+    with serving(handle=sometimes) as running:
+        agent = EndpointAgent.load(running.url, MODEL, retries=0)
+        assert not agent.rates
+        agent.close()
+
+
 @given(json_values, json_values, json_values)
 def test_no_likelihoods_of_any_kind_are_a_fault_of_ours(token: Any, figure: Any, listed: Any) -> None:
     made = logprobs({"yes": 0.6, "no": 0.3})

@@ -150,6 +150,21 @@ def test_a_server_that_refuses_pictures_is_refused(items: list[Item]) -> None:
             subject.prepare(items)
 
 
+def test_pictures_are_read_when_they_are_sent(items: list[Item]) -> None:
+    shown = looks(lambda pictures: 10 + 64 * pictures, lambda _: "blue")
+
+    def handle(connection: socket.socket, request: Request) -> None:
+        if request.prompt == items[0].prompt:
+            (Path(items[3].root) / "2.png").unlink()
+        shown(connection, request)
+
+    with serving(handle=handle) as server:
+        subject = load_subject(f"{server.url}#{MODEL}", concurrency=1, **OURS)
+        answers = subject.answer(items)
+    assert [answer.status for answer in answers] == [Status.OK] * 3 + [Status.ERROR]
+    assert "2.png" in answers[3].detail
+
+
 def test_a_bank_without_pictures_costs_no_look(items: list[Item]) -> None:
     with serving() as server:
         subject = load_subject(f"{server.url}#{MODEL}", **OURS)
