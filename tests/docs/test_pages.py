@@ -168,6 +168,18 @@ def test_reference_pages_are_written_from_the_code(page: str) -> None:
     assert (DOCS / page).read_text("utf-8") == written, "run: python docs/reference_pages.py"
 
 
+def test_list_of_pages_for_assistants_is_current_and_complete(tmp_path: Path) -> None:
+    script = runpy.run_path(str(DOCS / "llms_pages.py"))
+    written = script["list_of_pages"]()
+    assert (DOCS / "llms.txt").read_text("utf-8") == written, "run: python docs/llms_pages.py"
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert sorted(re.findall(r"^- \[[^\]]+\]\(([^)]+)\)", written, re.MULTILINE)) == sorted(pages)
+    script["write_markdown"](tmp_path)
+    assert {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")} == pages
+    whole = (tmp_path / "llms-full.txt").read_text("utf-8")
+    assert all((DOCS / page).read_text("utf-8").strip() in whole for page in pages)
+
+
 def test_every_page_stands_in_the_navigation() -> None:
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
     named = set(re.findall(r"[\w/-]+\.md", json.dumps(navigation)))

@@ -1,0 +1,74 @@
+"""Every page of the documentation is short, in short sentences.
+
+A sentence has at most 15 words on average, and at most 8 % of a page's sentences have more than 25.  A page has at
+most 1500 words.  Code, tables and headings are no sentences, but their words count towards the length of the page.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+AT_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *AT_THE_ROOT]
+#: Pages that the code writes, which a reader searches and does not read through.
+REFERENCE = {"api.md", "command.md", "settings.md"}
+MEAN, LONG, SHARE, WORDS = 15, 25, 0.08, 1500
+FENCE = re.compile(r"^( *)(```|~~~).*?^ *\2[^\n]*$", re.DOTALL | re.MULTILINE)
+ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.) ")
+END = re.compile(r"[.!?][\"')\]*_]*$")
+ABBREVIATION = re.compile(r"\W*(al|e\.g|i\.e|cf|vs|eq|sec|no|s\.e|s\.d|\.+)\.$", re.IGNORECASE)
+
+
+def paragraphs(text: str) -> list[str]:
+    """Return paragraphs and list items without code blocks, tables, headings and images; inline code is one word."""
+    text = re.sub(r"``?[^`]+``?", "CODE", FENCE.sub("", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)))
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)).replace(" ·", ".")
+    found: list[str] = [""]
+    blank, code = True, False
+    for line in text.splitlines():
+        code = line.startswith("    ") and (blank or code) and bool(line.strip())
+        blank = not line.strip()
+        if blank or code or line.lstrip().startswith(("|", "#")):
+            found.append("")
+        elif ITEM.match(line):
+            found.append(ITEM.sub("", line))
+        else:
+            found[-1] += " " + line.strip()
+    return [paragraph for paragraph in found if paragraph.strip()]
+
+
+def lengths(text: str) -> dict[str, int]:
+    """Return the sentences of a page of two words or more, and their number of words."""
+    counts: dict[str, int] = {}
+    for paragraph in paragraphs(text):
+        sentence: list[str] = []
+        tokens = paragraph.split()
+        for i, token in enumerate(tokens, 1):
+            sentence.append(token)
+            if i == len(tokens) or (END.search(token) and not ABBREVIATION.match(token)):
+                count = sum(bool(re.search(r"\w", word)) for word in sentence)
+                if count > 1:
+                    counts[" ".join(sentence)] = count
+                sentence = []
+    return counts
+
+
+def test_sentences_of_a_page_are_counted() -> None:
+    text = "# A heading of four words\n\nOne two.  `some code` is [one word](x.md) here!\n- an item\n\n| a | table |\n"
+    text += "\n    some code\n\n```bash\nls -l\n```\n<!-- not run: a remark -->\nGroups, e.g. these, stay whole.\n"
+    assert list(lengths(text).values()) == [2, 5, 2, 5]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_page_has_short_sentences_and_few_words(page: Path) -> None:
+    text = page.read_text("utf-8")
+    counts = lengths(text)
+    long = {sentence: count for sentence, count in counts.items() if count > LONG}
+    assert not counts or mean(counts.values()) <= MEAN, f"mean words a sentence: {mean(counts.values()):.1f}"
+    assert len(long) <= SHARE * len(counts), f"sentences of more than {LONG} words: {long}"
+    assert page.name in REFERENCE or len(text.split()) <= WORDS, "split the page by purpose: guide, concept or methods"
