@@ -83,7 +83,7 @@ class GateStopping:
             family=self._family,
         )
         self.verdicts: list[Verdict] = []
-        self._places: dict[str, int] = {}
+        self._positions: dict[str, int] = {}
         self._drawn: dict[int, float | None] = {}
         self._asked: set[int] = set()
         self._changed: anyio.Event | None = None
@@ -111,7 +111,7 @@ class GateStopping:
                 f"fail_on_error is {config.fail_on_error}, with which Inspect does not tell of samples that failed: "
                 "leave it out, or set score_on_error=True"
             )
-        self._places = self._matched(samples)
+        self._positions = self._matched(samples)
         self._changed = anyio.Event()
         self._draw()
         return "pytest-adaptive-eval"
@@ -120,8 +120,8 @@ class GateStopping:
         """Wait until the sample is drawn, or the gates are decided; see ``EarlyStopping``."""
         from inspect_ai.util import EarlyStop
 
-        place = self._places[str(id)]
-        while place not in self._drawn and place not in self._asked:
+        position = self._positions[str(id)]
+        while position not in self._drawn and position not in self._asked:
             if self.session.finished:
                 return EarlyStop(id=id, epoch=epoch, reason=self._reason())
             assert self._changed is not None
@@ -130,10 +130,10 @@ class GateStopping:
 
     async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:  # noqa: ARG002
         """Record the score of a sample; see ``EarlyStopping``."""
-        place = self._places[str(id)]
-        if place not in self._drawn:
+        position = self._positions[str(id)]
+        if position not in self._drawn:
             return
-        self._drawn[place] = self._score(scores)
+        self._drawn[position] = self._score(scores)
         values = [value for value in self._drawn.values() if value is not None]
         if len(values) < len(self._drawn):
             return
@@ -151,7 +151,7 @@ class GateStopping:
         log = self.session.log()
         missing = int(sum(map(math.isnan, log.scores.tolist())))
         counts = {Status.OK.value: len(log) - missing, Status.ERROR.value: missing}
-        guesses = [_chance(self.evaluation.bank.items[place]) for place in log.items.tolist()]
+        guesses = [_chance(self.evaluation.bank.items[index]) for index in log.items.tolist()]
         chance = sum(guesses) / len(guesses) if guesses else math.nan
         result = SessionResult.of(
             self.evaluation.name,
@@ -174,16 +174,16 @@ class GateStopping:
         """Return the place in the bank of each sample by its id: that of the same id, or of the same row and text."""
         bank = self.evaluation.bank
         ids = [str(sample.id) for sample in samples]
-        places = {item: place for place, item in enumerate(bank.ids)}
-        if not places.keys() & set(ids):
-            rows = ((place, item.meta.get("row"), item.prompt) for place, item in enumerate(bank.items))
-            places = {
-                ids[row]: place
-                for place, row, prompt in rows
+        positions = {item: position for position, item in enumerate(bank.ids)}
+        if not positions.keys() & set(ids):
+            rows = ((position, item.meta.get("row"), item.prompt) for position, item in enumerate(bank.items))
+            positions = {
+                ids[row]: position
+                for position, row, prompt in rows
                 if isinstance(row, int) and row < len(ids) and prompt.startswith(_text(samples[row]))
             }
-        others = [sample for sample in ids if sample not in places]
-        missing = len(bank) - len(places.keys() & set(ids))
+        others = [sample for sample in ids if sample not in positions]
+        missing = len(bank) - len(positions.keys() & set(ids))
         if missing or others:
             example = f", such as {others[0]!r}" if others else ""
             raise ConfigError(
@@ -191,7 +191,7 @@ class GateStopping:
                 f"sample, and {len(others)} of {len(ids)} samples no item{example}; "
                 "import the task with adaptive-eval import inspect:FILE.py@TASK, and leave its samples in their order"
             )
-        return places
+        return positions
 
     def _draw(self) -> None:
         """Draw the next samples; none at the end."""
@@ -219,15 +219,17 @@ class GateStopping:
 
 def _chosen(path: Path, name: str) -> TomlEval:
     """Return the evaluation of a name, or the only one of a bank."""
-    found = [
+    evaluations = [
         entry
         for entry in read_toml(path).evaluations
         if isinstance(entry.spec, EvalSpec) and name in ("", entry.spec.name)
     ]
-    if len(found) != 1:
-        names = ", ".join(entry.spec.name for entry in found)
-        raise ConfigError(f"{path}: {len(found)} evaluations{f' named {name!r}' if name else ''} ({names}); name one")
-    return found[0]
+    if len(evaluations) != 1:
+        names = ", ".join(entry.spec.name for entry in evaluations)
+        raise ConfigError(
+            f"{path}: {len(evaluations)} evaluations{f' named {name!r}' if name else ''} ({names}); name one"
+        )
+    return evaluations[0]
 
 
 def _text(sample: Any) -> str:

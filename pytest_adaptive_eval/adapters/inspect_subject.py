@@ -60,7 +60,7 @@ class InspectSubject(Subject):
         import inspect_ai
         from inspect_ai.dataset import MemoryDataset
 
-        samples = [self._sample(item, str(place)) for place, item in enumerate(items)]
+        samples = [self._sample(item, str(position)) for position, item in enumerate(items)]
         task = copy.copy(self._task)  # task_with changes the task that it is given
         task = inspect_ai.task_with(task, dataset=MemoryDataset(samples), early_stopping=None, epochs=1)
         options = {"fail_on_error": False, "display": "none", "score": bool(self._scorer), **self._options}
@@ -69,24 +69,22 @@ class InspectSubject(Subject):
             done = {str(sample.id): sample for sample in log.samples or ()}  # read from the file
         why = log.error.message if log.error else "the task ended before it was asked"
         return [
-            self._completion(done[str(place)])
-            if str(place) in done
+            self._completion(done[str(position)])
+            if str(position) in done
             else Completion("", Status.ERROR, detail=f"Inspect: {why:.300}")
-            for place in range(len(items))
+            for position in range(len(items))
         ]
 
-    def _sample(self, item: Item, place: str) -> Any:
+    def _sample(self, item: Item, name: str) -> Any:
         """Return the sample that stands for an item, under the item's place in the batch."""
         from inspect_ai.dataset import Sample
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
         if item.id in self._samples:
-            return self._samples[item.id].model_copy(update={"id": place})
+            return self._samples[item.id].model_copy(update={"id": name})
         kinds = {"system": ChatMessageSystem, "assistant": ChatMessageAssistant}
         chat = [kinds.get(turn["role"], ChatMessageUser)(content=turn["content"]) for turn in item.messages]
-        return Sample(
-            id=place, input=chat or item.prompt, target=list(item.answers), choices=list(item.choices) or None
-        )
+        return Sample(id=name, input=chat or item.prompt, target=list(item.answers), choices=list(item.choices) or None)
 
     def _completion(self, sample: Any) -> Completion:
         if sample.error is not None:
@@ -104,6 +102,6 @@ class InspectSubject(Subject):
 
         scores = sample.scores or {}
         if self._scorer not in scores:
-            found = ", ".join(scores) or "none"
-            return Completion(text, Status.ERROR, detail=f"Inspect: no score of {self._scorer!r}; found: {found}")
+            scorers = ", ".join(scores) or "none"
+            return Completion(text, Status.ERROR, detail=f"Inspect: no score of {self._scorer!r}; found: {scorers}")
         return Completion(text, score=min(max(value_to_float()(scores[self._scorer].value), 0.0), 1.0))

@@ -101,18 +101,18 @@ def _is_metadata(statement: ast.stmt) -> bool:
 def _call(test: ast.expr, names: set[str]) -> dict[str, Any]:
     """Return the call in the condition of an assertion."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _made(test.operand, ast.Constant(False), names)
+        return _call_and_value(test.operand, ast.Constant(False), names)
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         left, comparison, right = test.left, test.ops[0], test.comparators[0]
         if isinstance(comparison, ast.Eq | ast.Is):
-            return _made(left, right, names)
+            return _call_and_value(left, right, names)
         if isinstance(comparison, ast.Lt | ast.LtE) and (parts := _difference(left)):
-            return {**_made(parts[0], parts[1], names), "tolerance": float(_literal(right))}
+            return {**_call_and_value(parts[0], parts[1], names), "tolerance": float(_literal(right))}
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "isclose":
         relative = next((float(_literal(word.value)) for word in test.keywords if word.arg == "rel_tol"), 1e-9)
-        call = _made(test.args[0], test.args[1], names)
+        call = _call_and_value(test.args[0], test.args[1], names)
         return {**call, "tolerance": relative * max(1.0, abs(float(ast.literal_eval(call["expected"]))))}
-    return _made(test, ast.Constant(True), names)
+    return _call_and_value(test, ast.Constant(True), names)
 
 
 def _difference(value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
@@ -124,7 +124,7 @@ def _difference(value: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return None
 
 
-def _made(call: ast.expr, expected: ast.expr, names: set[str]) -> dict[str, Any]:
+def _call_and_value(call: ast.expr, expected: ast.expr, names: set[str]) -> dict[str, Any]:
     is_call = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names
     if not is_call or call.keywords:  # type: ignore[attr-defined]
         raise BankError(f"its tests compute ({ast.unparse(call)[:60]!r}), which the sandbox does not allow")

@@ -324,8 +324,8 @@ def backtest(
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
         data = calibrating if data is None else data
         fitted = fit.fit_completely(data.scores, data.weights)
-        made = fitted.bank("bank", responses.items) if chosen is None else chosen.bank(fitted, data)
-        return replace(made, categories=tuple(categories))
+        fitted_bank = fitted.bank("bank", responses.items) if chosen is None else chosen.bank(fitted, data)
+        return replace(fitted_bank, categories=tuple(categories))
 
     result = Backtest(n, counts, {}, 1, confidence)
     banks: dict[Recipe | None, ItemBank] = {}

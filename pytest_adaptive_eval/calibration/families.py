@@ -112,9 +112,9 @@ def _unexplained(responses: Responses) -> set[int]:
         both = ~np.isnan(scores[s]) & ~np.isnan(others).all(axis=0) if len(others) else np.zeros(0, dtype=np.bool_)
         if both.sum() < FEWEST_COMMON:
             continue
-        own, mean = scores[s, both], np.nanmean(others[:, both], axis=0)
-        spread = own.std() * mean.std()
-        if ((own - own.mean()) * (mean - mean.mean())).mean() <= UNEXPLAINED * spread:
+        scored, mean = scores[s, both], np.nanmean(others[:, both], axis=0)
+        spread = scored.std() * mean.std()
+        if ((scored - scored.mean()) * (mean - mean.mean())).mean() <= UNEXPLAINED * spread:
             out.add(s)
     return out
 
@@ -143,9 +143,9 @@ def effective_weights(responses: Responses) -> Array | None:
     families = np.array(responses.families)
     for family in np.unique(families[weights < 1.0]):
         members = np.flatnonzero(families == family)
-        e, seen = residual[members], answered[members].astype(np.float64)
+        e, indicator = residual[members], answered[members].astype(np.float64)
         pairs = np.triu_indices(len(members), 1)
-        square = (e**2) @ seen.T  # [i, j]: of i on the items that j has answered too
+        square = (e**2) @ indicator.T  # [i, j]: of i on the items that j has answered too
         correlation = (e @ e.T)[pairs] / np.sqrt(np.maximum((square * square.T)[pairs], 1e-12))
         alike = float(np.clip(correlation.mean(), 0.0, 1.0))
         weights[members] = 1.0 / (1.0 + (len(members) - 1) * alike)

@@ -191,7 +191,7 @@ class FormatBacktest:
         comparators = [name for name in names if not FORMAT_CONTENDERS[name].tested]
         budgets = dict.fromkeys(budget for _, budget in self.rows)
         for budget, name, other, quantity in product(budgets, proposed, comparators, _COMPARED):
-            values = [self.by_target(one, budget, quantity) for one in (name, other)]
+            values = [self.by_target(contender, budget, quantity) for contender in (name, other)]
             test = None if np.isnan(values).all() else signed_rank(*values, greater=quantity != "gamma")
             if test is not None:
                 yield {

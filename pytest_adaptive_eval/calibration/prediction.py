@@ -98,8 +98,8 @@ def fit_predictor(fit: Calibration, responses: Responses, shift: float = FORM_SH
     mean = np.asarray((root**2 * p).sum(axis=0))
     level = (mean - mean.mean()) / max(float(mean.std()), 1e-9)
     residuals = _leading(np.where(np.isnan(scores), 0.0, scores - p) * root)
-    own = shift * np.stack([np.ones_like(level), level])
-    rows = np.concatenate([residuals, _leading((p - mean) * root), own])
+    shifts = shift * np.stack([np.ones_like(level), level])
+    rows = np.concatenate([residuals, _leading((p - mean) * root), shifts])
     order = form_order(rows, np.maximum(mean * (1.0 - mean), LEAST_VARIANCE))
     return Predictor(residuals.astype("<f4").astype(float), level.astype("<f4").astype(float), order)
 
@@ -154,10 +154,10 @@ def _trial(bank: ItemBank, ordered: Ints, tails: Ints, scores: Array, count: int
         items[s, chosen:] = tail[~np.isin(tail, items[s, :chosen])][: count - chosen]
     asked = np.take_along_axis(scores, items, axis=1)
     first = curves(bank, estimator, items[:, :chosen], asked[:, :chosen])
-    found = curves(bank, estimator, items, asked) if chosen < count else first
+    estimated = curves(bank, estimator, items, asked) if chosen < count else first
     half = slice(0, chosen if uniform else -(-count // 2))
     at_half = first if uniform else curves(bank, estimator, items[:, half], asked[:, half])
-    return _Trial(items, asked, found, first, person_fits(bank, at_half, items[:, half], asked[:, half]), chosen)
+    return _Trial(items, asked, estimated, first, person_fits(bank, at_half, items[:, half], asked[:, half]), chosen)
 
 
 def _designs(count: int) -> Iterator[Design]:
@@ -228,6 +228,11 @@ class _Rated(NamedTuple):
     design: Design
     errors: Array
 
+    @property
+    def draws(self) -> tuple[str, float]:
+        """The design's selector and its share of uniform draws, as in `DRAWS`."""
+        return self.design.selector, self.design.uniform
+
 
 def _best(
     accuracies: dict[tuple[float, Design], Array],
@@ -239,17 +244,17 @@ def _best(
     """Return the best designs at each count, and the shift of the form."""
     weights = family_weights(families)
     _, of = np.unique(list(families), return_inverse=True)
-    found: dict[tuple[float, int], list[_Rated]] = {}
+    rated: dict[tuple[float, int], list[_Rated]] = {}
     for (form_shift, design), estimates in accuracies.items():
         least_fit = float(np.fmin.reduce(fits[form_shift, design], initial=LEAST_FIT))
         for weight in DESIGN_WEIGHTS if design.uniform else (0.0,):
             mixed = np.clip(estimates[:, 0] + weight * (estimates[:, 1] - estimates[:, 0]), 0.0, 1.0)
             errors = np.asarray(np.bincount(of, weights * np.abs(mixed - truth)), dtype=np.float64)
             chosen = replace(design, weight=weight, least_fit=least_fit, error=float(errors.mean()))
-            found.setdefault((form_shift, design.count), []).append(_Rated(chosen, errors))
+            rated.setdefault((form_shift, design.count), []).append(_Rated(chosen, errors))
     forms = {
         form_shift: [
-            _smallest(one for one in found[form_shift, count] if (one.design.selector, one.design.uniform) == FORM)
+            _smallest(candidate for candidate in rated[form_shift, count] if candidate.draws == FORM)
             for count in counts
         ]
         for form_shift in FORM_SHIFTS
@@ -258,25 +263,26 @@ def _best(
     def relative_error(form_shift: float) -> float:
         """Return the sum of errors in units of those of the first form, so that every count weighs the same."""
         pairs = zip(forms[form_shift], forms[FORM_SHIFTS[0]], strict=True)
-        return sum(one.design.error / max(other.design.error, 1e-12) for one, other in pairs)
+        return sum(candidate.design.error / max(other.design.error, 1e-12) for candidate, other in pairs)
 
     shift = min(FORM_SHIFTS, key=relative_error)
-    designs = [replace(one.design, policy="form", least_fit=-np.inf) for one in forms[shift]]
+    designs = [replace(candidate.design, policy="form", least_fit=-np.inf) for candidate in forms[shift]]
     for count in counts:
-        adaptive = [one for one in found[FORM_SHIFTS[0], count] if one.design.selector == "variance"]
-        designs.append(_preferred([*adaptive, *(one for one in found[shift, count] if one.design.selector == "form")]))
+        adaptive = [candidate for candidate in rated[FORM_SHIFTS[0], count] if candidate.design.selector == "variance"]
+        fixed = [candidate for candidate in rated[shift, count] if candidate.design.selector == "form"]
+        designs.append(_preferred([*adaptive, *fixed]))
     return Designs(tuple(designs), shift)
 
 
 def _smallest(rated: Iterable[_Rated]) -> _Rated:
-    return min(rated, key=lambda one: one.design.error)
+    return min(rated, key=lambda candidate: candidate.design.error)
 
 
 def _preferred(rated: Sequence[_Rated]) -> Design:
     """Return the best design of the first of `DRAWS` whose error is within `MARGIN` standard errors of the smallest."""
     least = _smallest(rated)
     for draws in DRAWS:
-        best = _smallest(one for one in rated if (one.design.selector, one.design.uniform) == draws)
+        best = _smallest(candidate for candidate in rated if candidate.draws == draws)
         more = best.errors - least.errors
         if more.mean() <= MARGIN * more.std(ddof=1) / len(more) ** 0.5:
             return best.design

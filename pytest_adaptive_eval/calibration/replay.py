@@ -65,32 +65,32 @@ def replay_each(
     list of Session, one per policy, ended
     """
     ended: dict[int, Session] = {}
-    for places in _by_budget(bank, policies):
-        session = Session(bank, policies[places[-1]], seed=seed, subjects=len(scores), designed=designed)
-        shorter = {place: policies[place].budget_on(bank) for place in places}
+    for group in _by_budget(bank, policies):
+        session = Session(bank, policies[group[-1]], seed=seed, subjects=len(scores), designed=designed)
+        shorter = {position: policies[position].budget_on(bank) for position in group}
         while (proposal := session.ask()) is not None:
             answers = np.take_along_axis(scores, proposal.items, axis=1)
-            for place, budget in shorter.items():
+            for position, budget in shorter.items():
                 if session.asked < budget <= session.asked + answers.shape[1] and budget < session.budget:
-                    ended[place] = session.shortened(budget)
-                    ended[place].tell(answers[:, : budget - session.asked])
+                    ended[position] = session.shortened(budget)
+                    ended[position].tell(answers[:, : budget - session.asked])
             session.tell(answers)
-        ended |= {place: session for place in places if place not in ended}
-    return [ended[place] for place in range(len(policies))]
+        ended |= {position: session for position in group if position not in ended}
+    return [ended[position] for position in range(len(policies))]
 
 
 def _by_budget(bank: ItemBank, policies: Sequence[Policy]) -> list[list[int]]:
     """Return the positions of policies in groups that differ in the budget alone, by rising budget."""
     groups: list[list[int]] = []
-    for place, policy in enumerate(policies):
+    for position, policy in enumerate(policies):
         for group in groups:
             first = policies[group[0]]
             if policy.draws_ahead and not policy.assisted_by(bank) and replace(policy, budget=first.budget) == first:
-                group.append(place)
+                group.append(position)
                 break
         else:
-            groups.append([place])
-    return [sorted(group, key=lambda place: policies[place].budget_on(bank)) for group in groups]
+            groups.append([position])
+    return [sorted(group, key=lambda position: policies[position].budget_on(bank)) for group in groups]
 
 
 def conformal_tables(

@@ -36,23 +36,23 @@ def curves(bank: ItemBank, estimator: Estimator, items: Ints, scores: Array) -> 
     A, c = bank.discrimination, bank.asymptote
     chosen = None if c is None else c[items]
     start = estimator.prior(len(items), bank.dimensions)
-    found = estimator.estimate(scores, A[items], bank.intercept[items], chosen, start) if items.size else start
-    p = bank.probability(found.theta)
+    ability = estimator.estimate(scores, A[items], bank.intercept[items], chosen, start) if items.size else start
+    p = bank.probability(ability.theta)
     steep = p * (1.0 - p) if c is None else (p - c) * (1.0 - p) / (1.0 - c)
-    return Curves(found.theta, p, steep[:, None, :] * A.T)
+    return Curves(ability.theta, p, steep[:, None, :] * A.T)
 
 
-def person_fits(bank: ItemBank, found: Curves, items: Ints, scores: Array) -> Array:
+def person_fits(bank: ItemBank, estimated: Curves, items: Ints, scores: Array) -> Array:
     """Return each subject's person fit, shape (S,), normal under the model; NaN where it cannot be measured."""
     if not items.size:
         return np.full(len(items), np.nan)
     c = None if bank.asymptote is None else bank.asymptote[items]
-    p = np.take_along_axis(found.probability, items, axis=1)
+    p = np.take_along_axis(estimated.probability, items, axis=1)
     return lz_star(scores, p, bank.discrimination[items], c).normal
 
 
 def parts(
-    predictor: Predictor, design: Design, found: Curves, first: Curves, items: Ints, scores: Array, chosen: int
+    predictor: Predictor, design: Design, estimated: Curves, first: Curves, items: Ints, scores: Array, chosen: int
 ) -> tuple[Array, Array, Array, Array]:
     """Return accuracies by the model and by the difference estimator, and the standard errors of both, shape (S,) each.
 
@@ -61,16 +61,16 @@ def parts(
     predictor : Predictor
     design : Design
         Its weight does not count.
-    found, first : Curves
-        By all scores, and by those of the first items alone.
+    estimated, first : Curves
+        Curves estimated from all scores, and from those of the first items alone.
     items, scores : array, shape (S, t)
         NaN marks a missing score.
     chosen : int
         Number of items before the uniform draws; a subject without scored draws has the model's estimates as both.
     """
-    n = found.probability.shape[1]
-    predicted, variance = predictor.predict(design, found, items, scores)
-    model, error = _with_known(predicted, items, scores).mean(axis=1), np.sqrt(variance)
+    n = estimated.probability.shape[1]
+    predicted, variance = predictor.predict(design, estimated, items, scores)
+    model, error = _with_scores(predicted, items, scores).mean(axis=1), np.sqrt(variance)
     before, drawn = np.s_[:, :chosen], np.s_[:, chosen:]
     scored = ~np.isnan(scores[drawn])
     count = scored.sum(axis=1)
@@ -79,22 +79,25 @@ def parts(
     by_first, _ = predictor.predict(design, first, items[before], scores[before])
     wrong = np.where(scored, scores[drawn] - np.take_along_axis(by_first, items[drawn], axis=1), 0.0)
     outside = n - (~np.isnan(scores[before])).sum(axis=1)
-    some = np.maximum(count, 1)
-    mean = wrong.sum(axis=1) / some
-    difference = _with_known(by_first, items[before], scores[before]).mean(axis=1) + mean * outside / n
+    divisor = np.maximum(count, 1)
+    mean = wrong.sum(axis=1) / divisor
+    difference = _with_scores(by_first, items[before], scores[before]).mean(axis=1) + mean * outside / n
     # one surprise more than there was, since few draws may show none
     spread = (
-        ((wrong**2).sum(axis=1) - count * mean**2 + 0.25) / (some + 1) / some * np.maximum(1.0 - count / outside, 0.0)
+        ((wrong**2).sum(axis=1) - count * mean**2 + 0.25)
+        / (divisor + 1)
+        / divisor
+        * np.maximum(1.0 - count / outside, 0.0)
     )
     by_design = np.sqrt(np.maximum(spread, 0.0)) * outside / n
     return model, np.where(count, difference, model), error, np.where(count, by_design, error)
 
 
-def _with_known(predicted: Array, items: Ints, scores: Array) -> Array:
+def _with_scores(predicted: Array, items: Ints, scores: Array) -> Array:
     """Return predictions (S, n) with the scores that are known in place of theirs."""
-    known = np.where(np.isnan(scores), np.take_along_axis(predicted, items, axis=1), scores)
+    filled = np.where(np.isnan(scores), np.take_along_axis(predicted, items, axis=1), scores)
     predicted = predicted.copy()
-    np.put_along_axis(predicted, items, known, axis=1)
+    np.put_along_axis(predicted, items, filled, axis=1)
     return predicted
 
 
@@ -167,26 +170,26 @@ class Assistance:
         if self.unlike is not None or not self.checked <= items.shape[1] or self.checked >= self.count:
             return
         items, scores = items[:, : self.checked], scores[:, : self.checked]
-        found = curves(self.bank, self.estimator, items, scores)
+        estimated = curves(self.bank, self.estimator, items, scores)
         with np.errstate(invalid="ignore"):
-            self.unlike = person_fits(self.bank, found, items, scores) < self.design.least_fit
+            self.unlike = person_fits(self.bank, estimated, items, scores) < self.design.least_fit
 
     def estimate(self, items: Ints, scores: Array, counts: Ints) -> tuple[Array, Array]:
         """Return every subject's accuracy and its standard error, both of shape (S,), from its first `counts` items."""
         predictor = self.bank.predictor
         assert predictor is not None
         scores = np.where(np.arange(items.shape[1]) < counts[:, None], scores, np.nan)
-        found = curves(self.bank, self.estimator, items, scores)
+        estimated = curves(self.bank, self.estimator, items, scores)
         accuracy, error = np.empty((2, len(items)))
         chosen = np.minimum([self.chosen(s) for s in range(len(items))], items.shape[1])
         for count in np.unique(chosen):
             rows = np.flatnonzero(chosen == count)
-            asked, told = items[rows], scores[rows]
-            whole = first = found.of(rows)
+            asked, answers = items[rows], scores[rows]
+            whole = first = estimated.of(rows)
             if count < items.shape[1]:
-                first = curves(self.bank, self.estimator, asked[:, :count], told[:, :count])
+                first = curves(self.bank, self.estimator, asked[:, :count], answers[:, :count])
             model, difference, by_model, by_design = parts(
-                predictor, self.design, whole, first, asked, told, int(count)
+                predictor, self.design, whole, first, asked, answers, int(count)
             )
             weight = np.array([1.0 if self.strays(s) else self.design.weight for s in rows.tolist()])
             accuracy[rows] = np.clip(model + weight * (difference - model), 0.0, 1.0)

@@ -49,16 +49,16 @@ def decided_margins(bank: ItemBank) -> dict[str, float | None]:
     if not bank.calibrated:
         policy = replace(policy, selector=SELECTORS["random"], floor=0.0)
     budget = resolve_budget(_SHARE, len(bank))
-    found: dict[str, float | None] = {}
+    margins: dict[str, float | None] = {}
     for name in ("at_least", "not_worse_than"):
-        found[name] = None
+        margins[name] = None
         for margin in (hundredths / 100 for hundredths in _MARGINS):
             value, baseline = (0.5, "") if name == "at_least" else (margin, "baseline")
             forecasts = outlooks(Condition("accuracy", name, value, baseline), bank, policy, margin=margin)
             if min(forecast.chance(budget) for forecast in forecasts) >= _POWER:
-                found[name] = margin
+                margins[name] = margin
                 break
-    return found
+    return margins
 
 
 def facts(bank: ItemBank) -> Iterator[tuple[str, str]]:

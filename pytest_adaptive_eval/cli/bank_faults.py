@@ -36,8 +36,8 @@ def faults(bank: ItemBank) -> Iterator[str]:
     missing = [(item.id, path) for item in bank.items for path in item.image_paths if not Path(path).is_file()]
     if missing:
         yield f"{counted(len(missing), 'image')} not there, such as {missing[0][1]} of item {missing[0][0]!r}"
-    elif bank.content_hash and (found := content_hash(bank.items)) != bank.content_hash:
-        yield f"the content is {found}, and {bank.content_hash} when the bank was written: an image was changed"
+    elif bank.content_hash and (digest := content_hash(bank.items)) != bank.content_hash:
+        yield f"the content is {digest}, and {bank.content_hash} when the bank was written: an image was changed"
     if bank.report.get("textless"):
         yield "it has no texts and cannot be asked: calibrate it with --items"
 
@@ -99,20 +99,20 @@ def compare(old: ItemBank, new: ItemBank) -> Differences:
     before = {item.id: (n, item.content_hash) for n, item in enumerate(old.items)}
     after = {item.id: (n, item.content_hash) for n, item in enumerate(new.items)}
     same = [name for name in after if name in before and before[name][1] == after[name][1]]
-    places = np.array([(before[name][0], after[name][0]) for name in same]).T
+    positions = np.array([(before[name][0], after[name][0]) for name in same]).T
     return Differences(
         [name for name in after if name not in before],
         [name for name in before if name not in after],
         [name for name in after if name in before and before[name][1] != after[name][1]],
         len(same),
-        _largest_change(old, new, places) if same else None,
+        _largest_change(old, new, positions) if same else None,
     )
 
 
-def _largest_change(old: ItemBank, new: ItemBank, places: NDArray[np.intp]) -> float | None:
-    """Return the largest change of a parameter of the items at `places`, shape (2, n), of both banks."""
+def _largest_change(old: ItemBank, new: ItemBank, positions: NDArray[np.intp]) -> float | None:
+    """Return the largest change of a parameter of the items at `positions`, shape (2, n), of both banks."""
     if not (old.calibrated and new.calibrated and old.dimensions == new.dimensions):
         return None
-    slopes = np.abs(old.discrimination[places[0]] - new.discrimination[places[1]]).max()
-    intercepts = np.abs(old.intercept[places[0]] - new.intercept[places[1]]).max()
+    slopes = np.abs(old.discrimination[positions[0]] - new.discrimination[positions[1]]).max()
+    intercepts = np.abs(old.intercept[positions[0]] - new.intercept[positions[1]]).max()
     return float(max(slopes, intercepts))

@@ -25,7 +25,7 @@ def missing_packages(extra: str) -> tuple[str, ...]:
     return tuple(_missing(extra, {}))
 
 
-def _missing(extra: str, seen: Mapping[str, None]) -> list[str]:
+def _missing(extra: str, visited: Mapping[str, None]) -> list[str]:
     from packaging.requirements import Requirement
 
     missing = []
@@ -36,8 +36,8 @@ def _missing(extra: str, seen: Mapping[str, None]) -> list[str]:
         if not requirement.marker.evaluate({"extra": extra}):
             continue
         if requirement.name == _NAME:
-            for other in requirement.extras - {extra, *seen}:
-                missing += _missing(other, {**seen, extra: None})
+            for other in requirement.extras - {extra, *visited}:
+                missing += _missing(other, {**visited, extra: None})
         elif not _is_installed(requirement):
             missing.append(f"{requirement.name}{requirement.specifier}")
     return missing
@@ -45,7 +45,7 @@ def _missing(extra: str, seen: Mapping[str, None]) -> list[str]:
 
 def _is_installed(requirement: Requirement) -> bool:
     try:
-        found = version(requirement.name)
+        installed = version(requirement.name)
     except PackageNotFoundError:
         return False
-    return requirement.specifier.contains(found, prereleases=True)
+    return requirement.specifier.contains(installed, prereleases=True)

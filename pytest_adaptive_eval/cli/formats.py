@@ -105,9 +105,9 @@ def backtest_in_formats(options: argparse.Namespace) -> int:
     items = None if options.items is None else list(read_bank(options.items).items)
     responses, low = read_formats([options.source], options.low_quality, items, options.filter, options.families)
     responses = replace(responses, families=grouped(responses.whole).families)
-    if (apart := len(set(responses.families))) < len(responses.subjects):
+    if (families := len(set(responses.families))) < len(responses.subjects):
         screen.note(
-            f"{len(responses.subjects)} subjects of {apart} families: a family is left out of the fits together"
+            f"{len(responses.subjects)} subjects of {families} families: a family is left out of the fits together"
         )
     budgets = budgets_of(options, responses.scores[0].size)
     targets = list(range(len(responses.subjects)))[: options.splits]

@@ -108,10 +108,10 @@ def add_origin_arguments(parser: argparse.ArgumentParser) -> None:
     add("--licence", metavar="NAME", help="licence of the data, for the record (read from files beside them)")
 
 
-def origin(options: argparse.Namespace, known: Mapping[str, Any]) -> dict[str, Any]:
+def origin(options: argparse.Namespace, recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is recorded on the source of a bank's questions; the options win over what is known."""
-    given = {"source": options.origin, "licence": options.licence}
-    return {**known, **{name: text for name, text in given.items() if text}}
+    named = {"source": options.origin, "licence": options.licence}
+    return {**recorded, **{name: text for name, text in named.items() if text}}
 
 
 def add_low_quality_argument(parser: argparse.ArgumentParser) -> None:

@@ -243,23 +243,23 @@ def _questions(root: Path, path: Path) -> Data | None:
 def _servers(files: list[Path], root: Path) -> Iterator[Server]:
     """Yield the servers that files of settings name, those first that answer."""
     settings = [path for path in files if path.suffix in _SETTINGS or path.name.startswith(".env")]
-    found: dict[str, str] = {}
+    named_in: dict[str, str] = {}
     for path in settings:
         if path.stat().st_size <= _TEXT_SIZE:
             for address in _ADDRESS.findall(read_regular(path).decode("utf-8", "replace")):
-                found.setdefault(address, _relative(root, path))
-    servers = [Server(address, name, _models(address)) for address, name in found.items()]
+                named_in.setdefault(address, _relative(root, path))
+    servers = [Server(address, name, _models(address)) for address, name in named_in.items()]
     yield from sorted(servers, key=lambda server: not server.models)
 
 
 def _models(address: str) -> tuple[str, ...]:
     """Return the models of a server on this machine; no other server is asked, whoever wrote its address."""
-    place = urlsplit(address)
-    if place.scheme != "http" or place.hostname not in _LOOPBACK:
+    url = urlsplit(address)
+    if url.scheme != "http" or url.hostname not in _LOOPBACK:
         return ()
-    connection = http.client.HTTPConnection(place.hostname, place.port or 80, timeout=2.0)
+    connection = http.client.HTTPConnection(url.hostname, url.port or 80, timeout=2.0)
     try:
-        connection.request("GET", f"{place.path}/models")
+        connection.request("GET", f"{url.path}/models")
         reply = connection.getresponse()
         entries = json.loads(reply.read(_TEXT_SIZE))["data"] if reply.status == 200 else []
         return tuple(name for entry in entries if isinstance(name := entry["id"], str) and name.isprintable())

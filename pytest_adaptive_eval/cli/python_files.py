@@ -88,10 +88,10 @@ def find_interviews(path: Path, root: Path, settings: Mapping[str, Any]) -> Inte
     if folders and not any(path.is_relative_to(folder) for folder in folders):
         return None
     tree = _parsed(path)
-    found = list(_marked(tree, marked=_module_mark(tree))) if tree is not None else []
-    if not found:
+    functions = list(_marked(tree, marked=_module_mark(tree))) if tree is not None else []
+    if not functions:
         return None
-    return Interviews(len(found), any("model" in _arguments(function) for function in found))
+    return Interviews(len(functions), any("model" in _arguments(function) for function in functions))
 
 
 def _words(setting: object) -> list[str]:

@@ -82,7 +82,7 @@ def set_up(project: Project, model: str | None = None) -> Setup:
     """
     setup = Setup()
     subject = _subject(project, model, setup)
-    runs = {path: found for path in project.logs if (found := _responses(project.root / path, setup, path))}
+    runs = {path: log for path in project.logs if (log := _responses(project.root / path, setup, path))}
     data = _data(project, subject, setup)
     if project.evaluations or project.tests:
         names = ", ".join((*project.evaluations, *project.tests)[:4])
@@ -107,7 +107,7 @@ def _subject(project: Project, model: str | None, setup: Setup) -> _Subject | No
     spec, pictures = model, True
     if spec is None and project.checkpoints:
         spec, others = _checkpoint(project)
-        pictures = any(found.pictures for found in project.checkpoints if found.folder == spec)
+        pictures = any(checkpoint.pictures for checkpoint in project.checkpoints if checkpoint.folder == spec)
         setup.findings.append(
             f"checkpoint {spec}, the last written"
             + (f"; {counted(others, 'other')}: name one with --adaptive-eval-model=FOLDER" if others else "")
@@ -133,8 +133,9 @@ def _subject(project: Project, model: str | None, setup: Setup) -> _Subject | No
 def _checkpoint(project: Project) -> tuple[str, int]:
     """Return the newest checkpoint that can answer the first questions, and the number of others."""
     pictures = bool(project.data) and project.data[0].pictures
-    able = [found for found in project.checkpoints if found.pictures == pictures] or list(project.checkpoints)
-    return able[0].folder, len(project.checkpoints) - 1
+    checkpoints = project.checkpoints
+    suitable = [checkpoint for checkpoint in checkpoints if checkpoint.pictures == pictures] or checkpoints
+    return suitable[0].folder, len(checkpoints) - 1
 
 
 def _data(project: Project, subject: _Subject | None, setup: Setup) -> Data | None:
@@ -142,7 +143,7 @@ def _data(project: Project, subject: _Subject | None, setup: Setup) -> Data | No
     able = [data for data in project.data if subject is None or subject.pictures or not data.pictures]
     if not able:
         return None
-    data, others = able[0], [found.path for found in able[1:]]
+    data, others = able[0], [other.path for other in able[1:]]
     setup.findings.append(
         f"{data.questions} questions in {data.path}" + (f"; also in {', '.join(others[:4])}" if others else "")
     )

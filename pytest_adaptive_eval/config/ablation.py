@@ -132,7 +132,7 @@ class AblationPlan:
             pool.close()
         values = {name: quantities(networks) for name, networks in results.items()}
         every = [result for networks in results.values() for result in networks]
-        error = next(_told(results, void_reason), "")
+        error = next(_sentences(results, void_reason), "")
         models = {name: identity for result in every for name, identity in result.models.items()}
         arms = [
             {"name": name, "interviewee": results[name][0].interviewee, "quantities": plain(by_quantity)}
@@ -143,7 +143,7 @@ class AblationPlan:
             broken=bool(error),
             quantities=_measured([arm["quantities"]["energy"] for arm in arms]),
             asked=len(every),
-            notes=tuple(_told(results, lambda result: next(notes_on_truncation(result), ""))),
+            notes=tuple(_sentences(results, lambda result: next(notes_on_truncation(result), ""))),
             account={"arms": arms, "contrasts": plain(_changes(values)), "settings": plain(self.to_json()["ablation"])},
             costs={"total": sum((r.total for r in every), Usage()).to_json(), "loads": dict(pool.loads)},
             members=tuple({**identity, "name": name} for name, identity in models.items()),
@@ -162,7 +162,7 @@ class AblationPlan:
             yield name, results
 
 
-def _told(results: Mapping[str, list[NetworkResult]], tell: Callable[[NetworkResult], str]) -> Iterator[str]:
+def _sentences(results: Mapping[str, list[NetworkResult]], tell: Callable[[NetworkResult], str]) -> Iterator[str]:
     """Return the first sentence on the networks of each variant, for variants that have any."""
     for name, networks in results.items():
         if sentence := next(filter(None, map(tell, networks)), ""):

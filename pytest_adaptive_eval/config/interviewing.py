@@ -78,15 +78,15 @@ def interviewed(
     model_keys = {"mode": table.mode, "options": table.options, "sort_candidates": table.sort_candidates}
     if not spec and (written := [name for name, value in model_keys.items() if value]):
         raise ConfigError(f"interview.{written[0]} goes with interview.interviewer, a model, and there is none")
-    known = _known(table.responses, bank, folders) if table.responses else None
+    responses = _model_responses(table.responses, bank, folders) if table.responses else None
     interviewer = _Agent(table, spec, cache, ReplyCache(decisions, fresh)) if spec else None
     with located("interview"):
         selector = AutoJudger(
-            _Embedder(encoder, table.part, cache, known),
+            _Embedder(encoder, table.part, cache, responses),
             interviewer,
             first=table.first,
             count=table.count,
-            responses=None if known is None else known.scores,
+            responses=None if responses is None else responses.scores,
             window=table.window or None,
             retrieval=table.retrieval,
             candidates=table.candidates,
@@ -99,12 +99,14 @@ def interviewed(
     leader = f"interviewer {table.interviewer}" if spec else "interviewer by code"
     if not selector.agent:
         leader = "drawn in the window, nobody picks"
-    embeddings = f"embeddings by {table.encoder}, as configured" if encoder else best_embedder(bank, responses=known)[1]
+    embeddings = (
+        f"embeddings by {table.encoder}, as configured" if encoder else best_embedder(bank, responses=responses)[1]
+    )
     model = (spec, table.options) if spec and selector.agent else None
     return selector, model, f"{leader}; {embeddings}"
 
 
-def _known(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
+def _model_responses(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:
     """Return the responses of known models to the items of a bank, in its order.
 
     Raises

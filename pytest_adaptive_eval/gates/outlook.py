@@ -100,8 +100,8 @@ class Outlook:
         """Mean number of items, including those already administered."""
         total = 0.0
         for asked in range(self.size):
-            total += (left := 1.0 - self.chance(asked))
-            if left < NEGLIGIBLE:
+            total += (undecided := 1.0 - self.chance(asked))
+            if undecided < NEGLIGIBLE:
                 break
         return total
 

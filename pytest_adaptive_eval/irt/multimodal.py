@@ -320,11 +320,11 @@ def parts_at_bound(
     dict
         By kind, the share of each such part; kinds without any are left out.
     """
-    found = {
+    shares_by_part = {
         kind: {part: float(share) for part, share in zip(parts, shares, strict=False) if share >= least}
         for kind, shares in at_bound.items()
     }
-    return {kind: shares for kind, shares in found.items() if shares}
+    return {kind: shares for kind, shares in shares_by_part.items() if shares}
 
 
 def _bounded(u: Array, bound: float) -> Array:

@@ -72,8 +72,8 @@ class Design:
     def __post_init__(self) -> None:
         shares = self.uniform, self.weight
         finite = (self.residual, self.shift, self.slope, self.noise)
-        known = self.policy in ("estimate", "form") and self.selector in ("variance", "form")
-        if not known or self.count < 1 or not all(0.0 <= x <= 1.0 for x in shares):
+        named = self.policy in ("estimate", "form") and self.selector in ("variance", "form")
+        if not named or self.count < 1 or not all(0.0 <= x <= 1.0 for x in shares):
             raise ValueError(f"a design is malformed: {self!r:.200}")
         if not all(math.isfinite(x) and x >= 0.0 for x in finite) or self.noise == 0.0:
             raise ValueError(f"constants of a design are at least 0, and noise above: {self!r:.200}")
@@ -159,8 +159,8 @@ class Predictor:
 
     def design(self, policy: str, count: int) -> Design | None:
         """Return the design of a policy for the count nearest to `count` by ratio, or None."""
-        known = [design for design in self.designs if design.policy == policy]
-        return min(known, key=lambda design: abs(math.log(design.count / count)), default=None)
+        designs = [design for design in self.designs if design.policy == policy]
+        return min(designs, key=lambda design: abs(math.log(design.count / count)), default=None)
 
     def predict(self, design: Design, curves: Curves, items: Ints, scores: Array) -> tuple[Array, Array]:
         """Return predicted scores of all items, and the variance of the mean of those not in `items`.
@@ -183,9 +183,9 @@ class Predictor:
         (S, D), n = theta.shape, len(self.level)
         scored = ~np.isnan(scores)
         # the rows of Z in three parts, since building the whole would take most of the time
-        own = design.shift * np.stack([np.ones(n), design.slope * self.level])[: 2 * (design.shift > 0.0)]
+        shifts = design.shift * np.stack([np.ones(n), design.slope * self.level])[: 2 * (design.shift > 0.0)]
         common = math.sqrt(design.residual) * self.residuals[: len(self.residuals) * (design.residual > 0.0)]
-        fixed = np.concatenate([own, common])
+        fixed = np.concatenate([shifts, common])
         by_ability = ABILITY_SD * np.take_along_axis(slopes, items[:, None, :], axis=2)
         loadings = np.concatenate([by_ability, fixed[:, items].swapaxes(0, 1)], axis=1)  # (S, K, k)
         noise = design.noise * np.maximum(p * (1.0 - p), LEAST_VARIANCE)

@@ -183,9 +183,9 @@ class Item:
     others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        given: Any = self.answer
-        if not isinstance(given, str):  # a list of accepted answers
-            first, *others = given or ("",)
+        answers: Any = self.answer
+        if not isinstance(answers, str):  # a list of accepted answers
+            first, *others = answers or ("",)
             object.__setattr__(self, "answer", first)
             object.__setattr__(self, "others", tuple(others))
 

@@ -169,18 +169,18 @@ class ChoiceLikelihood(LikelihoodScoring):
         """Return the choices after the prompt and, if the normalization needs them, without it."""
         texts = CANDIDATES[self.candidates](choices)
         delimiter = "" if prompt[-1:].isspace() else self.delimiter
-        found = [Continuation(text, delimiter) for text in texts]
+        continuations = [Continuation(text, delimiter) for text in texts]
         if NORMALIZATIONS[self.normalization].unconditional:
-            found += [Continuation(text, self.delimiter, after_prompt=False) for text in texts]
-        return found
+            continuations += [Continuation(text, self.delimiter, after_prompt=False) for text in texts]
+        return continuations
 
     def result(self, prompt: str, choices: Texts, logs: Logs) -> LikelihoodResult:  # noqa: ARG002
         """Return the preferred choice; the item's grader scores it."""
         texts = CANDIDATES[self.candidates](choices)
-        given, bare = list(logs[: len(choices)]), list(logs[len(choices) :])
-        scores = NORMALIZATIONS[self.normalization].scores(given, bare, texts)
+        after_prompt, bare = list(logs[: len(choices)]), list(logs[len(choices) :])
+        scores = NORMALIZATIONS[self.normalization].scores(after_prompt, bare, texts)
         best = max(range(len(scores)), key=scores.__getitem__)
-        facts: dict[str, Any] = {"normalization": self.normalization, "log_likelihoods": given, "scores": scores}
+        facts: dict[str, Any] = {"normalization": self.normalization, "log_likelihoods": after_prompt, "scores": scores}
         if bare:
             facts["unconditional"] = bare
         return LikelihoodResult(choices[best], None, facts)

@@ -35,7 +35,7 @@ def template_fields(template: str) -> set[str]:
     ConfigError
         It has an unknown field, lacks ``{prompt}``, or its braces are not paired.
     """
-    known = ", ".join(f"{{{name}}}" for name in FIELDS)
+    expected = ", ".join(f"{{{name}}}" for name in FIELDS)
     try:
         parts = list(string.Formatter().parse(template))
     except ValueError as error:
@@ -47,7 +47,7 @@ def template_fields(template: str) -> set[str]:
         if name not in FIELDS or form or conversion:
             written = "{" + name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "") + "}"
             raise ConfigError(
-                f"template has the field {written}, expected {known}; write {{{{ and }}}} for braces of the text"
+                f"template has the field {written}, expected {expected}; write {{{{ and }}}} for braces of the text"
             )
         fields.add(name)
     if "prompt" not in fields:
@@ -140,8 +140,8 @@ class Presentation:
         BankError
             It cannot.
         """
-        shown = self.present(item)
-        if shown.continuations and shown.custom is None and not any(map(shown.grade, shown.choices)):
+        presented = self.present(item)
+        if presented.continuations and presented.custom is None and not any(map(presented.grade, presented.choices)):
             raise BankError(f"item {item.id!r}: none of its choices is graded as right; correct its answer")
 
     def _written(self, item: Item) -> Item:
@@ -149,20 +149,20 @@ class Presentation:
         if self.template == PLAIN and not self.examples:
             return item
         if item.messages or item.grader in TEXT_SCORINGS:
-            what = "messages" if item.messages else "a text that is scored as it is"
+            content = "messages" if item.messages else "a text that is scored as it is"
             raise BankError(
-                f"item {item.id!r} has {what}, which no template can hold: ask it without template and examples"
+                f"item {item.id!r} has {content}, which no template can hold: ask it without template and examples"
             )
         examples = [example for example in self.examples if example.prompt != item.prompt][: self.shots]
         before = "".join(self._example(example) for example in examples)
         return replace(item, prompt=self._filled(item.id, item.prompt, item.choices, before))
 
     def _example(self, example: Example) -> str:
-        shown = self._filled("of an example", example.prompt, example.choices, "")
+        question = self._filled("of an example", example.prompt, example.choices, "")
         answer = example.answer
         if example.choices:
             answer = CANDIDATES[self.candidates](example.choices)[example.choices.index(answer)]
-        return f"{shown}{'' if shown[-1:].isspace() else self.delimiter}{answer}{SEPARATOR}"
+        return f"{question}{'' if question[-1:].isspace() else self.delimiter}{answer}{SEPARATOR}"
 
     def _filled(self, name: str, prompt: str, choices: Sequence[str], examples: str) -> str:
         listed = "\n".join(f"{letter}. {choice}" for letter, choice in zip(letters(choices), choices, strict=True))

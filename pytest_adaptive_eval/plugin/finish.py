@@ -228,8 +228,8 @@ def _costs(spent: Usage, record: InterviewRecord) -> dict[str, Any]:
     account = (record.interviewer or {}).get("interviewer") or {}
     interviewer = {name: account[name] for name in subject if name in account}
     costs: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
-    known = interviewer.get("flops") or not interviewer.get("calls")  # a model on a server does not tell
-    if subject["calls"] and subject["flops"] and known:
+    complete = interviewer.get("flops") or not interviewer.get("calls")  # a model on a server does not tell
+    if subject["calls"] and subject["flops"] and complete:
         whole = subject["flops"] / subject["calls"] * record.size
         costs["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
     return costs if subject["calls"] else {}

@@ -45,8 +45,8 @@ def interviewer_faults(account: object) -> list[str]:
 
 
 def _interviewer(account: object) -> Mapping[str, Any]:
-    found = account.get("interviewer") if isinstance(account, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    usage = account.get("interviewer") if isinstance(account, Mapping) else None
+    return usage if isinstance(usage, Mapping) else {}
 
 
 def _kinds(account: object, name: str) -> dict[str, int]:

@@ -60,8 +60,8 @@ def _mlflow(run: str, folder: str) -> Path:
 def _wandb(run: str, folder: str) -> Path:
     import wandb
 
-    place, _, name = run.rpartition("/")
-    artifact = wandb.Api().artifact(f"{place}/{FOLDER}-{name}:latest", type=FOLDER)
+    project, _, name = run.rpartition("/")
+    artifact = wandb.Api().artifact(f"{project}/{FOLDER}-{name}:latest", type=FOLDER)
     return Path(artifact.download(root=folder)) / RECORD
 
 

@@ -115,12 +115,12 @@ def _at_bound(scale: FormatScale) -> dict[str, dict[str, float]]:
 
 def _extreme(bank: ItemBank, scale: FormatScale, item: int, gain: float) -> Extreme:
     hidden = _at_bound(scale).get("difficulty", {})
-    shown = [
+    difficulties = [
         f"{part} {number(float(value), 2)}"
         for part, value in zip(scale.items.modalities.parts, scale.items.difficulty[item], strict=True)
         if part not in hidden
     ]
-    facts = f"gain {number(gain, 2)}" + (f"; difficulty: {', '.join(shown)}" if shown else "")
+    facts = f"gain {number(gain, 2)}" + (f"; difficulty: {', '.join(difficulties)}" if difficulties else "")
     # pairs of one item follow one another, and the first one has its default format
     first_pairs = [
         n for n, name in enumerate(bank.ids) if "@" not in name or name.rpartition("@")[2] != bank.categories[n]

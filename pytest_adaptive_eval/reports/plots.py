@@ -149,8 +149,8 @@ def funnel_plot(
     ordered = sorted(required, key=lambda threshold: -threshold.value)
     lines = [frame.y(threshold.value) for threshold in ordered]
     above = [-math.inf, *lines][: len(lines)]  # a label that would cover the line above its own stands below its own
-    wanted = [y - 5 if y - over > LINE else y + LINE for y, over in zip(lines, above, strict=True)]
-    heights = _spaced(wanted, frame.bottom - 5)
+    label_heights = [y - 5 if y - over > LINE else y + LINE for y, over in zip(lines, above, strict=True)]
+    heights = _spaced(label_heights, frame.bottom - 5)
     for threshold, y, label_y in zip(ordered, lines, heights, strict=True):
         parts.append(tag("line", class_="required", x1=frame.left, x2=frame.right, y1=y, y2=y))
         label = threshold.label.replace(">=", "≥")

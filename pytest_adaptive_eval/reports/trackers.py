@@ -152,15 +152,15 @@ def log_wandb(record: RunRecord) -> str:
     except ImportError as error:
         raise UsageError('wandb is not installed: pip install "pytest-adaptive-eval[wandb]"') from error
     try:
-        mine = wandb.run is None
-        run = wandb.init(name=re.sub(r"\W", "-", as_text(record.run))) if mine else wandb.run
+        is_new = wandb.run is None
+        run = wandb.init(name=re.sub(r"\W", "-", as_text(record.run))) if is_new else wandb.run
         with _record_file(record) as path:
             run.config.update(_tags(record), allow_val_change=True)
             run.log(mlflow_metrics(record))
             artifact = wandb.Artifact(f"{FOLDER}-{run.id}", type=FOLDER)
             artifact.add_file(str(path), name=RECORD)
             run.log_artifact(artifact)
-            if mine:
+            if is_new:
                 run.finish()
         return f"wandb:{run.entity}/{run.project}/{run.id}"
     except Exception as error:  # any exception of the server or its client

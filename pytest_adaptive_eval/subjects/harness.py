@@ -141,17 +141,17 @@ class HarnessSubject(Subject):
 
     def _rate(self, items: Sequence[Item]) -> list[Completion]:
         """Return the completions of items that are scored by likelihood; all texts are rated in two calls."""
-        wanted = [(index, text) for index, item in enumerate(items) for text in item.continuations]
-        rolling = [_is_whole(items[index], text) for index, text in wanted]
+        requests = [(index, text) for index, item in enumerate(items) for text in item.continuations]
+        rolling = [_is_whole(items[index], text) for index, text in requests]
         after = [
             Instance("loglikelihood", {}, self._pair(items[index], text), n)
-            for n, (index, text) in enumerate(wanted)
+            for n, (index, text) in enumerate(requests)
             if not rolling[n]
         ]
         whole = [
-            Instance("loglikelihood_rolling", {}, (text.text,), n) for n, (_, text) in enumerate(wanted) if rolling[n]
+            Instance("loglikelihood_rolling", {}, (text.text,), n) for n, (_, text) in enumerate(requests) if rolling[n]
         ]
-        logs = [math.nan] * len(wanted)
+        logs = [math.nan] * len(requests)
         if after:
             for request, (log, _) in zip(after, self._model.loglikelihood(after), strict=True):
                 logs[request.idx] = float(log)
@@ -159,9 +159,9 @@ class HarnessSubject(Subject):
             for request, log in zip(whole, self._model.loglikelihood_rolling(whole), strict=True):
                 logs[request.idx] = float(log[0] if isinstance(log, tuple) else log)
         by_item: list[list[float]] = [[] for _ in items]
-        for (index, _), log in zip(wanted, logs, strict=True):
+        for (index, _), log in zip(requests, logs, strict=True):
             by_item[index].append(log)
-        return [_rated(item, found) for item, found in zip(items, by_item, strict=True)]
+        return [_rated(item, logs_of_item) for item, logs_of_item in zip(items, by_item, strict=True)]
 
     def _pair(self, item: Item, text: Continuation) -> tuple[str, str]:
         if not text.after_prompt:

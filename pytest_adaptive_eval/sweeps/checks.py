@@ -154,10 +154,10 @@ def named_banks(path: Path, base: Path) -> list[Path]:
     for evaluation in read_toml(path).evaluations:
         if isinstance(evaluation.spec, StudySpec) or not (text := evaluation.spec.data.get("bank")):
             continue
-        found = find_input(str(text), [path.parent, base])
-        if found is None:
+        bank = find_input(str(text), [path.parent, base])
+        if bank is None:
             raise ConfigError(f"{path}:{evaluation.line}: there is no bank {text!r}; correct the path")
-        banks.append(found)
+        banks.append(bank)
     return banks
 
 

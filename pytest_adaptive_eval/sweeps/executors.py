@@ -57,10 +57,10 @@ class LocalExecutor:
     ) -> None:
         machine = machine or this_machine()
         check_room(needs, [machine], where)
-        room = [int(machine.cpus // needs.cpus)]
-        room += [len(machine.gpus) // needs.gpus] if needs.gpus else []
-        room += [int(machine.memory / needs.memory)] if needs.memory else []
-        self._free = min([*room, *([jobs] if jobs else [])])
+        parallel = [int(machine.cpus // needs.cpus)]
+        parallel += [len(machine.gpus) // needs.gpus] if needs.gpus else []
+        parallel += [int(machine.memory / needs.memory)] if needs.memory else []
+        self._free = min([*parallel, *([jobs] if jobs else [])])
         self._needs, self._gpus = needs, list(machine.gpus)
         self._waiting: list[Job] = []
         self._running: dict[str, threading.Thread] = {}

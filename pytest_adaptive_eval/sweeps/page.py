@@ -142,7 +142,7 @@ def _matrix(matrix: Matrix, *, links: bool) -> Markup:
         tag(
             "tr",
             tag("th", clean_html(checkpoint.name, 60), scope="row"),
-            *(_place(matrix.entry(checkpoint, evaluation), links=links) for evaluation in matrix.evaluations),
+            *(_cell(matrix.entry(checkpoint, evaluation), links=links) for evaluation in matrix.evaluations),
         )
         for checkpoint in matrix.checkpoints
     ]
@@ -166,7 +166,7 @@ def _matrix(matrix: Matrix, *, links: bool) -> Markup:
     )
 
 
-def _place(entry: Entry, *, links: bool) -> Markup:
+def _cell(entry: Entry, *, links: bool) -> Markup:
     glyph = tag("b", GLYPHS[entry.state])
     text = entry.text.replace("-", "−")
     facts = clean_html(entry.facts, 240) or None
@@ -216,8 +216,8 @@ def _curves(matrix: Matrix) -> Markup | None:
     ]
     caption = "Each interval is two-sided at 90 % for its own checkpoint; pictures of one measure share their axis. "
     caption += "Each training run has a line, which tells its name under the pointer."
-    left = len(panels) - len(drawn)
-    caption += f" {counted(left, 'further picture')} left out." if left > 0 else ""
+    omitted = len(panels) - len(drawn)
+    caption += f" {counted(omitted, 'further picture')} left out." if omitted > 0 else ""
     return tag(
         "section",
         tag("h2", "Along training steps"),

@@ -98,8 +98,8 @@ class RayExecutor:
             from pytest_adaptive_eval.sweeps.checks import file_hashes
 
             read = [Path(path) for path, digest in paths.items() if digest]
-            seen = {path: "there" for path, digest in paths.items() if not digest and Path(path).exists()}
-            return there, {**seen, **file_hashes(read)}
+            present = {path: "there" for path, digest in paths.items() if not digest and Path(path).exists()}
+            return there, {**present, **file_hashes(read)}
 
         marker = folder / f".seen-{secrets.token_hex(8)}"
         marker.touch()
@@ -115,12 +115,12 @@ class RayExecutor:
             complaints: list[str] = []
             for node, answer in answers.items():
                 try:
-                    version, found = self._ray.get(answer, timeout=_PROBE)
+                    version, hashes = self._ray.get(answer, timeout=_PROBE)
                 except self._ray.exceptions.RayError as error:
                     complaints.append(f"node {nodes[node]}: it does not answer ({_first_line(error)}); remove it")
                     continue
-                said = node_complaints(nodes[node], version, found, expected)
-                complaints += [line.replace(str(marker), f"{folder}, the folder of the sweep") for line in said]
+                sentences = node_complaints(nodes[node], version, hashes, expected)
+                complaints += [line.replace(str(marker), f"{folder}, the folder of the sweep") for line in sentences]
         finally:
             marker.unlink()
         if complaints:

@@ -161,6 +161,6 @@ def _recorded(end: CellEnd, folder: Path) -> CellEnd | None:
 def _last_line(folder: Path) -> str:
     """Return the last line of a cell's output that says something."""
     lines = (folder / OUTPUT).read_text("utf-8", "replace").splitlines()
-    said = [line.strip() for line in lines if any(map(str.isalnum, line))]
-    errors = [line for line in said if line.startswith("ERROR")]
-    return (errors or said or ["it wrote nothing"])[-1][:300]
+    written = [line.strip() for line in lines if any(map(str.isalnum, line))]
+    errors = [line for line in written if line.startswith("ERROR")]
+    return (errors or written or ["it wrote nothing"])[-1][:300]

@@ -109,11 +109,12 @@ def by_sequence(expected: str, pattern: str, length: int = 1, excluded: Collecti
     compiled = re.compile(pattern)
 
     def parse(text: str) -> Iterable[str]:
-        found = [[match for match in compiled.findall(part) if match not in excluded] for part in text.splitlines()]
-        whole = list(chain.from_iterable(found))
+        matches = [[match for match in compiled.findall(part) if match not in excluded] for part in text.splitlines()]
+        whole = list(chain.from_iterable(matches))
         if length == 1:
             return whole
-        return [", ".join(part) for part in found if len(part) == length] or [", ".join(whole)] * (len(whole) == length)
+        in_one_line = [", ".join(line) for line in matches if len(line) == length]
+        return in_one_line or [", ".join(whole)] * (len(whole) == length)
 
     return _judge_by(expected, parse)
 

@@ -65,14 +65,14 @@ def _distinct_seeds(
     repeated: dict[str, int] = {}
     differing = 0
     for level in range(1, 1 if family.pictorial else levels + 1):
-        distinct, left = _distinct_level(family, level, range(first, first + queries))
-        differing = 0 if left or distinct != list(seeds[level - 1]) else differing + 1
+        distinct, repeats = _distinct_level(family, level, range(first, first + queries))
+        differing = 0 if repeats or distinct != list(seeds[level - 1]) else differing + 1
         if differing == _ALL_DIFFER:
             break
         if distinct != list(seeds[level - 1]):
             seeds[level - 1] = distinct
-        if left:
-            repeated[str(level)] = left
+        if repeats:
+            repeated[str(level)] = repeats
     return seeds, repeated
 
 
@@ -85,26 +85,26 @@ def _distinct_level(family: TaskFamily, level: int, seeds: range) -> tuple[list[
         if prompt in prompts:
             again.append(k)
         prompts.add(prompt)
-    distinct, left = list(seeds), 0
+    distinct, repeats = list(seeds), 0
     others = iter(range(_OTHER_SEEDS + seeds.start * _TRIES, _OTHER_SEEDS + (seeds.start + len(again)) * _TRIES))
     for k in again:
         other = next((seed for seed in others if family.question(level, seed).prompt not in prompts), None)
         if other is None:
-            left += 1
+            repeats += 1
         else:
             distinct[k] = other
             prompts.add(family.question(level, other).prompt)
-    return distinct, left
+    return distinct, repeats
 
 
 def _digest(family: TaskFamily, seeds: Sequence[Sequence[int]], queries: int, first: int) -> str:
     """Return the hash of a bank's questions, by the first of each level and the seeds that were replaced."""
     digest = hashlib.sha256(f"{family.name} {len(seeds)} {queries} {first}".encode())
-    for level, own in enumerate(seeds, 1):
+    for level, level_seeds in enumerate(seeds, 1):
         for k in range(min(queries, _HASHED)):
-            digest.update(family.item(level, own[k]).content_hash.encode())
-        if own != range(first, first + queries):
-            digest.update(str(list(own)).encode())
+            digest.update(family.item(level, level_seeds[k]).content_hash.encode())
+        if level_seeds != range(first, first + queries):
+            digest.update(str(list(level_seeds)).encode())
     return digest.hexdigest()[:16]
 
 
@@ -162,7 +162,7 @@ def task_bank(
     digest = _digest(family, seeds, queries, first)
     scaled = {} if difficulty is None else {"difficulty": np.asarray(difficulty).tolist(), "scale": scale}
     curves = None if difficulty is None else np.repeat(np.asarray(difficulty), queries, axis=0)
-    told = {"repeated": repeated} if repeated else {}
+    repeats = {"repeated": repeated} if repeated else {}
     floors = {"guess_by_level": guess_floors(family, cap)} if guess_by_level else {}
     return ItemBank(
         family.name,
@@ -179,7 +179,7 @@ def task_bank(
                 "task": {"levels": cap, "queries": queries, "seed": seed, **family.form_settings, **scaled},
                 "guess": family.guess_floor,
                 **floors,
-                **told,
+                **repeats,
             }
         ),
         categories=[f"level {n // queries + 1}" for n in range(size)],

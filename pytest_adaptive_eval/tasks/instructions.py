@@ -63,9 +63,9 @@ def _versions(text: str) -> list[str]:
     """
     boxed = [_TEXT.sub(r"\1", box) for box in boxes(text)]
     environments = _ENVIRONMENT.findall(text) if "\\end{" in text else []
-    held = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed, *environments]
+    enclosed = [*_FENCE.findall(text), *tag_parts(text), *json_fields(text), *boxed, *environments]
     versions = [text]
-    for part in (text, *held[:_PARTS]):
+    for part in (text, *enclosed[:_PARTS]):
         paragraphs = re.split(r"\n\s*\n", part.strip())
         while len(paragraphs) > 1 and not without_notes(paragraphs[-1]).strip():
             paragraphs.pop()

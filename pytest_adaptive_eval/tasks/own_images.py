@@ -145,8 +145,8 @@ def _check_images(images: Sequence[LabelledImage], folder: Path) -> None:
                 f"{folder}: the labels {other!r} and {image.label!r} differ in case alone: write one of them"
             )
     if len(labels) < 2:
-        found = f"one label, {images[0].label!r}" if images else "no pictures"
-        raise ConfigError(f"{folder} has {found}: pictures of at least two labels are expected, as PNG, JPEG or WEBP")
+        content = f"one label, {images[0].label!r}" if images else "no pictures"
+        raise ConfigError(f"{folder} has {content}: pictures of at least two labels are expected, as PNG, JPEG or WEBP")
     by_digest: dict[str, LabelledImage] = {}
     for image in images:
         twin = by_digest.setdefault(image.digest, image)
@@ -157,7 +157,7 @@ def _check_images(images: Sequence[LabelledImage], folder: Path) -> None:
             )
 
 
-def _shown(image: LabelledImage, pixels: int) -> Picture:
+def _resized(image: LabelledImage, pixels: int) -> Picture:
     """Return a picture in colour whose longer side has so many pixels."""
     decoded = open_image(image.path, image.root)
     longer = max(decoded.size)
@@ -209,7 +209,7 @@ def own_images(
         others = rng.sample([label for label in labels if label != answer], min(len(labels), _OPTIONS) - 1)
 
         def render() -> Picture:
-            return DISTORTIONS[kind](random.Random(seed), _shown(image, pixels), level)
+            return DISTORTIONS[kind](random.Random(seed), _resized(image, pixels), level)
 
         prompt = f"{question} It may be damaged." if level > 1 else question
         return choice_question(rng, prompt, answer, [answer, *others], render, material=image.digest[:16])

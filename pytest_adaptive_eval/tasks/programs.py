@@ -194,10 +194,10 @@ class Program:
 
     def words(self, untold: Collection[int] = ()) -> str:
         """Describe the function in numbered steps, of which those at some positions are not told."""
-        told = (
+        descriptions = (
             "This step is in the code alone." if i in untold else block.words() for i, block in enumerate(self.blocks)
         )
-        steps = "\n".join(f"{number}. {words}" for number, words in enumerate(told, 1))
+        steps = "\n".join(f"{number}. {words}" for number, words in enumerate(descriptions, 1))
         return (
             "solve(values, k) gets a list of whole numbers and a whole number, and returns a whole number. It begins "
             f"with a total of k plus {self.start}, does the following steps in order, and returns the total:\n{steps}\n"

@@ -107,14 +107,14 @@ def _grid(rng: random.Random, level: int, pixels: int) -> Question:
     return _count_question(prompt, count, lambda: board(icons, n, pixels))
 
 
-def _scattered(icons: Sequence[Icon], places: Sequence[tuple[int, int, int, int]], n: int, pixels: int) -> Picture:
+def _scattered(icons: Sequence[Icon], positions: Sequence[tuple[int, int, int, int]], n: int, pixels: int) -> Picture:
     """Draw icons into cells of an invisible grid.
 
-    A place is the cell's number, the icon's size in percent of the cell, and its position in percent of the free room.
+    A position is the cell's number, the icon's size in percent of the cell, and offsets in percent of the free room.
     """
     picture = blank(pixels)
     cell = pixels // n
-    for icon, (number, share, down, right) in zip(icons, places, strict=True):
+    for icon, (number, share, down, right) in zip(icons, positions, strict=True):
         size = cell * share // 100
         free = cell - size
         row, column = divmod(number, n)
@@ -127,19 +127,19 @@ def _icons(rng: random.Random, level: int, pixels: int) -> Question:
     words, count, icons = _counted(rng, total, total // 2 + 3)
     n = math.isqrt(total + total // 3) + 1
     cells = rng.sample(range(n * n), total)
-    places = [(cell, rng.choice((65, 77, 90)), rng.randint(0, 100), rng.randint(0, 100)) for cell in cells]
+    positions = [(cell, rng.choice((65, 77, 90)), rng.randint(0, 100), rng.randint(0, 100)) for cell in cells]
     prompt = f"The picture shows scattered icons. {_FILLS_TOLD} How many {plural_of(words)} are there?"
-    return _count_question(prompt, count, lambda: _scattered(icons, places, n, pixels))
+    return _count_question(prompt, count, lambda: _scattered(icons, positions, n, pixels))
 
 
 def _caption(rng: random.Random, level: int, pixels: int) -> Question:
     n = level + 1
     icons = [Icon.drawn(rng) for _ in range(n * n)]
     wrong = rng.randrange(n * n)
-    told = [str(icon) for icon in icons]
+    captions = [str(icon) for icon in icons]
     false = rng.choice([shape for shape in SHAPES if shape != icons[wrong].shape])
-    told[wrong] = str(replace(icons[wrong], shape=false))
-    rows = "\n".join(f"Row {i + 1}: {', '.join(told[i * n : (i + 1) * n])}." for i in range(n))
+    captions[wrong] = str(replace(icons[wrong], shape=false))
+    rows = "\n".join(f"Row {i + 1}: {', '.join(captions[i * n : (i + 1) * n])}." for i in range(n))
     prompt = (
         f"This text describes the picture, row by row from the top, and each row from the left:\n{rows}\n{_FILLS_TOLD} "
         "The text gives a wrong shape to exactly one icon. Which shape does the picture show there?"
@@ -162,24 +162,28 @@ def _after(rng: random.Random, level: int, pixels: int) -> Question:
     return choice_question(rng, prompt, answer, SHAPES, lambda: _scattered([icon], [(0, 45, y, x)], 1, pixels))
 
 
-#: Directions by the words for them: rows down, columns right.
-_WAYS = {"right": (0, 1), "left": (0, -1), "up": (-1, 0), "down": (1, 0)}
+#: Directions by name: rows down, columns right.
+_DIRECTIONS = {"right": (0, 1), "left": (0, -1), "up": (-1, 0), "down": (1, 0)}
 
 
-def _moved(rng: random.Random, place: tuple[int, int], last: str, n: int) -> tuple[str, int, tuple[int, int]]:
-    """Return a way across the last one, a number of cells, and the place that they lead to."""
-    ways = [way for way, (rows, columns) in _WAYS.items() if not last or bool(rows) != bool(_WAYS[last][0])]
-    room = {way: _room(place, way, n) for way in ways}
-    way = rng.choice([way for way in ways if room[way]])
-    cells = rng.randint(1, min(3, room[way]))
-    rows, columns = _WAYS[way]
-    return way, cells, (place[0] + rows * cells, place[1] + columns * cells)
+def _moved(rng: random.Random, cell: tuple[int, int], last: str, n: int) -> tuple[str, int, tuple[int, int]]:
+    """Return a direction across the last one, the number of cells to go, and the cell that they lead to."""
+    directions = [
+        direction
+        for direction, (rows, _) in _DIRECTIONS.items()
+        if not last or bool(rows) != bool(_DIRECTIONS[last][0])
+    ]
+    steps_to_edge = {direction: _steps_to_edge(cell, direction, n) for direction in directions}
+    direction = rng.choice([direction for direction in directions if steps_to_edge[direction]])
+    cells = rng.randint(1, min(3, steps_to_edge[direction]))
+    rows, columns = _DIRECTIONS[direction]
+    return direction, cells, (cell[0] + rows * cells, cell[1] + columns * cells)
 
 
-def _room(place: tuple[int, int], way: str, n: int) -> int:
-    """Return the number of cells between a place and the edge."""
-    row, column = place
-    return {"up": row, "down": n - 1 - row, "left": column, "right": n - 1 - column}[way]
+def _steps_to_edge(cell: tuple[int, int], direction: str, n: int) -> int:
+    """Return the number of cells between a cell and the edge in a direction."""
+    row, column = cell
+    return {"up": row, "down": n - 1 - row, "left": column, "right": n - 1 - column}[direction]
 
 
 def _relation(rng: random.Random, level: int, pixels: int) -> Question:
@@ -188,10 +192,10 @@ def _relation(rng: random.Random, level: int, pixels: int) -> Question:
     first = Icon.drawn(rng)
     icons = [first if (row, column) == start else _unlike(rng, first) for row in range(n) for column in range(n)]
     moves: list[str] = []
-    way = ""
+    direction = ""
     for _ in range(level):
-        way, cells, end = _moved(rng, end, way, n)
-        moves.append(f"{cells} {way}")
+        direction, cells, end = _moved(rng, end, direction, n)
+        moves.append(f"{cells} {direction}")
     prompt = (
         f"The picture shows a grid of icons. {_FILLS_TOLD} Find the only {first}. From its cell go "
         f"{', then '.join(moves)} (in cells). Which shape is in the cell where you end?"

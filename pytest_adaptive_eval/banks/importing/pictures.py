@@ -106,10 +106,12 @@ class ImageStore:
                     return read_regular(file, follow=False)
         raise DatasetError(f"there is no image {path!r:.80} beside the data; name the folder with --image-root")
 
-    def _store(self, data: bytes, what: str) -> str:
+    def _store(self, data: bytes, label: str) -> str:
         suffix = _suffix(data)
         if not suffix or len(data) > _LARGEST:
-            raise DatasetError(f"{what} has {len(data)} bytes and begins with {data[:8]!r}, expected PNG, JPEG or WEBP")
+            raise DatasetError(
+                f"{label} has {len(data)} bytes and begins with {data[:8]!r}, expected PNG, JPEG or WEBP"
+            )
         name = f"images/{hashlib.sha256(data).hexdigest()[:16]}{suffix}"
         file = self._target / name
         if not file.exists():

@@ -96,8 +96,8 @@ def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:
     if not source.is_dir():
         chosen = [path for path in chosen if set_of(path) == set_of(source)] or chosen
     if not chosen:
-        known = ", ".join(sorted({name for name in splits.values() if name})) or "none"
-        raise DatasetError(f"{source}: no file of the split {split!r}; the names of its files tell {known}")
+        splits_read = ", ".join(sorted({name for name in splits.values() if name})) or "none"
+        raise DatasetError(f"{source}: no file of the split {split!r}; the names of its files tell {splits_read}")
     return chosen
 
 

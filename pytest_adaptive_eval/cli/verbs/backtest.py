@@ -333,8 +333,8 @@ def _agent(spec: str) -> Agent:
     """Return the agent of a spec."""
     from pytest_adaptive_eval.subjects import resolve
 
-    kind, found = resolve(spec, (Path(),), agent=True)
-    agent: Agent = kind.load(found, {}, None, agent=True)
+    kind, resolved = resolve(spec, (Path(),), agent=True)
+    agent: Agent = kind.load(resolved, {}, None, agent=True)
     return agent
 
 

@@ -56,11 +56,11 @@ def _check(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.text import clean_terminal
 
     bank = read_bank(options.bank)
-    found = [clean_terminal(fault) for fault in faults(bank)]
-    say([f"fault: {fault}" for fault in found])
+    failures = [clean_terminal(fault) for fault in faults(bank)]
+    say([f"fault: {fault}" for fault in failures])
     say([f"warning: {clean_terminal(warning)}" for warning in warnings(bank)])
-    say([f"{options.bank}: {len(bank)} items read, {'FAULTY' if found else 'whole'}"])
-    return NOT_PASSED if found else PASSED
+    say([f"{options.bank}: {len(bank)} items read, {'FAULTY' if failures else 'whole'}"])
+    return NOT_PASSED if failures else PASSED
 
 
 def _diff(options: argparse.Namespace) -> int:
@@ -69,18 +69,18 @@ def _diff(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.text import clean_terminal, number
 
     old, new = read_bank(options.bank), read_bank(options.other)
-    found = compare(old, new)
-    say([f"{found.same} items are the same"])
+    differences = compare(old, new)
+    say([f"{differences.same} items are the same"])
     for name in ("added", "removed", "changed"):
-        ids = getattr(found, name)
+        ids = getattr(differences, name)
         if ids:
             more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
             say([clean_terminal(f"{len(ids)} {name}: {', '.join(ids[:_SHOWN])}{more}")])
-    if found.moved is not None:
-        say([f"parameters of the same items moved by at most {number(found.moved, 4)}"])
+    if differences.moved is not None:
+        say([f"parameters of the same items moved by at most {number(differences.moved, 4)}"])
     if old.scale != new.scale:
         say([f"scale {old.scale or 'none'} and {new.scale or 'none'}: abilities on the two are not comparable"])
-    return NOT_PASSED if found.any or old.scale != new.scale else PASSED
+    return NOT_PASSED if differences.any or old.scale != new.scale else PASSED
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -92,8 +92,8 @@ def _export(options: argparse.Namespace) -> int:
     bank, output = read_bank(options.bank), options.output
     if output.exists():
         raise ConfigError(f"-o {output} exists; name a folder that is not there yet")
-    if found := next(faults(bank), None):
-        raise ConfigError(f"{options.bank}: {found}; mend it before it is shared")
+    if fault := next(faults(bank), None):
+        raise ConfigError(f"{options.bank}: {fault}; mend it before it is shared")
     text = card(bank)
     if is_bank(options.bank):
         _copy(options.bank, bank, output)

@@ -93,8 +93,8 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.parameters import read_parameters
 
-    own = None if options.items is None else read_bank(options.items)
-    items = None if own is None else list(own.items)
+    asked_bank = None if options.items is None else read_bank(options.items)
+    items = None if asked_bank is None else list(asked_bank.items)
     formats = _read_formats(options)
     if formats is not None:
         whole = formats.whole
@@ -133,7 +133,7 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     if options.abilities is not None and built.in_formats is not None:
         lines += _write_abilities(built, built.in_formats, options.abilities)
     if options.output is not None:
-        lines += _write(built, options, _source(options, own))
+        lines += _write(built, options, _source(options, asked_bank))
     say(lines)
     if built.fit.interrupted:
         return INTERRUPTED
@@ -164,11 +164,11 @@ def _source(options: argparse.Namespace, bank: ItemBank | None) -> dict[str, Any
     """Return where the questions come from: what the bank of ``--items`` records, else the file or the logs."""
     from pytest_adaptive_eval.banks.importing.sources import licence_of
 
-    known = bank.report.get("source") if bank is not None else None
-    if not isinstance(known, dict):
-        place = options.items or options.source
-        known = {"source": place.name, "licence": licence_of(place)}
-    return origin(options, {**known, "responses": options.source.name})
+    source = bank.report.get("source") if bank is not None else None
+    if not isinstance(source, dict):
+        data = options.items or options.source
+        source = {"source": data.name, "licence": licence_of(data)}
+    return origin(options, {**source, "responses": options.source.name})
 
 
 def _by_log_id(items: Sequence[Item] | None, ids: str | None) -> dict[str, Item] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,7 @@ def _check_options(options: argparse.Namespace) -> None:
 
 def _read_run(options: argparse.Namespace, source: Path) -> _Run:
     """Read the logs of one subject."""
-    path, name = _place_and_name(source)
+    path, name = _path_and_name(source)
     responses = joined(read(options, path), options.ids, None)
     if name not in responses.subjects:
         if name or len(responses.subjects) > 1:
@@ -105,22 +106,22 @@ def _read_run(options: argparse.Namespace, source: Path) -> _Run:
             names = ", ".join(responses.subjects[:12])
             raise ConfigError(f"{path}: {named}; give {path}#NAME with one of {names}")
         name = responses.subjects[0]
-    place = responses.subjects.index(name)
-    scores = dict(zip(responses.items, responses.scores[place].tolist(), strict=True))
+    row = responses.subjects.index(name)
+    scores = dict(zip(responses.items, responses.scores[row].tolist(), strict=True))
     if responses.administered is not None:  # items that only other subjects were asked do not count
-        asked = responses.administered[place]
-        scores = {item: score for (item, score), given in zip(scores.items(), asked, strict=True) if given}
+        asked = responses.administered[row]
+        scores = {item: score for (item, score), was_asked in zip(scores.items(), asked, strict=True) if was_asked}
     texts = {item: " ".join(question.prompt.split()) for item, question in responses.questions.items()}
     return _Run(name, scores, texts)
 
 
-def _place_and_name(source: Path) -> tuple[Path, str]:
+def _path_and_name(source: Path) -> tuple[Path, str]:
     """Return the path of logs and the subject's name, which may have slashes; the name is empty where none is given."""
     text = str(source)
     if not source.exists():
-        for place in (mark for mark, character in enumerate(text) if character == "#"):
-            if (path := Path(text[:place])).exists():
-                return path, text[place + 1 :]
+        for match in re.finditer("#", text):
+            if (path := Path(text[: match.start()])).exists():
+                return path, text[match.end() :]
     return source, ""
 
 

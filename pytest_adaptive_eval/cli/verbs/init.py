@@ -44,8 +44,8 @@ def _run(options: argparse.Namespace) -> int:
             with replacing(root / name) as file:
                 file.write(text.encode())
             say([f"wrote {root / name}"])
-    place = [] if root.resolve() == Path.cwd() else [f"cd {shlex.quote(str(root))}"]
-    say(["", "next:", *(f"  {command}" for command in (*place, *setup.commands))])
+    change_folder = [] if root.resolve() == Path.cwd() else [f"cd {shlex.quote(str(root))}"]
+    say(["", "next:", *(f"  {command}" for command in (*change_folder, *setup.commands))])
     return PASSED
 
 

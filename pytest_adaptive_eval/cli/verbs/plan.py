@@ -71,12 +71,12 @@ def _errors_without_gate(bank: ItemBank, budget: int) -> list[str]:
     if bank.predictor is None:
         return []
     designs = [bank.predictor.design(policy, budget) for policy in ("estimate", "form")]
-    known = [design for design in designs if design is not None and math.isfinite(design.error)]
-    if not known:
+    measured = [design for design in designs if design is not None and math.isfinite(design.error)]
+    if not measured:
         return []
-    errors = " and ".join(f"{number(design.error)} by {design.policy}" for design in known)
+    errors = " and ".join(f"{number(design.error)} by {design.policy}" for design in measured)
     return [
-        f"no gate, accuracy alone: wrong by {errors} on average, at {known[0].count} questions, on held-out subjects"
+        f"no gate, accuracy alone: wrong by {errors} on average, at {measured[0].count} questions, on held-out subjects"
     ]
 
 

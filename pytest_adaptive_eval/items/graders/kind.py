@@ -102,7 +102,7 @@ def finding_kind(question: Asked, grader: str, text: str) -> str:
     kinds = grader_kinds()
     for name in kinds[grader].within if grader in kinds else ():
         kind = kinds[name]
-        fits = all(len(one) >= _SHORTEST and not kind.check(question, one) for one in question.answers)
+        fits = all(len(answer) >= _SHORTEST and not kind.check(question, answer) for answer in question.answers)
         if fits and kind.grade(question, text) == 1.0:
             return name
     return ""

@@ -107,7 +107,9 @@ class _Choices:
     def begins(self, text: str) -> int | None:
         """Return the longest choice that a text begins with."""
         for form in (_normal(text), _normal(_ARTICLE.sub("", text.strip(" *\"'$")))):
-            fitting = [one for one in self.texts if one and form.startswith(one) and _ends(form, len(one))]
+            fitting = [
+                choice for choice in self.texts if choice and form.startswith(choice) and _ends(form, len(choice))
+            ]
             if fitting and self.texts.count(max(fitting, key=len)) == 1:
                 return self.texts.index(max(fitting, key=len))
         return None
@@ -115,20 +117,20 @@ class _Choices:
     def within(self, text: str) -> list[int]:
         """Return the choices whose texts stand in a text, without those that are part of another there."""
         form = " ".join(_bare(text).casefold().split())
-        places: list[tuple[int, int, int]] = []
-        for index, one in enumerate(self.texts):
-            if not one or (len(one) < 2 and not one.isdigit()):
+        spans: list[tuple[int, int, int]] = []
+        for index, choice in enumerate(self.texts):
+            if not choice or (len(choice) < 2 and not choice.isdigit()):
                 continue
-            places += [
+            spans += [
                 (match.start(), match.end(), index)
-                for match in re.finditer(re.escape(one), form)
-                if _ends(form, match.end()) and (match.start() == 0 or not _joins(form[match.start() - 1], one[0]))
+                for match in re.finditer(re.escape(choice), form)
+                if _ends(form, match.end()) and (match.start() == 0 or not _joins(form[match.start() - 1], choice[0]))
             ]
         return sorted(
             {
                 index
-                for start, end, index in places
-                if not any(s <= start and end <= e and e - s > end - start for s, e, _ in places)
+                for start, end, index in spans
+                if not any(s <= start and end <= e and e - s > end - start for s, e, _ in spans)
             }
         )
 
@@ -147,7 +149,7 @@ class _Choices:
         if run := self._run(text):
             return [run]
         sentence = re.split(r"(?<=[a-z)])[.!?](?:\s|$)|\n", text)[0]
-        wrapped = {index for one in _WRAPPED.findall(sentence) if (index := self.letter("".join(one))) is not None}
+        wrapped = {index for pair in _WRAPPED.findall(sentence) if (index := self.letter("".join(pair))) is not None}
         if len(wrapped) == 1:
             return [(wrapped.pop(),)]
         inside = self.within(sentence)
@@ -162,21 +164,21 @@ class _Choices:
         match = re.match(r"[\s(\[*\"'<]*([A-Z]{2,10})(?![A-Za-z])", text)
         if match is None or list(match[1]) != sorted(set(match[1])) or len(match[1]) > self.count:
             return ()
-        found = [self.letter(one) for one in match[1]]
-        return tuple(index for index in found if index is not None) if None not in found else ()
+        indexes = [self.letter(letter) for letter in match[1]]
+        return tuple(index for index in indexes if index is not None) if None not in indexes else ()
 
     def _letters(self, text: str) -> list[Chosen]:
         """Return the letters at the begin of a text: one, or several that a word or a comma joins."""
         match = _LEADING.match(text)
         if not match or (first := self.letter(match[1])) is None:
             return []
-        found, end = [first], match.end(1)
+        indexes, end = [first], match.end(1)
         while more := _MORE.match(text, end):
             if (index := self.letter(more[1])) is None:
                 break
-            found.append(index)
+            indexes.append(index)
             end = more.end(1)
-        return [tuple(sorted(set(found)))]
+        return [tuple(sorted(set(indexes)))]
 
     def loose(self, text: str) -> list[Chosen]:
         """Return the choice of a text that does not say which part is its answer."""
@@ -188,17 +190,17 @@ class _Choices:
         if len(bare) > _SHORT:
             bare = _SUBQUESTION.sub("", bare)
         for find in (self._suffix, self._leading, self._last_line, self._only):
-            if found := find(bare):
-                return found
+            if chosen := find(bare):
+                return chosen
         return []
 
     def _suffix(self, text: str) -> list[Chosen]:
-        found = [index for match in _SUFFIX.finditer(text) if (index := self.letter(match[1])) is not None]
-        return [(found[-1],)] if found else []
+        indexes = [index for match in _SUFFIX.finditer(text) if (index := self.letter(match[1])) is not None]
+        return [(indexes[-1],)] if indexes else []
 
     def _leading(self, text: str) -> list[Chosen]:
-        if found := self._letters(text):
-            return found
+        if chosen := self._letters(text):
+            return chosen
         line = text.strip().partition("\n")[0]
         begin = self.begins(line)
         if begin is None or not re.match(
@@ -218,7 +220,7 @@ class _Choices:
             return []
         for pattern in (_WRAPPED, _LETTER) if len(text) <= _SHORT else (_WRAPPED,):
             letters = {"".join(match.groups("")).upper() for match in pattern.finditer(text)}
-            indexes = {index for one in letters - {"I"} if (index := self.letter(one)) is not None}
+            indexes = {index for letter in letters - {"I"} if (index := self.letter(letter)) is not None}
             if pattern is _LETTER:
                 indexes -= {0}
             if len(indexes) == 1:
@@ -235,9 +237,9 @@ def _after(text: str, start: str) -> str:
     return re.sub(r"\A\W*(?:(?:an?|the)\s+)?", "", text, flags=re.IGNORECASE)[len(start) :] if words else text
 
 
-def _joins(one: str, other: str) -> bool:
+def _joins(before: str, after: str) -> bool:
     """Return whether two letters side by side are within a word or a number."""
-    return (one.isalnum() and other.isalnum() and one < "\u2e80") or (one in ".,-" and other.isdigit())
+    return (before.isalnum() and after.isalnum() and before < "\u2e80") or (before in ".,-" and after.isdigit())
 
 
 def _ends(text: str, end: int) -> bool:
@@ -250,8 +252,8 @@ def _ends(text: str, end: int) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _parser(choices: tuple[str, ...]) -> Parser[Chosen]:
-    found = _Choices(choices)
-    return Parser(found.stated, found.loose, _CUES)
+    listed = _Choices(choices)
+    return Parser(listed.stated, listed.loose, _CUES)
 
 
 def read_choice(text: str, choices: Sequence[str] = ()) -> Reading[Chosen]:
@@ -268,9 +270,9 @@ def read_choice(text: str, choices: Sequence[str] = ()) -> Reading[Chosen]:
 
 def choice_of(answer: str, choices: Sequence[str] = ()) -> Chosen | None:
     """Return the choices that an expected answer names by text, letter or letters, or None."""
-    found = _Choices(tuple(choices))
+    listed = _Choices(tuple(choices))
     answer = plain_characters(answer).strip()
     if answer in choices:
         return (list(choices).index(answer),)
-    stated = found.stated(answer)
+    stated = listed.stated(answer)
     return stated[0] if len(stated) == 1 else None

@@ -84,10 +84,10 @@ def _paragraphs(text: str, arguments: Arguments) -> bool:
 
 def _first_word(text: str, arguments: Arguments) -> bool:
     paragraphs = [part.strip() for part in text.split("\n\n") if part.strip()]
-    place = arguments["nth_paragraph"]
-    if len(paragraphs) != arguments["num_paragraphs"] or not 0 < place <= len(paragraphs):
+    number = arguments["nth_paragraph"]
+    if len(paragraphs) != arguments["num_paragraphs"] or not 0 < number <= len(paragraphs):
         return False
-    first = re.match(r"[\"'“”‘’*_(]*([\w'-]*\w)", paragraphs[place - 1])
+    first = re.match(r"[\"'“”‘’*_(]*([\w'-]*\w)", paragraphs[number - 1])
     return first is not None and first[1].lower() == arguments["first_word"].lower()
 
 

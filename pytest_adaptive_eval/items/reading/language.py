@@ -87,7 +87,7 @@ def language_of(text: str) -> str:
         return "ja" if letters["HIRAGANA"] + letters["KATAKANA"] > 0.1 * letters["CJK"] else "zh"
     if script in _ONE_LANGUAGE:
         return _ONE_LANGUAGE[script]
-    own = _OWN_WORDS.get(script, {})
+    language_of_word = _OWN_WORDS.get(script, {})
     words = re.findall(r"[^\W\d_]+(?:\w|[\u0900-\u097f\u0600-\u06ff])*", text.lower())
-    found = Counter(own[word] for word in words if word in own)
-    return found.most_common(1)[0][0] if found else ""
+    counts = Counter(language_of_word[word] for word in words if word in language_of_word)
+    return counts.most_common(1)[0][0] if counts else ""

@@ -103,15 +103,15 @@ def plain_latex(text: str) -> str:
 
 def find_numbers(text: str) -> list[Number]:
     """Return the numbers of a text in plain characters, in order."""
-    found = [number for match in _NUMBER.finditer(text) if (number := _from_digits(match))]
-    taken = [(number.start, number.end) for number in found]
+    numbers = [number for match in _NUMBER.finditer(text) if (number := _from_digits(match))]
+    taken = [(number.start, number.end) for number in numbers]
     for match in _WORD.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in taken):
             from fractions import Fraction
 
             value = Fraction(_WORDS.index(match["word"].lower()) * _SCALES.get((match["scale"] or "").lower(), 1))
-            found.append(Number((-value if match["minus"] else value,), match.start(), match.end()))
-    return sorted(found, key=lambda number: number.start)
+            numbers.append(Number((-value if match["minus"] else value,), match.start(), match.end()))
+    return sorted(numbers, key=lambda number: number.start)
 
 
 def _from_digits(match: re.Match[str]) -> Number | None:

@@ -63,15 +63,15 @@ def _first(text: str) -> list[Values]:
 
 
 def _joined(numbers: list[Number], text: str) -> list[Values]:
-    found: list[Values] = [numbers[0].values] if numbers else []
+    joined: list[Values] = [numbers[0].values] if numbers else []
     for before, number in itertools.pairwise(numbers):
         if not _JOIN.fullmatch(text[before.end : number.start]):
             break
-        found.append(number.values)
-    return list(dict.fromkeys(found))
+        joined.append(number.values)
+    return list(dict.fromkeys(joined))
 
 
-def _loose(text: str, given: frozenset[Fraction]) -> list[Values]:
+def _loose(text: str, asked: frozenset[Fraction]) -> list[Values]:
     """Return the only number in bold, or the one that the last line with a number ends with."""
     if abstains(text):
         return []
@@ -81,36 +81,36 @@ def _loose(text: str, given: frozenset[Fraction]) -> list[Values]:
     for line in reversed(text.split("\n")):
         plain = plain_latex(line[-_CHARACTERS:])
         numbers = find_numbers(plain)
-        if told := _told(numbers, plain):
-            return told
+        if stated := _after_verb(numbers, plain):
+            return stated
         if numbers:
-            fresh = [number for number in numbers if number.values[0] not in given]
+            fresh = [number for number in numbers if number.values[0] not in asked]
             return _last(numbers, plain) if len(fresh) in (0, len(numbers)) else _last(fresh, plain)
     return []
 
 
-def _told(numbers: list[Number], text: str) -> list[Values]:
+def _after_verb(numbers: list[Number], text: str) -> list[Values]:
     """Return the number that a sentence tells: after "is", or the result of what stands there."""
-    by_place = {}
-    for place, number in enumerate(numbers):
+    has_verb = {}
+    for index, number in enumerate(numbers):
         if match := _TOLD.search(text[max(0, number.start - _BEFORE) : number.start]):
-            by_place[place] = match["verb"] is not None
-    if not by_place:
+            has_verb[index] = match["verb"] is not None
+    if not has_verb:
         return []
-    last = max((place for place, verb in by_place.items() if verb), default=max(by_place))
+    last = max((index for index, verb in has_verb.items() if verb), default=max(has_verb))
     clause = _CLAUSE.split(text[numbers[last].end :], maxsplit=1)[0]
     end = numbers[last].end + len(clause)
-    last = max(place for place in by_place if place == last or numbers[last].start < numbers[place].start < end)
+    last = max(index for index in has_verb if index == last or numbers[last].start < numbers[index].start < end)
     if _CORRECTED.search(text[numbers[last].end :]):
         return []
     return _joined(numbers[last:], text)
 
 
 def _last(numbers: list[Number], text: str) -> list[Values]:
-    found = [numbers[-1].values]
+    values = [numbers[-1].values]
     if len(numbers) > 1 and re.fullmatch(rf"\s*{JOINED}\s*", text[numbers[-2].end : numbers[-1].start], re.IGNORECASE):
-        found.insert(0, numbers[-2].values)
-    return list(dict.fromkeys(found))
+        values.insert(0, numbers[-2].values)
+    return list(dict.fromkeys(values))
 
 
 def read_number(text: str, question: str = "") -> Reading[Values]:
@@ -122,9 +122,9 @@ def read_number(text: str, question: str = "") -> Reading[Values]:
     question : str
         Its numbers are no answer where a text gives others beside them.
     """
-    return read_answer(text, Parser(_first, lambda part: _loose(part, _given(question))))
+    return read_answer(text, Parser(_first, lambda part: _loose(part, _numbers_of(question))))
 
 
 @functools.lru_cache(maxsize=64)
-def _given(question: str) -> frozenset[Fraction]:
+def _numbers_of(question: str) -> frozenset[Fraction]:
     return frozenset(value for number in find_numbers(plain_latex(question)) for value in number.values)

@@ -85,24 +85,24 @@ def without_notes(text: str) -> str:
 
 def tag_parts(text: str) -> list[str]:
     """Return what stands in the tags and calls of tools that give an answer, the last first."""
-    found = [(match.start(), match[2]) for match in _TAG.finditer(text)]
-    found += [(match.start(), match[1] or match[2]) for match in _CALL.finditer(text)]
-    return [part.strip(" \n\"'") for _, part in sorted(found, reverse=True)]
+    parts = [(match.start(), match[2]) for match in _TAG.finditer(text)]
+    parts += [(match.start(), match[1] or match[2]) for match in _CALL.finditer(text)]
+    return [part.strip(" \n\"'") for _, part in sorted(parts, reverse=True)]
 
 
 def boxes(text: str) -> list[str]:
     r"""Return the contents of ``\boxed{}``, the last first; boxes that a word joins are one."""
-    found: list[tuple[int, int, str]] = []
+    contents: list[tuple[int, int, str]] = []
     for match in _BOX.finditer(text):
         if not match[0].endswith("{"):
             word = re.match(r"\s*([^\s$.,]+)", text[match.end() :])
-            found.append((match.start(), match.end(), word[1] if word else ""))
+            contents.append((match.start(), match.end(), word[1] if word else ""))
             continue
         end = _closing(text, match.end())
-        found.append((match.start(), end + 1, text[match.end() : end]))
+        contents.append((match.start(), end + 1, text[match.end() : end]))
     parts: list[str] = []
-    for number, (start, _, content) in enumerate(found):
-        before = text[found[number - 1][1] : start] if number else None
+    for number, (start, _, content) in enumerate(contents):
+        before = text[contents[number - 1][1] : start] if number else None
         if before is not None and re.fullmatch(rf"[\s$\\()\[\]]*(?:[,;/&]|{JOINED})[\s$\\()\[\]]*", before):
             parts[-1] += f" or {content}"
         else:
@@ -122,13 +122,13 @@ def _closing(text: str, start: int) -> int:
 
 def json_fields(text: str) -> list[str]:
     """Return the values of fields of JSON objects that give an answer, the last first, also in broken JSON."""
-    found = []
+    values = []
     for match in _FIELD.finditer(text):
         value = next(match[name] for name in ("double", "single", "several", "bare", "open") if match[name] is not None)
         if match["several"] is not None:
             value = " or ".join(part.strip(" \"'\n") for part in value.split(","))
-        found.append(_unescaped(value))
-    return found[::-1]
+        values.append(_unescaped(value))
+    return values[::-1]
 
 
 def _unescaped(value: str) -> str:

@@ -78,11 +78,11 @@ def _stated(text: str) -> list[str]:
         claims = {_claimed(claim["word"]) for claim in _CLAIM.finditer(text)}
         tokens = {_kind(token) for token in _TOKEN.finditer(text) if _stands_alone(text, token)}
         return sorted(claims or tokens)
-    found = [_kind(match)]
+    kinds = [_kind(match)]
     rest = re.match(r"[\s\"'*)]*(?:or|and|/|,|oder|ou|或|o|y)[\s\"'*(]*", text[match.end() :], re.IGNORECASE)
     if rest and (other := _LEADING.match(text, match.end() + rest.end())) and _ALONE.match(text, other.end()):
-        found.append(_kind(other))
-    return list(dict.fromkeys(found))
+        kinds.append(_kind(other))
+    return list(dict.fromkeys(kinds))
 
 
 def _claimed(word: str) -> str:

@@ -220,9 +220,9 @@ class _NodeReader:
                     family = family.in_terse_form()
             return family, family.levels if table.levels is None else table.levels
         if table.pixels is not None or table.terse:
-            setting, what = ("terse", "items") if table.pixels is None else ("pixels", "pictures")
+            setting, content = ("terse", "items") if table.pixels is None else ("pixels", "pictures")
             raise ConfigError(
-                f"{where}: {setting} goes with a task, and the {what} of a bank are as they are: remove it"
+                f"{where}: {setting} goes with a task, and the {content} of a bank are as they are: remove it"
             )
         if table.bank is None or table.task is not None:
             count = "none" if table.bank is None else "both"

@@ -105,8 +105,8 @@ class NetworkResult:
         for node in self.nodes:
             for level, (cut, scores) in enumerate(zip(node.truncated, node.scores, strict=False), 1):
                 if cut and cut == len(scores):
-                    place = f"answers of level {level} of {node.name}"
-                    return truncation_sentence(cut, len(scores), self.cap(self.interviewee), answers=place)
+                    level_answers = f"answers of level {level} of {node.name}"
+                    return truncation_sentence(cut, len(scores), self.cap(self.interviewee), answers=level_answers)
         return ""
 
     def groups(self) -> dict[str, list[NodeResult]]:

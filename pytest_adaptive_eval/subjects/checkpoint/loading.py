@@ -157,8 +157,9 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
         if info.kind == "image-text":
             processor = _part(info, "processor", lambda: _processor(info, tokenizer))
         model = _model(info, _arguments(info, placement, target, dtype), writes)
-        places = getattr(model, "hf_device_map", None)
-        if not places:
+        device_map = getattr(model, "hf_device_map", None)
+        devices = {torch.device(device) for device in device_map.values()} if device_map else {target}
+        if not device_map:
             model = model.to(target)
     if placement.compile:
         model.compile(dynamic=True)
@@ -167,7 +168,7 @@ def load_checkpoint(info: CheckpointInfo, placement: Placement | None = None, *,
         tokenizer=tokenizer,
         processor=processor,
         template=_template(info, tokenizer, processor),
-        device=", ".join(sorted({str(torch.device(place)) for place in places.values()})) if places else str(target),
+        device=", ".join(sorted(map(str, devices))),
         dtype=str(model.dtype).removeprefix("torch."),
     )
 
@@ -191,9 +192,9 @@ def _arguments(info: CheckpointInfo, placement: Placement, target: torch.device,
     elif info.quantised:  # such weights may not be moved after loading
         arguments["device_map"] = {"": str(target)}
     if info.quantised == "fp8":  # computing in 8 bits needs code that is fetched from elsewhere
-        own = read_object(info.folder / "config.json")["quantization_config"]
-        kept = own.get("modules_to_not_convert", own.get("ignored_layers"))
-        arguments["quantization_config"] = hf.FineGrainedFP8Config(dequantize=True, modules_to_not_convert=kept)
+        config = read_object(info.folder / "config.json")["quantization_config"]
+        unquantised = config.get("modules_to_not_convert", config.get("ignored_layers"))
+        arguments["quantization_config"] = hf.FineGrainedFP8Config(dequantize=True, modules_to_not_convert=unquantised)
     return arguments
 
 

@@ -77,8 +77,8 @@ class Placement:
         if self.device != "auto":
             raise ConfigError(f"device is {self.device!r} beside a device_map; give one of them")
         if isinstance(self.device_map, Mapping):
-            places = {str(place) for place in self.device_map.values()}
-            if not places or "disk" in places:
+            devices = {str(device) for device in self.device_map.values()}
+            if not devices or "disk" in devices:
                 raise ConfigError(
                     f"device_map is {dict(self.device_map)!r:.200}, expected modules with devices such as "
                     '{ "" = "cuda:0" }, without disk'
@@ -161,8 +161,8 @@ def check_memory(folder: Path, needed: int, devices: Mapping[str, int | None]) -
     ConfigError
         The devices together have less.
     """
-    known = [free for free in devices.values() if free is not None]
-    if len(known) < len(devices) or needed <= sum(known):
+    measured = [free for free in devices.values() if free is not None]
+    if len(measured) < len(devices) or needed <= sum(measured):
         return
     free_by_device = ", ".join(f"{free / GIB:.1f} free on {device}" for device, free in devices.items() if free)
     raise ConfigError(

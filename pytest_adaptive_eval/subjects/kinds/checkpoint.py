@@ -81,8 +81,8 @@ class Checkpoint(SubjectKind):
         from pytest_adaptive_eval.subjects.checkpoint.folder import preflight
         from pytest_adaptive_eval.subjects.checkpoint.placement import Placement
 
-        places = ("device", "dtype", "device_map", "attention", "compile")
-        Placement(**{name: options[name] for name in places if name in options}).check()
+        names = ("device", "dtype", "device_map", "attention", "compile")
+        Placement(**{name: options[name] for name in names if name in options}).check()
         preflight(spec, cache=cache)
         return None
 

@@ -22,8 +22,8 @@ _MAPPING = ItemMapping(
 def _instructions(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the instructions of a record with their arguments; those of the hub without a value are left out."""
     return [
-        {"id": name, **{argument: value for argument, value in given.items() if value is not None}}
-        for name, given in zip(data["instruction_id_list"], data["kwargs"], strict=True)
+        {"id": name, **{argument: value for argument, value in arguments.items() if value is not None}}
+        for name, arguments in zip(data["instruction_id_list"], data["kwargs"], strict=True)
     ]
 
 
@@ -33,9 +33,9 @@ def _with_instructions(record: Record) -> Record:
     except (KeyError, TypeError, ValueError, AttributeError):
         reason = "it lacks instruction_id_list, or kwargs with an object for each instruction"
         return record._replace(names={**record.names, "refused": reason})
-    if why := next((why for one in instructions if (why := fault(one["id"], one))), ""):
+    if why := next((why for instruction in instructions if (why := fault(instruction["id"], instruction))), ""):
         return record._replace(names={**record.names, "refused": why})
-    named = ", ".join(one["id"] for one in instructions)
+    named = ", ".join(instruction["id"] for instruction in instructions)
     return record._replace(data={**record.data, "instructions": instructions, "named": named})
 
 

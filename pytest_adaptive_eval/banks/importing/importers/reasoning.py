@@ -10,7 +10,7 @@ from pytest_adaptive_eval.banks.importing.opening import preset
 __all__ = ["REGISTERED"]
 
 
-def _beside(source: Path) -> Path | None:
+def _labels_beside(source: Path) -> Path | None:
     """Return the file ``SPLIT-labels.lst`` beside ``SPLIT.jsonl``."""
     folder, split = (source, "valid") if source.is_dir() else (source.parent, source.name.partition(".")[0])
     path = folder / f"{split}-labels.lst"
@@ -48,7 +48,7 @@ REGISTERED = (
         ItemMapping(question="goal", choices=("sol1", "sol2"), answer="label", counted="0"),
         ItemMapping(question="goal", choices=("sol1", "sol2"), counted="0"),
         files="valid.jsonl*",
-        labels=_beside,
+        labels=_labels_beside,
         ask="likelihood",
         few_shot="train",
     ),
@@ -63,7 +63,7 @@ REGISTERED = (
             counted="1",
         ),
         ItemMapping(context="context", question="question", choices=("answerA", "answerB", "answerC"), counted="1"),
-        labels=_beside,
+        labels=_labels_beside,
         ask="likelihood",
     ),
     preset(

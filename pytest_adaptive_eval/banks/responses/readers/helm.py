@@ -73,7 +73,7 @@ def _read_run(collected: Collected, file: Path, settings: ReadSettings) -> int:
 def _about(file: Path) -> tuple[str, str]:
     """Return the model and the scenario of a run."""
     spec_file = file.with_name("run_spec.json")
-    spec = _beside(spec_file)
+    spec = _optional_object(spec_file)
     adapter, name = spec.get("adapter_spec"), spec.get("name")
     run = name if isinstance(name, str) else file.absolute().parent.name
     match = re.search(r"model=([^,]*)", run)
@@ -81,7 +81,7 @@ def _about(file: Path) -> tuple[str, str]:
     return named(model, "adapter_spec.model", str(spec_file)), _MODEL.sub("", run).rstrip(":,")
 
 
-def _beside(file: Path) -> dict[str, Any]:
+def _optional_object(file: Path) -> dict[str, Any]:
     """Return the object in a file that a run may lack."""
     data = load_file(file) if os.path.lexists(file) else {}
     return data if isinstance(data, dict) else {}
@@ -107,7 +107,7 @@ def _values(instance: Mapping[str, Any], where: str) -> dict[str, float]:
 
 def _questions(file: Path, scenario: str) -> Iterator[tuple[str, LoggedQuestion, Any]]:
     """Yield id, question and reply of each request."""
-    states = _beside(file).get("request_states")
+    states = _optional_object(file).get("request_states")
     for state in states if isinstance(states, list) else ():
         instance = state.get("instance") if isinstance(state, dict) else None
         if not isinstance(instance, dict) or instance.get("perturbation") or "id" not in instance:

@@ -201,13 +201,13 @@ def propose(path: Path) -> str:
     """Return the options that read a file or folder of no format, and how many rows they read; empty if none do."""
     files = [file for file in files_of(path) if _is_table(file)] if path.is_dir() else [path] if _is_table(path) else []
     for file in files[:_KEYS]:
-        for rows in _places(file):
+        for rows in _row_expressions(file):
             if text := _proposal(file, rows):
                 return text
     return ""
 
 
-def _places(file: Path) -> list[str]:
+def _row_expressions(file: Path) -> list[str]:
     """Return expressions for the rows of a file that are tried: by default, and each key of a JSON object."""
     if not file.name.lower().endswith(".json"):
         return [""]

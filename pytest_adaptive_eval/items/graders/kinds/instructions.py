@@ -15,14 +15,18 @@ __all__ = ["REGISTERED"]
 def _grade(question: Asked, text: str) -> float:
     """Return 1 if the text obeys every instruction of ``meta.instructions``."""
     text = without_reasoning(text)
-    return float(all(obeys(given["id"], given, text) for given in question.meta["instructions"]))
+    return float(all(obeys(instruction["id"], instruction, text) for instruction in question.meta["instructions"]))
 
 
 def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
-    given: Any = question.meta.get("instructions")
-    if not (isinstance(given, list | tuple) and given and all(isinstance(one, Mapping) for one in given)):
-        return f"needs meta.instructions, a list of objects with id and arguments, and has {given!r:.80}"
-    why = next((why for one in given if (why := fault(one.get("id"), one))), "")
+    instructions: Any = question.meta.get("instructions")
+    if not (
+        isinstance(instructions, list | tuple)
+        and instructions
+        and all(isinstance(each, Mapping) for each in instructions)
+    ):
+        return f"needs meta.instructions, a list of objects with id and arguments, and has {instructions!r:.80}"
+    why = next((why for instruction in instructions if (why := fault(instruction.get("id"), instruction))), "")
     return f"cannot be checked: {why}" if why else ""
 
 

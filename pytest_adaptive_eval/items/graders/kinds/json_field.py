@@ -22,15 +22,15 @@ _MISSING = object()
 
 def _objects(text: str) -> Iterator[Any]:
     """Yield the outermost JSON objects and lists of a text, in order."""
-    place = 0
+    position = 0
     for _ in range(_OBJECTS):
-        match = re.compile(r"[{\[]").search(text, place)
+        match = re.compile(r"[{\[]").search(text, position)
         if match is None:
             return
         try:
-            value, place = _DECODER.raw_decode(text, match.start())
+            value, position = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
-            place = match.end()
+            position = match.end()
             continue
         yield value
 
@@ -52,8 +52,8 @@ def _name(question: Asked) -> str:
 
 
 def _read(question: Asked, text: str) -> Any:
-    found = [_field(value, _name(question)) for value in _objects(without_reasoning(text))]
-    return next((value for value in reversed(found) if value is not _MISSING), _MISSING)
+    fields = [_field(value, _name(question)) for value in _objects(without_reasoning(text))]
+    return next((value for value in reversed(fields) if value is not _MISSING), _MISSING)
 
 
 def _same(value: Any, answer: str) -> bool:

@@ -15,7 +15,7 @@ __all__ = ["REGISTERED"]
 def _choice(question: Asked, text: str) -> float:
     """Return 1 for the letter of a right choice ("B", "(B) blue", "the answer is B") or its text."""
     chosen = read_choice(text, question.choices).value
-    return float(chosen is not None and chosen in [choice_of(one, question.choices) for one in question.answers])
+    return float(chosen is not None and chosen in [choice_of(answer, question.choices) for answer in question.answers])
 
 
 def _check_choice(question: Asked, answer: str) -> str:

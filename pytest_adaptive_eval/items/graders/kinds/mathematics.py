@@ -31,8 +31,8 @@ def _math(question: Asked, text: str) -> float:
         read = read_number(text, question.prompt).value
         if read is not None and any(set(expected_numbers(answer)) & set(read) for answer in question.answers):
             return 1.0
-    given = read_expression(text).value
-    return float(given is not None and any(_equal(answer, given) for answer in question.answers))
+    expression = read_expression(text).value
+    return float(expression is not None and any(_equal(answer, expression) for answer in question.answers))
 
 
 def _is_number(answer: str) -> bool:
@@ -40,16 +40,16 @@ def _is_number(answer: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _equal(answer: str, given: str) -> bool:
-    if normal_expression(answer) == normal_expression(given):
+def _equal(answer: str, expression: str) -> bool:
+    if normal_expression(answer) == normal_expression(expression):
         return True
-    if max(len(answer), len(given)) > _LONGEST:
+    if max(len(answer), len(expression)) > _LONGEST:
         return False
     compare = _verifier()
     if compare is None:
         return False
     try:
-        return within(SECONDS, lambda: compare(answer, given), "the comparison of two expressions")
+        return within(SECONDS, lambda: compare(answer, expression), "the comparison of two expressions")
     except Overdue:
         return False
 
@@ -67,9 +67,9 @@ def _verifier() -> Callable[[str, str], bool] | None:
     def parsed(text: str) -> Any:
         return math_verify.parse(f"${text.strip('$ ')}$", config, parsing_timeout=None)
 
-    def compare(answer: str, given: str) -> bool:
+    def compare(answer: str, expression: str) -> bool:
         with contextlib.suppress(Exception):  # whatever a parser makes of a text that is no expression
-            return bool(math_verify.verify(parsed(answer), parsed(given), timeout_seconds=None))
+            return bool(math_verify.verify(parsed(answer), parsed(expression), timeout_seconds=None))
         return False
 
     return compare

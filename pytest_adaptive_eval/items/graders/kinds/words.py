@@ -34,17 +34,15 @@ def _comparable(answer: str, text: str) -> tuple[str, str]:
 
 def _exact(question: Asked, text: str) -> float:
     """Return 1 if the text, or the answer that it states, equals an accepted one."""
-    for given in (text, *stated_texts(text)):
-        if any(expected == read for expected, read in (_comparable(answer, given) for answer in question.answers)):
+    for candidate in (text, *stated_texts(text)):
+        if any(expected == read for expected, read in (_comparable(answer, candidate) for answer in question.answers)):
             return 1.0
     return 0.0
 
 
 def _contains(question: Asked, text: str) -> float:
     text = without_reasoning(text)
-    return float(
-        any(expected in given for expected, given in (_comparable(answer, text) for answer in question.answers))
-    )
+    return float(any(expected in read for expected, read in (_comparable(answer, text) for answer in question.answers)))
 
 
 def _only_punctuation(question: Asked, answer: str) -> Leniency | None:  # noqa: ARG001 - has the form of a check
