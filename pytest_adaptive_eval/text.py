@@ -32,6 +32,9 @@ _COMMAND = re.compile(f":(?=[{_JOINERS}]*:)|#(?=[{_JOINERS}]*#)")
 _AT_START = re.compile(rf"^(?=(?:[^\S\n]|[{_JOINERS}])*:[{_JOINERS}]*:)", re.MULTILINE)
 _WITHIN = re.compile(rf"#(?=[{_JOINERS}]*#[\w{_JOINERS}]*\[)")
 
+#: A space where a line may be broken.
+_BREAK = re.compile(r" (?!%)")
+
 
 def _escape(text: str) -> str:
     return text.encode("unicode_escape").decode("ascii")
@@ -124,7 +127,7 @@ def _fitting(text: str, limit: int) -> str:
 
 
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
-    """Break a line between words; a word wider than a line stays whole, so that paths can be copied.
+    """Break a line between words, not before a % sign; a wider word stays whole, so that paths can be copied.
 
     Parameters
     ----------
@@ -140,7 +143,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
     lines: list[str] = []
     line = indent if first is None else first
     empty = True
-    for word in text.split(" "):
+    for word in _BREAK.split(text):
         if not empty and columns(line) + 1 + columns(word) > width:
             lines.append(line)
             line, empty = indent, True

@@ -19,6 +19,7 @@ from pytest_adaptive_eval.items.item import Item, Response, Status
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
 from pytest_adaptive_eval.plugin.gate_plan import GatePlan
+from pytest_adaptive_eval.plugin.live_line import LiveLine
 from pytest_adaptive_eval.plugin.model_fixture import check_scope, find_model_fixture
 from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
@@ -137,6 +138,7 @@ class AskingLoop:
         self._hook = node.ihook
         self._setup_only: bool = node.config.getoption("setuponly", False)
         self._batch: list[Question] = []
+        self._live = LiveLine(node.config, self.evaluation.name, self.evaluation.questions)
         self.session = self._open_session()
 
     def _open_session(self) -> Session:
@@ -161,6 +163,7 @@ class AskingLoop:
         finally:
             self.respondent.uncap()
             self.recorder.close()
+            self._live.end()
             if self.evaluation.judge is not None:
                 self.evaluation.judge.close()
         if not (self.session.finished or self._setup_only):
@@ -197,6 +200,7 @@ class AskingLoop:
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
             self._end_at_failure()
+            self._live.estimate(self.session)
 
     def _end_at_failure(self) -> None:
         """End an interview for decisions once all items that must pass are asked and one is wrong: all gates fail."""
@@ -311,6 +315,7 @@ class AskingLoop:
             response = Response(Status.ERROR, None, response.text, str(error))
             self.give_up(str(error), usage=True)
         self.recorder.add(test, response)
+        self._live.count(len(self.recorder.administrations))
         return response
 
     def recall(self, test: Question) -> Response | None:

@@ -36,7 +36,7 @@ from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.records.files import probe
-from pytest_adaptive_eval.text import guard, relative
+from pytest_adaptive_eval.text import guard, relative, wrap
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.config.study import StudyKind
@@ -350,8 +350,9 @@ class Collection:
         for interview in items:
             if isinstance(interview, Interview):
                 lines += _outlook(interview)
-        quiet = self.config.get_verbosity() < 0
-        return [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
+        quiet, width = self.config.get_verbosity() < 0, self.config.get_terminal_writer().fullwidth
+        told = [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
+        return [part for line in told for part in wrap(line, width, "    ", "")]
 
     def _check(self, item: pytest.Item) -> None:
         """Refuse a marker that would have no effect, and an interview whose outcome another marker changes."""

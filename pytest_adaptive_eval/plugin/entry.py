@@ -68,6 +68,7 @@ _INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
     "required_gates": (
         "gates that fail the run where they give no result: node ids or ends of them, one a line", "linelist", [],
     ),
+    "details": ("print the table of interviews, whole verdicts and notes without -v, as for logs", "bool", False),
     "required": ("fail a run that collects adaptive tests without --adaptive-eval", "bool", False),
 }  # fmt: skip
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_adaptive_eval.plugin.live_line import shows_live
+
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.exchange import Exchange
 
@@ -72,7 +74,8 @@ class Progress:
                 self._questions.setdefault(planned.nodeid, planned.budget)
             if session.items and self._teamcity is not None:  # under xdist it has no count of the collected tests
                 self._counted_by_teamcity = {item.nodeid for item in session.items}
-        session.testscollected = self._collected + sum(self._questions.values())
+        shown = 0 if shows_live(self._config) else sum(self._questions.values())
+        session.testscollected = self._collected + shown
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if hasattr(reporter, "tests_count"):  # of pytest-sugar and pytest-progress
             reporter.tests_count = session.testscollected

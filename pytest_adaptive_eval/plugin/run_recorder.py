@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.plugin.live_line import shows_live
 from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.run_files import RunFiles
@@ -99,6 +100,8 @@ class RunRecorder:
             return None
         for name, score in getattr(report, "user_properties", ()):
             if name == PROPERTY:
+                if shows_live(self.config):
+                    return "", "", ""
                 return _SCORE_WORDS.get(score) or ("", "~", (f"SCORE {score}", {"green": True}))
         return None
 
@@ -258,17 +261,23 @@ class RunRecorder:
         run = self.run
         if not (run.interviews or run.studies or run.gates or self._complaints or self._has_answers):
             return
-        from pytest_adaptive_eval.reports.terminal import summary_lines, verdict_lines, write_lines
+        from pytest_adaptive_eval.reports.terminal import (
+            brief_verdict_lines,
+            summary_lines,
+            warning_lines,
+            write_lines,
+        )
         from pytest_adaptive_eval.text import guard
 
         writer, width = terminalreporter, self.config.get_terminal_writer().fullwidth
         if self.config.get_verbosity() < 0:
-            write_lines(verdict_lines(run, width), writer.write)
+            write_lines([*brief_verdict_lines(run, width), *warning_lines(run, width)], writer.write)
         else:
             writer.write_sep("=", "adaptive evaluation")
             base = self.config.invocation_params.dir
             written_paths = {name: relative(path, base) for name, path in self._files.paths.items()}
-            write_lines(summary_lines(run, width, written=written_paths), writer.write)
+            details = self.config.get_verbosity() > 0 or bool(self.config.getini("adaptive_eval_details"))
+            write_lines(summary_lines(run, width, written=written_paths, details=details), writer.write)
         for complaint in self._complaints:
             writer.write_line(guard(f"adaptive-eval: {complaint}"), red=True, bold=True)
         if self._has_answers:

@@ -20,6 +20,7 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.question import AskedItem
 from pytest_adaptive_eval.subjects.base import Subject
+from pytest_adaptive_eval.text import wrap
 
 __all__ = ["EvalFile"]
 
@@ -68,10 +69,11 @@ def _gates(evaluation: str) -> types.FunctionType:
     """Create a test function that judges an evaluation, with the argument ``gate``."""
 
     @_function
-    def run(adaptive_eval: Any, gate: GateSpec) -> None:
+    def run(adaptive_eval: Any, gate: GateSpec, pytestconfig: pytest.Config) -> None:
         verdict = adaptive_eval[evaluation].verdict(gate.condition)
         if not verdict:
-            pytest.fail(verdict.sentence, pytrace=False)
+            width = pytestconfig.get_terminal_writer().fullwidth
+            pytest.fail("\n".join(wrap(verdict.sentence, width, "    ", "")), pytrace=False)
 
     return run
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.brief import gate_lines, unjudged_lines
 from pytest_adaptive_eval.text import clean_terminal, columns, wrap
 
-__all__ = ["Line", "Markup", "summary_lines", "verdict_lines", "write_lines"]
+__all__ = ["Line", "Markup", "brief_verdict_lines", "summary_lines", "verdict_lines", "warning_lines", "write_lines"]
 
 Markup = Mapping[str, bool]
 #: Parts of one line with their markup, as pytest's terminal writer takes it.
@@ -49,7 +50,12 @@ def write_lines(lines: Iterable[Line], write: Callable[..., object]) -> None:
 
 
 def summary_lines(
-    record: RunRecord, width: int, *, written: Mapping[str, str | Path] | None = None, ascii_only: bool = False
+    record: RunRecord,
+    width: int,
+    *,
+    written: Mapping[str, str | Path] | None = None,
+    ascii_only: bool = False,
+    details: bool = True,
 ) -> list[Line]:
     """Return the summary of a run: interviews, studies, gates, notes, and written files.
 
@@ -62,6 +68,9 @@ def summary_lines(
         Files written, by their content, such as ``{"JUnit report": path}``.
     ascii_only : bool
         For a terminal that cannot show other characters.
+    details : bool
+        The table of interviews, whole verdicts and all notes; otherwise a line for each gate, and for each interview
+        that no gate judges.
 
     Returns
     -------
@@ -71,14 +80,23 @@ def summary_lines(
     width = max(width, 40)
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
     files = [wrap(clean_terminal(str(path)), width, "  ", f"{name}: ") for name, path in (written or {}).items()]
-    blocks: list[list[Line]] = [
-        _interviews(record.interviews, width) if record.interviews else [],
-        _studies(record.studies, width),
-        verdict_lines(record, width, brief=True),
-        *_warnings(record, width),
-        _styled(line for note in notes for line in note),
-        _styled(line for file in files for line in file),
-    ]
+    blocks: list[list[Line]]
+    if details:
+        blocks = [
+            _interviews(record.interviews, width) if record.interviews else [],
+            _studies(record.studies, width),
+            verdict_lines(record, width),
+            warning_lines(record, width),
+            _styled(line for note in notes for line in note),
+            _styled(line for file in files for line in file),
+        ]
+    else:
+        found = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
+        blocks = [
+            [*_studies(record.studies, width), *found, *brief_verdict_lines(record, width)],
+            warning_lines(record, width),
+            _styled(line for file in files for line in file),
+        ]
     lines: list[Line] = []
     for block in filter(None, blocks):
         lines += [*([()] if lines else []), *block]
@@ -89,17 +107,18 @@ def _styled(texts: Iterable[str], markup: Markup = _PLAIN) -> list[Line]:
     return [((text, markup),) for text in texts]
 
 
-def verdict_lines(record: RunRecord, width: int, *, brief: bool = False) -> list[Line]:
-    """Return one verdict per gate, for the summary, or for ``-q`` with the warnings.
+def brief_verdict_lines(record: RunRecord, width: int) -> list[Line]:
+    """Return one line per gate, and at most two with the reason of one that did not pass."""
+    lines: list[Line] = []
+    for outcome, texts in gate_lines(record, width):
+        end = len(outcome.value)
+        lines += [((texts[0][:end], _MARKUP[outcome]), (texts[0][end:], _PLAIN)), *_styled(texts[1:])]
+    return lines
 
-    Parameters
-    ----------
-    record : RunRecord
-    width : int
-    brief : bool
-        Leave out notes and warnings, which the rest of the summary has.
-    """
-    standing = words.standing_notes(record) if brief else []
+
+def verdict_lines(record: RunRecord, width: int) -> list[Line]:
+    """Return each gate's whole verdict, without notes that the rest of the summary has."""
+    standing = words.standing_notes(record)
     ambiguous = len(record.interviews) + len(record.studies) > 1
     head = max((len(words.outcome(gate).value) for gate in record.gates), default=0)
     lines: list[Line] = []
@@ -111,15 +130,13 @@ def verdict_lines(record: RunRecord, width: int, *, brief: bool = False) -> list
         text = f"{clean_terminal(gate.name, _NAME, keep_end=True)}{of}: {claim}"
         first, *more = wrap(text, width, " " * (head + 2), outcome.value.ljust(head + 2))
         lines += [((first[:head], _MARKUP[outcome]), (first[head:], _PLAIN)), *_styled(more)]
-    if not brief:
-        lines += [line for warning in _warnings(record, width) for line in warning]
     return lines
 
 
-def _warnings(record: RunRecord, width: int) -> list[list[Line]]:
-    """Return the lines of each warning."""
+def warning_lines(record: RunRecord, width: int) -> list[Line]:
+    """Return the run's warnings."""
     wrapped = [wrap(clean_terminal(warning, _SENTENCE), width, "  ", "WARNING: ") for warning in record.warnings]
-    return [_styled(lines, _MARKUP[Outcome.INCONCLUSIVE]) for lines in wrapped]
+    return [line for lines in wrapped for line in _styled(lines, _MARKUP[Outcome.INCONCLUSIVE])]
 
 
 def _interviews(interviews: Sequence[InterviewRecord], width: int) -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from pytest_adaptive_eval.records.run_record import RunRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.terminal import Line, summary_lines, verdict_lines, write_lines
+from pytest_adaptive_eval.reports.terminal import Line, brief_verdict_lines, summary_lines, verdict_lines, write_lines
 from pytest_adaptive_eval.text import columns
 
 HOSTILE = "::error::x\n##[group]y \x1b[31mred\x1b[0m\x00\ud800 模型" * 40
@@ -129,7 +130,33 @@ def test_quiet_shows_verdicts_only(big: RunRecord) -> None:
     assert [line.split()[0] for line in lines] == ["PASS", "INCONCLUSIVE", "FAIL", "ERROR"]
     assert lines[1].startswith("INCONCLUSIVE  maze: accuracy")
     assert lines[2].startswith("FAIL          test_ocr (ocr): accuracy")
-    assert lines[2].endswith("; read me; its own note")
+    assert lines[2].endswith("; its own note")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_without_details_a_gate_is_one_line_and_its_reason_two_at_most(big: RunRecord, width: int) -> None:
+    lines = text(brief_verdict_lines(big, width))
+    heads = [n for n, line in enumerate(lines) if not line.startswith(" ")]
+    assert [lines[n].split()[0] for n in heads] == ["PASS", "INCONCLUSIVE", "FAIL", "ERROR"]
+    assert all(after - before <= 3 for before, after in pairwise([*heads, len(lines)]))
+    assert max(map(columns, lines)) <= width
+    brief = text(summary_lines(big, width, details=False))
+    assert [line for line in brief if line in lines] == lines
+    assert not any(line.startswith("- ") or "ended because" in line for line in brief)
+
+
+def test_a_reason_is_cut_between_words(make: SimpleNamespace) -> None:
+    gate = make.gate("INCONCLUSIVE", notes=("alpha beta gamma delta " * 20,))
+    *_, last = text(brief_verdict_lines(make.record(gates=[gate]), 60))
+    assert last.endswith(" …")
+    assert set(last.split()) <= {"640;", "alpha", "beta", "gamma", "delta", "…"}
+
+
+def test_an_interview_that_no_gate_judges_has_a_line(make: SimpleNamespace) -> None:
+    void = make.interview(name="void", nodeid="t.py::void", error="the server is gone")
+    lines = text(summary_lines(make.record([make.interview(), void], []), 120, details=False))
+    assert "accuracy .612 [.551, .671], 96 of 640, " in lines[0]
+    assert lines[1].endswith("void: the server is gone")
 
 
 def test_an_empty_run_says_nothing(make: SimpleNamespace) -> None:

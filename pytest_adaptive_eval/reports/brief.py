@@ -1,0 +1,118 @@
+"""A run in few lines for a terminal: one a gate, and at most two for the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.values import as_mapping, as_number
+from pytest_adaptive_eval.text import clean_terminal, columns, wrap
+
+__all__ = ["GateLines", "gate_lines", "unjudged_lines"]
+
+#: Most lines of a reason, columns of a name, and characters of a claim.
+REASON_LINES, NAME, CLAIM = 2, 60, 600
+#: Columns that a shortened name keeps at least.
+LEAST_NAME = 16
+_RELATIONS = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}
+
+#: Outcome of a gate, and its lines: the first begins with the outcome.
+GateLines = tuple[Outcome, list[str]]
+
+
+def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
+    """Return each gate's verdict in one line, and why one is undecided or an error in at most two more.
+
+    Parameters
+    ----------
+    record : RunRecord
+    width : int
+        Columns of the terminal.
+    """
+    several = len(record.interviews) + len(record.studies) > 1
+    standing = words.standing_notes(record)
+    head = max((len(words.outcome(gate).value) for gate in record.gates), default=0) + 2
+    return [
+        (words.outcome(gate), _lines(gate, width, head, several=several, standing=standing)) for gate in record.gates
+    ]
+
+
+def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: Sequence[str]) -> list[str]:
+    outcome = words.outcome(gate)
+    of = f" ({clean_terminal(gate.interview, NAME)})" if several and gate.interview not in ("", gate.name) else ""
+    name = clean_terminal(gate.name, NAME, keep_end=True) + of
+    claim, asked = _claim(gate, outcome), _asked(gate.verdict)
+    reason = _reason(gate, standing) if outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR) else ""
+    start, indent = outcome.value.ljust(head), " " * head
+    for tail in dict.fromkeys((asked, asked.partition(" of ")[0] and asked.replace(" of ", "/"), "")):
+        end = f": {claim}{tail}"
+        room = width - head - columns(end)
+        if room >= min(columns(name), LEAST_NAME):
+            return [f"{start}{clean_terminal(name, room, keep_end=True)}{end}", *_cut(reason, width, indent)]
+    text = "; ".join(filter(None, (f"{claim}{asked}", reason)))
+    return [f"{start}{clean_terminal(name, max(width - head, LEAST_NAME), keep_end=True)}", *_cut(text, width, indent)]
+
+
+def _claim(gate: GateRecord, outcome: Outcome) -> str:
+    """Return what was found and what is required, as short as it can be said."""
+    verdict = gate.verdict
+    interval, stated = as_mapping(verdict.get("interval")), verdict.get("stated")
+    if stated or not verdict.get("metric"):
+        return clean_terminal(str(stated or words.sentence_without(gate, ())), CLAIM)
+    metric, requirement = str(verdict["metric"]), str(verdict.get("requirement"))
+    if interval.get("estimate") is None:
+        return clean_terminal(f"{metric} {requirement} required", CLAIM)
+    estimate, low, high = (words.number_or_dash(as_number(interval.get(end))) for end in ("estimate", "low", "high"))
+    target = requirement.removeprefix(">= ")
+    return clean_terminal(f"{metric} {estimate} [{low}, {high}] {_RELATIONS.get(outcome, 'for')} {target}", CLAIM)
+
+
+def _asked(verdict: dict[str, Any]) -> str:
+    asked, size, unit = verdict.get("asked"), verdict.get("size"), verdict.get("unit", "items")
+    return "" if asked is None else f", {asked} of {size}" + ("" if unit == "items" else f" {unit}")
+
+
+def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
+    """Return the first note of a verdict that no other line has."""
+    notes = gate.verdict.get("notes")
+    texts = [str(note) for note in notes] if isinstance(notes, list) else []
+    return next((clean_terminal(text, CLAIM) for text in texts if text not in standing), "")
+
+
+def _cut(text: str, width: int, indent: str) -> list[str]:
+    """Return a text in at most `REASON_LINES` lines; an ellipsis marks a cut, which is between words."""
+    if not text:
+        return []
+    lines = wrap(text, width, indent)
+    if len(lines) > REASON_LINES:
+        last = lines[REASON_LINES - 1]
+        while columns(last) + 2 > width and " " in last.strip():
+            last = last.rpartition(" ")[0]
+        lines[REASON_LINES - 1 :] = [f"{last} …"]
+    return lines
+
+
+def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
+    """Return a line for each interview that no gate judges or that is void, and whether it is void."""
+    groups, _ = words.gates_by_interview(record)
+    lines: list[tuple[str, bool]] = []
+    for interview, gates in zip(record.interviews, groups, strict=True):
+        error = words.void(interview)
+        if error or not gates:
+            text = f"void: {clean_terminal(error, CLAIM)}" if error else _found(interview)
+            lines += [(line, bool(error)) for line in _cut(f"{_title(interview)}: {text}", width, "")]
+    return lines
+
+
+def _title(interview: InterviewRecord) -> str:
+    subject = clean_terminal(interview.subject.get("name") or "-", NAME, keep_end=True)
+    return f"{subject} on {clean_terminal(words.bank_name(interview) or '-', NAME)}"
+
+
+def _found(interview: InterviewRecord) -> str:
+    found, asked = words.accuracy(interview), f"{interview.asked} of {interview.size}"
+    label = "" if interview.levels else "accuracy "
+    return clean_terminal(f"{label}{found}, {asked}, {words.stop(interview)}", CLAIM)
