@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,19 @@ def test_the_text_is_that_of_plain_generate(checkpoints: Any, family: str, no_ne
     assert [c.text for c in subject.answer(ITEMS)] == expected
     assert [subject.answer([item])[0].text for item in ITEMS] == expected
     assert subject.answer(ITEMS[::-1]) == subject.answer(ITEMS)[::-1]
+
+
+def test_the_cost_counts_each_token_read_and_written(checkpoints: Any) -> None:
+    folder = checkpoints.text("llama")
+    subject = load(folder, batch_size=2)
+    begun = time.perf_counter()
+    answers = subject.answer(ITEMS[:2])
+    elapsed = time.perf_counter() - begun
+    parameters = sum(p.numel() for p in transformers.AutoModelForCausalLM.from_pretrained(folder).parameters())
+    usage = subject.usage
+    assert usage.calls == len(answers) == 2
+    assert usage.flops == 2 * parameters * (usage.prompt_tokens + usage.completion_tokens) > 0
+    assert 0 < usage.seconds <= elapsed
 
 
 def test_identity_and_environment(checkpoints: Any, tmp_path: Path) -> None:
