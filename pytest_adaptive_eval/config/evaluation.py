@@ -68,6 +68,8 @@ class Settings:
         Options for loading or reaching the subject.
     required_gates : tuple of str
         Node ids, or ends of them, of gates without whose results nothing is promoted.
+    side_by_side : bool
+        Ask interviews of one local checkpoint in the same calls.
     """
 
     root: Path
@@ -85,6 +87,7 @@ class Settings:
     unsafe_code: bool = False
     model_options: Mapping[str, Any] = field(default_factory=dict)
     required_gates: tuple[str, ...] = ()
+    side_by_side: bool = False
 
 
 @dataclass(frozen=True, slots=True)

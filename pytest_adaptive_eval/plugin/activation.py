@@ -59,6 +59,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         graders=tuple(config.getini("adaptive_eval_graders")),
         model_options=_options(config.getini("adaptive_eval_model_options")),
         required_gates=tuple(config.getini("adaptive_eval_required_gates")),
+        side_by_side=any((config.getoption("adaptive_eval_side_by_side"), config.getini("adaptive_eval_side_by_side"))),
     )
 
 
@@ -128,6 +129,11 @@ def activate(config: pytest.Config) -> None:
     config.add_cleanup(gc.unfreeze)
     exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
     state = config.stash[STATE] = RunState(config, settings, exchange)
+    if settings.side_by_side and not state.worker:  # interviews of one worker may be given to another
+        from pytest_adaptive_eval.plugin.side_by_side import SideBySide
+
+        state.companions = SideBySide()
+        config.add_cleanup(state.companions.close)
     verdicts = config.stash[VERDICTS] = VerdictLog(state)
     show_log_warnings(config)
     register = config.pluginmanager.register

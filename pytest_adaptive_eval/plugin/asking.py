@@ -233,6 +233,16 @@ class AskingLoop:
 
     def _scores(self, proposal: Proposal) -> list[float | None]:
         """Return item scores of one proposal, up to the end of the batch or of the interview."""
+        return self.item_scores([response.score for response in self._run_batch(self.questions(proposal))])
+
+    def item_scores(self, response_scores: Sequence[float | None]) -> list[float | None]:
+        """Return the score of each item from those of its samples; the last item may lack some."""
+        samples = self.evaluation.samples
+        padded = [*response_scores, *[None] * (-len(response_scores) % samples)]
+        return [item_score(padded[n : n + samples]) for n in range(0, len(padded), samples)]
+
+    def questions(self, proposal: Proposal) -> list[Question]:
+        """Create the tests of a proposal, each item's samples one after the other."""
         bank, samples = self.evaluation.bank, self.evaluation.samples
         ability, items = self._ability, proposal.items[0]
         columns = {name: plain(getattr(proposal, column)[0].tolist()) for name, column in _DRAW_COLUMNS.items()}
@@ -244,9 +254,7 @@ class AskingLoop:
             details |= {"theta_before": ability, "reason": self.session.reason(i)}
             for sample in range(samples):
                 questions.append(self._question(i, len(questions) + 1, sample, details))
-        response_scores = [response.score for response in self._run_batch(questions)]
-        response_scores += [None] * (-len(response_scores) % samples)  # the interview may end between two samples
-        return [item_score(response_scores[n : n + samples]) for n in range(0, len(response_scores), samples)]
+        return questions
 
     def _question(self, index: int, offset: int, sample: int, details: dict[str, Any]) -> Question:
         """Create the test of a bank's item.
@@ -325,13 +333,39 @@ class AskingLoop:
         if (response := self.recorder.stored_response(test)) is not None:
             return response
         subject = self.respondent.subject
-        # a test may pass the prompt alone, from which no likelihoods of choices follow
-        together = len(self._batch) > 1 or test.asked.item.likelihood is not None
         # the first question of the batch that an answer is missing for
-        if together and test in self._batch and isinstance(subject, Subject):
-            self.recorder.prefetch(subject, self._batch[self._batch.index(test) :])
-            self._batch = []
+        if test in self._batch and isinstance(subject, Subject):
+            self._answer(subject, self._batch[self._batch.index(test) :])
         return None
+
+    def _answer(self, subject: Subject, questions: Sequence[Question]) -> None:
+        """Have the questions of the batch answered together, as far as their tests ask the items themselves."""
+        batch, self._batch = self._batch, []
+        if len(batch) == 1 and not self.asks_items and batch[0].asked.item.likelihood is None:
+            return  # a test may pass the prompt alone, from which no likelihoods of choices follow
+        if self.state.companions is not None:
+            self.state.companions.prefetch(self, subject, questions)
+        elif len(batch) > 1 or batch[0].asked.item.likelihood is not None:
+            self.recorder.prefetch(subject, questions)
+        else:
+            self.recorder.unanswered(subject, questions)  # another run may have asked it together with others
+
+    @property
+    def asks_items(self) -> bool:
+        """Whether the tests do nothing but ask their items and grade the answers, as those of TOML files."""
+        return hasattr(self.node.function, "adaptive_eval_where")
+
+    def follow(self, leader: AskingLoop) -> None:
+        """Identify the subject as that of an interview with the same cap and fixtures, which are set up.
+
+        Raises
+        ------
+        AdaptiveEvalError
+            The subject cannot answer this interview.
+        """
+        self._bound = True
+        self.respondent.fixture, self.respondent.subject = leader.respondent.fixture, leader.respondent.subject
+        self._identify(self.respondent.subject.identity)
 
     def _bind(self, funcargs: dict[str, Any]) -> None:
         """Identify the subject once the first question's fixtures are set up, and open the journal."""
@@ -340,6 +374,11 @@ class AskingLoop:
         respondent.fixture, respondent.subject, identity = find_model_fixture(funcargs)
         self._check_likelihood(respondent)
         respondent.cap(self.evaluation.max_tokens, self.evaluation.name)
+        self._identify(identity)
+
+    def _identify(self, identity: SubjectIdentity) -> None:
+        """Check the subject and its identity against the evaluation, and open the journal."""
+        respondent = self.respondent
         identity = respondent.as_capped(identity, self.evaluation.bank.items)
         if isinstance(respondent.subject, Subject):
             respondent.usage = respondent.subject.usage
@@ -410,7 +449,13 @@ class AskingLoop:
             checkpoint=checkpoint,
             decoding=respondent.decoding,
         )
-        journal = Journal(self.state.folder / "journal" / f"{key}.jsonl", fresh=self.state.settings.fresh)
+        path = self.state.folder / "journal" / f"{key}.jsonl"
+        journal = None
+        if self.state.companions is not None:
+            journal, spent = self.state.companions.hand_over(self.nodeid, path)
+            respondent.usage -= spent
+        if journal is None:
+            journal = Journal(path, fresh=self.state.settings.fresh)
         self.recorder.open(journal, checkpoint=checkpoint, decoding=respondent.decoding)
 
     @functools.cached_property

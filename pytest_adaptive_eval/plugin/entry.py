@@ -34,6 +34,10 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "seed": {"metavar": "N", "type": int, "help": "seed of every draw (default: 0)"},
     "dir": {"metavar": "DIR", "help": "journal and records (default: .adaptive-eval)"},
     "fresh": {"action": "store_true", "help": "ask everything anew instead of going on where a killed run stopped"},
+    "side-by-side": {
+        "action": "store_true",
+        "help": "ask interviews of one local checkpoint in the same calls, which fills its batches",
+    },
     "baseline": {
         "metavar": "FILE[#NAME]",
         "help": 'what gates call "baseline": a run\'s JSON record, a folder or zip of records, or recorded answers',
@@ -61,6 +65,7 @@ _INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
     ),
     "budget": ("questions an interview, as --adaptive-eval-budget", None, None),
     "seed": ("seed of every draw", None, None),
+    "side_by_side": ("ask interviews of one local checkpoint in the same calls", "bool", False),
     "baseline": ("what gates call baseline, as --adaptive-eval-baseline", None, None),
     "missing_baseline": ("warn, record or fail where there is no baseline", None, None),
     "dir": ("folder of journal and records", None, None),

@@ -113,33 +113,47 @@ class AnswerRecorder:
 
         Each completion enters the journal as it arrives, before any test grades it.
         """
-        journal = self.journal
+        unanswered = self.unanswered(subject, questions)
+        items, samples = [test.asked.item for test in unanswered], [test.asked.sample for test in unanswered]
+        subject.prefetch(items, samples, lambda index, completion: self.keep_completion(unanswered[index], completion))
+
+    def unanswered(self, subject: Subject, questions: Sequence[Question]) -> list[Question]:
+        """Return the questions without an answer in the journal.  The subject gets kept completions of the others."""
         unanswered: list[Question] = []
         for question in questions:
-            if journal is not None and journal.get(self._key(question)) is not None:
-                continue
-            stored = journal.get(self._key(question) + _COMPLETION) if journal is not None else None
+            stored = self.stored(question)
             if stored is None:
                 unanswered.append(question)
-            else:
-                facts = stored.get(LIKELIHOOD, {})
-                completion = Completion(
-                    stored["text"], Status(stored["status"]), stored["score"], stored["detail"], likelihood=facts
-                )
-                _note_likelihood(question, facts)
-                subject.restore(question.asked.item, question.asked.sample, completion)
+            elif isinstance(stored, Completion):
+                _note_likelihood(question, stored.likelihood)
+                subject.restore(question.asked.item, question.asked.sample, stored)
+        return unanswered
 
-        def keep(index: int, completion: Completion) -> None:
-            question = unanswered[index]
-            _note_likelihood(question, completion.likelihood)
-            if journal is not None and not completion.status.infrastructure:
-                entry = _journal_entry(question.asked.item, completion)
-                if completion.likelihood:
-                    entry[LIKELIHOOD] = plain(completion.likelihood)
-                journal.append(self._key(question) + _COMPLETION, entry)
+    def stored(self, test: Question) -> Mapping[str, Any] | Completion | None:
+        """Return the response in the journal as its data, else the completion that no test graded, else None."""
+        if self.journal is None:
+            return None
+        if (graded := self.journal.get(self._key(test))) is not None:
+            return graded
+        if (entry := self.journal.get(self._key(test) + _COMPLETION)) is None:
+            return None
+        status, facts = Status(entry["status"]), entry.get(LIKELIHOOD, {})
+        return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts)
 
-        items, samples = [test.asked.item for test in unanswered], [test.asked.sample for test in unanswered]
-        subject.prefetch(items, samples, keep)
+    def keep_completion(self, question: Question, completion: Completion) -> None:
+        """Write a completion to the journal, unless a later run should ask again.
+
+        Raises
+        ------
+        JournalError
+            The journal cannot be written.
+        """
+        _note_likelihood(question, completion.likelihood)
+        if self.journal is not None and not completion.status.infrastructure:
+            entry = _journal_entry(question.asked.item, completion)
+            if completion.likelihood:
+                entry[LIKELIHOOD] = plain(completion.likelihood)
+            self.journal.append(self._key(question) + _COMPLETION, entry)
 
     def too_many_errors(self, budget: int) -> str:
         """Return why failed answers end the interview: too many in a row or of the budget; else empty."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.item import Response
     from pytest_adaptive_eval.plugin.exchange import Exchange
     from pytest_adaptive_eval.plugin.randomness import GeneratorStates
+    from pytest_adaptive_eval.records.journal import Journal
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+    from pytest_adaptive_eval.subjects.base import Subject, Usage
 
 __all__ = ["STATE", "EvaluationNode", "Once", "QuestionOwner", "RunState", "resolve"]
 
@@ -44,6 +46,8 @@ class RunState:
         Evaluations that must precede a gate, or an interview whose baseline is another interview.
     family : int
         Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of studies.
+    companions : Companions or None
+        Other interviews whose questions are asked in the same calls; None where each interview is asked by itself.
     """
 
     config: pytest.Config
@@ -53,6 +57,7 @@ class RunState:
     evaluations: list[EvaluationNode] = field(default_factory=list)
     needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
     family: int = 0
+    companions: Companions | None = None
 
     @property
     def folder(self) -> Path:
@@ -127,6 +132,19 @@ class EvaluationNode(Once):
     def restore(self, data: dict[str, Any]) -> None:
         """Set the result from the JSON data of the process that ran the evaluation."""
         raise NotImplementedError
+
+
+class Companions(Protocol):
+    """Other interviews of a run that ask the same subject, as far as an interview needs them."""
+
+    def prefetch(self, loop: Any, subject: Subject, questions: Sequence[Any]) -> None:
+        """Have questions of an interview answered, and questions of others in the same call."""
+
+    def hand_over(self, nodeid: str, path: Path) -> tuple[Journal | None, Usage]:
+        """Return the open journal at `path` of an interview that begins, if any, and what its answers cost so far."""
+
+    def close(self) -> None:
+        """Close the journals of interviews that did not begin."""
 
 
 class QuestionOwner(Protocol):

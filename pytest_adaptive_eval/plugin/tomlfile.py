@@ -111,6 +111,8 @@ class EvalFile(pytest.Module):
         module.__file__ = str(self.path)
         #: Line of each function, since they have no source.
         self.lines: dict[str, int] = {}
+        #: Name of the fixture of each model, by its text and its options.
+        self.models: dict[tuple[str, str], str] = {}
         try:
             evaluations, required = read_toml(self.path, merge_kinds(self.kinds))
             self.require(required)
@@ -133,12 +135,18 @@ class EvalFile(pytest.Module):
             return
         fixture = "model"
         if evaluation.model is not None and (self.settings.model is None or spec.name in self.compared):
-            fixture = f"_model_{len(self.lines)}"
-            setattr(module, fixture, _model(evaluation.model, self.path.parent, fixture, evaluation.model_options))
+            fixture = self._model_fixture(module, evaluation.model, evaluation.model_options)
         run = pytest.mark.adaptive_eval(**spec.data)(_interview(fixture))
         run.adaptive_eval_where = spec.where
         self._put(module, spec.name, run, evaluation.line)
         self._judge(module, evaluation, f"{self.nodeid}::{spec.name}[{spec.parameter_id}]")
+
+    def _model_fixture(self, module: types.ModuleType, spec: str, options: Mapping[str, Any]) -> str:
+        """Add the fixture of a model, which evaluations with the same options share, and return its name."""
+        fixture = self.models.setdefault((spec, repr(sorted(options.items()))), f"_model_{len(self.models)}")
+        if not hasattr(module, fixture):
+            setattr(module, fixture, _model(spec, self.path.parent, fixture, options))
+        return fixture
 
     def _judge(self, module: types.ModuleType, evaluation: TomlEval, nodeid: str) -> None:
         """Add the gates of an evaluation, one function per metric."""

@@ -17,6 +17,39 @@ __all__ = ["Completion", "Subject", "SubjectIdentity", "Usage", "sample_of"]
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Cost of calls; supports ``+`` and ``-``.
+
+    Parameters
+    ----------
+    calls : int
+    prompt_tokens, completion_tokens, reasoning_tokens : int
+        Reasoning tokens are among the completion tokens.
+    seconds : float
+        Time spent waiting, retries included.
+    flops : float
+        Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    seconds: float = 0.0
+    flops: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(self)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """An answer to one item.
 
@@ -32,6 +65,8 @@ class Completion:
         Reason for a status other than ok.
     likelihood : mapping
         Log-likelihoods that the answer follows from, see `items.likelihood.LikelihoodResult`; empty for others.
+    cost : Usage
+        Cost of this answer, without the time; zero if unknown.
     """
 
     text: str
@@ -39,6 +74,7 @@ class Completion:
     score: float | None = None
     detail: str = ""
     likelihood: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    cost: Usage = field(default_factory=Usage, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,39 +143,6 @@ class SubjectIdentity:
         return {**asdict(self), "decoding_hash": self.decoding_hash}
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Cost of calls; supports ``+`` and ``-``.
-
-    Parameters
-    ----------
-    calls : int
-    prompt_tokens, completion_tokens, reasoning_tokens : int
-        Reasoning tokens are among the completion tokens.
-    seconds : float
-        Time spent waiting, retries included.
-    flops : float
-        Estimate: twice the number of parameters per token read or written; 0 if the size is unknown.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    reasoning_tokens: int = 0
-    seconds: float = 0.0
-    flops: float = 0.0
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    def __sub__(self, other: Usage) -> Usage:
-        return Usage(*(getattr(self, f.name) - getattr(other, f.name) for f in fields(self)))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields as JSON data."""
-        return asdict(self)
-
-
 class Subject(abc.ABC):
     """A model under evaluation.
 
@@ -158,12 +161,20 @@ class Subject(abc.ABC):
         Whether `answer` scores items by the likelihoods of texts, see `items.item.Item.continuations`.
     cap : Cap or None
         Cap on answers, which an evaluation may replace while it runs; None where nothing caps them.
+    shared_batch : int
+        Number of questions that one call answers at once, whatever interviews they are of; 0 where the interviews of a
+        run share no calls.  Completions of a subject that shares calls have their cost.
     """
 
     cap: Cap | None = None
     sample = 0
     varies = True
     rates_texts = False
+
+    @property
+    def shared_batch(self) -> int:
+        """See the class."""
+        return 0
 
     def __init__(self, identity: SubjectIdentity) -> None:
         self.identity = identity
@@ -216,20 +227,36 @@ class Subject(abc.ABC):
             Called with the index in `items` and the completion of each new answer, as soon as it is known.  It may be
             called from another thread, while this one waits.
         """
-        drawn = [_drawn(item, sample) for item, sample in zip(items, samples, strict=True)] if samples else list(items)
+        draws = list(zip(items, samples or [0] * len(items), strict=True))
+        drawn = [_drawn(item, sample) for item, sample in draws]
         fresh = [index for index, item in enumerate(drawn) if item.id not in self._ready.get(_key(item), {})]
         if not fresh:
             return
-        asked = [drawn[index] for index in fresh]
+        asked = [draws[index] for index in fresh]
+        note = None if arrived is None else lambda n, completion: arrived(fresh[n], completion)
+        for (item, sample), completion in zip(asked, self.answer_draws(asked, note), strict=True):
+            self.restore(item, sample, completion)
+
+    def answer_draws(
+        self, draws: Sequence[tuple[Item, int]], arrived: Callable[[int, Completion], object] | None = None
+    ) -> list[Completion]:
+        """Answer items, each for a draw, in one call, and return the completions with texts of the stored length.
+
+        Parameters
+        ----------
+        draws : sequence of (Item, int)
+            Items, and the index of the draw of each, see `sample`.
+        arrived : callable, optional
+            See `prefetch`.
+        """
+        drawn = [_drawn(item, sample) for item, sample in draws]
         if arrived is None:
-            completions = self.answer(asked)
-        else:
-            completions = self.answer_each(asked, lambda n, completion: arrived(fresh[n], _cut(completion)))
-        for item, completion in zip(asked, completions, strict=True):
-            self._ready.setdefault(_key(item), {})[item.id] = _cut(completion)
+            return [_cut(completion) for completion in self.answer(drawn)]
+        completions = self.answer_each(drawn, lambda n, completion: arrived(n, _cut(completion)))
+        return [_cut(completion) for completion in completions]
 
     def restore(self, item: Item, sample: int, completion: Completion) -> None:
-        """Store the completion of an earlier run, so that `generate` and `score` find it."""
+        """Store a completion, such as one of an earlier run, so that `generate` and `score` find it."""
         item = _drawn(item, sample)
         self._ready.setdefault(_key(item), {})[item.id] = completion
 

@@ -6,7 +6,8 @@ import gc
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +123,25 @@ class TransformersSubject(Subject):
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
+        return self.answer_each(items, lambda _index, _completion: None)
+
+    def answer_each(self, items: Sequence[Item], arrived: Callable[[int, Completion], object]) -> list[Completion]:
+        """Answer like `answer`, and call `arrived` with index and completion of each item after its batch."""
         if self._generator is None or self._scorer is None:
             raise ConfigError(f"subject {self.identity.name!r} was closed; load it again")
         done: dict[int, Completion] = {}
+
+        def add(index: int, completion: Completion) -> None:
+            done[index] = completion
+            arrived(index, completion)
+
         questions: list[tuple[int, Prompt]] = []
         rated: list[tuple[int, Item, Prompt]] = []
         for index, item in enumerate(items):
             try:
                 prompt = self._prompt(item)
             except BaseException as error:
-                done[index] = fault(error)
+                add(index, fault(error))
                 continue
             if item.likelihood is None:
                 questions.append((index, prompt))
@@ -139,14 +149,22 @@ class TransformersSubject(Subject):
                 rated.append((index, item, prompt))
         questions.sort(key=lambda question: (question[1].group, len(question[1].text), question[0]))
         begun = time.perf_counter()
-        for index, completion, cost in self._scorer.answer(rated):
-            done[index] = completion
-            self._usage += cost
-        for batch in self._batches(questions):
-            answers = self._attempt(self._generator, [prompt for _, prompt in batch])
-            done.update(zip((index for index, _ in batch), answers, strict=True))
-        self._usage += Usage(seconds=time.perf_counter() - begun)
+        try:
+            for index, completion, cost in self._scorer.answer(rated):
+                self._usage += cost
+                add(index, replace(completion, cost=cost))
+            for batch in self._batches(questions):
+                answers = self._attempt(self._generator, [prompt for _, prompt in batch])
+                for (index, _), completion in zip(batch, answers, strict=True):
+                    add(index, completion)
+        finally:
+            self._usage += Usage(seconds=time.perf_counter() - begun)
         return [done[index] for index in range(len(items))]
+
+    @property
+    def shared_batch(self) -> int:
+        """Number of questions in a batch."""
+        return self._batch_size
 
     @property
     def usage(self) -> Usage:
@@ -216,5 +234,6 @@ class TransformersSubject(Subject):
         tokenizer = self._generator.loaded.tokenizer
         thought = len(tokenizer(reasoning, add_special_tokens=False).input_ids) if reasoning else 0
         flops = 2.0 * self._parameters * (generated.read + generated.written)
-        self._usage += Usage(1, generated.read, generated.written, thought, 0.0, flops)
-        return done
+        cost = Usage(1, generated.read, generated.written, thought, 0.0, flops)
+        self._usage += cost
+        return replace(done, cost=cost)
