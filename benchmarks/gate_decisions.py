@@ -221,6 +221,32 @@ def items(seeds: int, model: str, pool: str, margins: Sequence[float], hindsight
         print(f"{100 * margin:3.0f} points, mean of {len(both)}: {np.mean(both):.3f} of the uniform test")
 
 
+# --- batches ----------------------------------------------------------------------------------------------------------
+
+
+def batches(seeds: int, model: str, pool: str, margins: Sequence[float], sizes: Sequence[int]) -> None:
+    """Questions asked, up to the end of the batch in which the verdict falls, and calls of the model, by batch."""
+    print(f"questions asked to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
+    for name in NAMES:
+        responses = read(NAMES[name], "test")
+        n = responses.shape[1]
+        bank = banks_of(name, model, pool)["good"]
+        for margin in margins:
+            alone = 0.0
+            for size in sizes:
+                at = needed(bank, replace(DECIDE, batch=size), responses, margin, seeds, None)
+                asked = np.minimum(np.ceil(at / size) * size, n)
+                alone = alone or float(asked.mean())
+                error = asked.std() / len(asked) ** 0.5 / alone
+                print(
+                    f"{name:5} {100 * margin:3.0f} points, batch {size:3}: {asked.mean():6.1f} asked, "
+                    f"{asked.mean() / alone:.3f} of batch {sizes[0]}, +- {error:.3f}; "
+                    f"verdict at {at.mean():6.1f}; {np.ceil(asked / size).mean():6.1f} calls; "
+                    f"within a fifth {np.mean(asked <= n / 5):.3f}",
+                    flush=True,
+                )
+
+
 # --- paired -----------------------------------------------------------------------------------------------------------
 
 
@@ -364,7 +390,7 @@ def planning(seeds: int, model: str, pool: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("errors", "items", "paired", "planning"))
+    parser.add_argument("what", choices=("errors", "items", "batches", "paired", "planning"))
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
     parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
     parser.add_argument(
@@ -377,15 +403,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-hindsight", action="store_true", help="without the oracle and the best bets")
     parser.add_argument("--share", default="35%", help="of the bank, looked at for errors")
     parser.add_argument("--data", nargs="*", default=list(NAMES), choices=list(NAMES), help="only these")
+    parser.add_argument("--sizes", nargs="*", type=int, default=[1, 8, 64, 256], help="of batches, in items")
     parser.add_argument("--every", action="store_true", help="errors of every selector and stop that gates allow")
     options = parser.parse_args(arguments)
     for name in set(NAMES) - set(options.data):
         del NAMES[name]
+    margins = [points / 100 for points in options.margins]
     if options.what == "errors":
         errors(options.seeds, options.model, options.pool, options.share, options.every)
     elif options.what == "items":
-        margins = [points / 100 for points in options.margins]
         items(options.seeds, options.model, options.pool, margins, not options.no_hindsight)
+    elif options.what == "batches":
+        batches(options.seeds, options.model, options.pool, margins, options.sizes)
     elif options.what == "paired":
         paired(options.seeds, options.model, options.pool, not options.no_hindsight)
     else:
