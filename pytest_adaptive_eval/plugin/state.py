@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
     from pytest_adaptive_eval.subjects.base import Subject, Usage
 
-__all__ = ["STATE", "EvaluationNode", "Once", "QuestionOwner", "RunState", "resolve"]
+__all__ = ["STATE", "Companions", "EvaluationNode", "Once", "QuestionOwner", "RunState", "resolve"]
 
 #: Markers by which plugins are told to run a failed test again.
 RERUN_MARKERS = ("flaky",)
