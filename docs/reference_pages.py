@@ -1,16 +1,23 @@
-"""Write command.md and api.md from the command's parser and the public names: ``python docs/reference_pages.py``."""
+"""Write the reference pages that the code knows: ``python docs/reference_pages.py``."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import pytest_adaptive_eval
+from pytest_adaptive_eval.cli import options
 from pytest_adaptive_eval.cli.command import command_parser
+from pytest_adaptive_eval.plugin import hooks
 
 FOLDER = Path(__file__).parent
+WRITTEN = "This page is written by `python docs/reference_pages.py`."
 
 
 def command_page() -> str:
@@ -39,6 +46,38 @@ def api_page() -> str:
     return "\n".join(lines)
 
 
+def hooks_page() -> str:
+    """Return the page with the signature and docstring of every hook."""
+    lines = ["# Hooks", "", f"{WRITTEN}  A `conftest.py` or a plugin may implement each hook.", ""]
+    for name, hook in inspect.getmembers(hooks, inspect.isfunction):
+        if name.startswith("pytest_adaptive_eval_"):
+            arguments = ", ".join(inspect.signature(hook).parameters)
+            text = re.sub(r"``([^`]+)``", r"`\1`", inspect.getdoc(hook) or "")
+            summary, _, returned = text.partition("Returns\n-------\n")
+            kind, _, meaning = returned.partition("\n")
+            lines += [f"## `{name}`", "", f"    def {name}({arguments})", "", summary.partition("\n\n")[0], ""]
+            if kind:
+                lines += [f"Returns {kind}.  {' '.join(meaning.split())}".strip(), ""]
+    return "\n".join(lines)
+
+
+def exit_codes_page() -> str:
+    """Return the page with the exit codes of pytest and of the command."""
+    codes = {
+        options.PASSED: "all gates passed, and no other test failed",
+        options.NOT_PASSED: "a gate did not pass, a required gate gave no result, or a test failed",
+        options.INTERRUPTED: "interrupted, as by Ctrl-C",
+        int(pytest.ExitCode.INTERNAL_ERROR): "an internal error of pytest or of a plugin",
+        options.USAGE: "a mistake of use, such as a wrong path, key or option",
+        int(pytest.ExitCode.NO_TESTS_COLLECTED): "no test was collected",
+    }
+    lines = ["# Exit codes", "", f"{WRITTEN}  The command `adaptive-eval` ends with 0, 1, 2 or 4.", ""]
+    lines += ["| code | meaning |", "| --- | --- |", *(f"| {code} | {meaning} |" for code, meaning in codes.items())]
+    return "\n".join([*lines, "", "[In CI](ci.md) tells when a run promotes.", ""])
+
+
+PAGES = {"command.md": command_page, "api.md": api_page, "hooks.md": hooks_page, "exit-codes.md": exit_codes_page}
+
 if __name__ == "__main__":
-    (FOLDER / "command.md").write_text(command_page(), "utf-8")
-    (FOLDER / "api.md").write_text(api_page(), "utf-8")
+    for page, text in PAGES.items():
+        (FOLDER / page).write_text(text(), "utf-8")

@@ -160,12 +160,11 @@ def test_commands_of_a_page_run_as_printed(page: str, project: Path, address: st
     assert ran or any(block.left_out for block in blocks(page)) or any(block.file for block in blocks(page))
 
 
-@pytest.mark.parametrize("page", ["command.md", "api.md"])
+@pytest.mark.parametrize("page", ["command.md", "api.md", "hooks.md", "exit-codes.md"])
 def test_reference_pages_are_written_from_the_code(page: str) -> None:
     pytest.importorskip("torch", reason="the help of verbs is that of an installation with torch (extra hf)")
     script = runpy.run_path(str(DOCS / "reference_pages.py"))
-    written = script["command_page" if page == "command.md" else "api_page"]()
-    assert (DOCS / page).read_text("utf-8") == written, "run: python docs/reference_pages.py"
+    assert (DOCS / page).read_text("utf-8") == script["PAGES"][page](), "run: python docs/reference_pages.py"
 
 
 def test_list_of_pages_for_assistants_is_current_and_complete(tmp_path: Path) -> None:
