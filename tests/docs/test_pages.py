@@ -179,6 +179,14 @@ def test_list_of_pages_for_assistants_is_current_and_complete(tmp_path: Path) ->
     assert all((DOCS / page).read_text("utf-8").strip() in whole for page in pages)
 
 
+def test_drawings_of_concepts_are_written_by_their_script_and_shown() -> None:
+    drawings = runpy.run_path(str(DOCS / "drawings.py"))["DRAWINGS"]
+    shown = "".join(path.read_text("utf-8") for path in (DOCS / "concepts").glob("*.md"))
+    for name, draw in drawings.items():
+        assert (DOCS / "concepts" / name).read_text("utf-8") == draw(), "run: python docs/drawings.py"
+        assert f"]({name})" in shown
+
+
 def test_every_page_stands_in_the_navigation() -> None:
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
     named = set(re.findall(r"[\w/-]+\.md", json.dumps(navigation)))
