@@ -13,8 +13,8 @@ from statistics import mean
 import pytest
 
 ROOT = Path(__file__).parents[2]
-AT_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *AT_THE_ROOT]
+OTHERS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "fixtures/README.md")]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *OTHERS, *sorted((ROOT / "examples").glob("*/README.md"))]
 #: Pages that the code writes, which a reader searches and does not read through.
 REFERENCE = {"api.md", "command.md", "settings.md"}
 MEAN, LONG, SHARE, WORDS = 15, 25, 0.08, 1500
