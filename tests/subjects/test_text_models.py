@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (e
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
 from pytest_adaptive_eval.subjects.checkpoint import loading  # noqa: E402
+from pytest_adaptive_eval.subjects.checkpoint.generation import Prompt  # noqa: E402
 from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject  # noqa: E402
 
 FAMILIES = ["llama", "qwen2", "qwen3", "gemma2", "phi3", "mistral"]
@@ -54,6 +56,23 @@ def test_the_text_is_that_of_plain_generate(checkpoints: Any, family: str, no_ne
     assert [c.text for c in subject.answer(ITEMS)] == expected
     assert [subject.answer([item])[0].text for item in ITEMS] == expected
     assert subject.answer(ITEMS[::-1]) == subject.answer(ITEMS)[::-1]
+
+
+def test_each_question_of_a_batch_has_its_own_cap_and_start_of_text(checkpoints: Any) -> None:
+    folder = checkpoints.text("llama")
+    start = transformers.AutoTokenizer.from_pretrained(folder).bos_token
+    subject = load(folder, batch_size=8, max_tokens=None)
+    caps = [replace(item, meta={"max_tokens": 2 + 5 * (n % 2)}) for n, item in enumerate(ITEMS)]
+    items = [*caps, *(replace(item, prompt=start + item.prompt) for item in caps)]
+    alone = [subject.answer([item])[0] for item in items]
+    assert subject.answer(items) == alone
+    assert {answer.detail for answer in alone} == {f"not finished after {cap} tokens" for cap in (2, 7)}
+
+
+@pytest.mark.parametrize("change", [{"cap": 8}, {"special": False}, {"images": (("a.png", "folder"),)}])
+def test_prompts_that_differ_in_how_they_are_read_are_of_different_batches(change: dict[str, Any]) -> None:
+    prompt = Prompt("item 'a'", "seven", special=True, cap=7)
+    assert replace(prompt, **change).group != prompt.group == replace(prompt, name="item 'b'", text="eight").group
 
 
 def test_the_cost_counts_each_token_read_and_written(checkpoints: Any) -> None:

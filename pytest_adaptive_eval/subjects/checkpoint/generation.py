@@ -111,9 +111,9 @@ class Generator:
         info: CheckpointInfo,
         loaded: Loaded,
         *,
-        temperature: float = 0.0,
-        seed: int = 0,
-        top_p: float = 1.0,
+        temperature: float,
+        seed: int,
+        top_p: float,
     ) -> None:
         self.info = info
         self.loaded = loaded
