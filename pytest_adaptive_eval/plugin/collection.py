@@ -108,8 +108,6 @@ class Collection:
         except UsageError as error:
             self.mistake(error)
             self._mistaken.add(metafunc.function)
-            if "item" in metafunc.fixturenames:
-                metafunc.parametrize("item", [], ids=[])
             return
         metafunc.parametrize("item", [PLACEHOLDER], ids=[spec.parameter_id])
 

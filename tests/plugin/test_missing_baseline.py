@@ -36,6 +36,13 @@ def verdict(lab: Any, name: str = "test_paired") -> dict[str, Any]:
     return found
 
 
+def test_warnings_alone_are_told_to_those_who_want_quiet(lab: Any) -> None:
+    project(lab)
+    told = [line for line in lab.run("-q").outlines if line.startswith("adaptive-eval:")]
+    assert told
+    assert all("WARNING" in line for line in told)
+
+
 @pytest.mark.parametrize("flag", [(), ("--adaptive-eval-baseline=main/none.json",)])
 def test_a_first_run_is_told_and_passes_by_its_other_gate(lab: Any, flag: tuple[str, ...]) -> None:
     project(lab)
