@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (e
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
 from pytest_adaptive_eval.subjects.checkpoint import loading  # noqa: E402
-from pytest_adaptive_eval.subjects.checkpoint.generation import Prompt  # noqa: E402
+from pytest_adaptive_eval.subjects.checkpoint.generation import Prompt, _window  # noqa: E402
 from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject  # noqa: E402
 
 FAMILIES = ["llama", "qwen2", "qwen3", "gemma2", "phi3", "mistral"]
@@ -73,6 +74,13 @@ def test_each_question_of_a_batch_has_its_own_cap_and_start_of_text(checkpoints:
 def test_prompts_that_differ_in_how_they_are_read_are_of_different_batches(change: dict[str, Any]) -> None:
     prompt = Prompt("item 'a'", "seven", special=True, cap=7)
     assert replace(prompt, **change).group != prompt.group == replace(prompt, name="item 'b'", text="eight").group
+
+
+@pytest.mark.parametrize(("told", "known"), [(None, None), ("64", None), (0, None), (-1, None), (64, 64)])
+def test_the_context_of_a_model_is_known_where_its_config_has_one(told: Any, known: int | None) -> None:
+    config = SimpleNamespace(max_position_embeddings=told)
+    config.get_text_config = lambda decoder: config
+    assert _window(SimpleNamespace(config=config)) == known
 
 
 def test_the_cost_counts_each_token_read_and_written(checkpoints: Any) -> None:

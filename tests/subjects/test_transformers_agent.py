@@ -273,6 +273,10 @@ def test_an_agent_samples_by_its_seed(checkpoints: Any) -> None:
     drawn = [said(temperature=2.0, seed=seed) for seed in (1, 1, 2, 3)]
     assert drawn[0] == drawn[1]
     assert len({greedy, *drawn}) > 2
+    sampling: dict[str, Any] = {"device": "cpu", "temperature": 2.0, "seed": 3, "max_tokens": 12}
+    (first,) = TransformersSubject.load(folder, **sampling).answer([Item("a", "which answer is right")])
+    agent = TransformersAgent.load(folder, **sampling)  # it draws as a subject does at first
+    assert agent.ask([Message("user", "which answer is right")]).text == first.text
     decoding = TransformersAgent.load(folder, device="cpu", temperature=0.8, top_p=0.9, seed=4).identity.decoding
     assert [decoding[name] for name in ("temperature", "top_p", "seed")] == [0.8, 0.9, 4]
 

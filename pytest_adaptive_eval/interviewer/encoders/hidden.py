@@ -58,7 +58,7 @@ class HiddenStatesEmbedder:
             A setting is out of range.
         """
         check_count("batch_size", batch_size)
-        generator = Generator.load(folder, Placement(device, dtype), cache=cache)
+        generator = Generator.load(folder, Placement(device, dtype), temperature=0.0, seed=0, cache=cache)
         return cls(generator, batch_size=batch_size)
 
     def embed(self, bank: ItemBank) -> NDArray[np.float32]:

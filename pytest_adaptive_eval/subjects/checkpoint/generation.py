@@ -162,8 +162,8 @@ class Generator:
         folder: str | os.PathLike[str],
         placement: Placement,
         *,
-        temperature: float = 0.0,
-        seed: int = 0,
+        temperature: float,
+        seed: int,
         top_p: float = 1.0,
         cache: Path | None = None,
     ) -> Generator:
