@@ -5,13 +5,16 @@ from others, looks after every answer, and counts false verdicts with the truth 
 with the true accuracy at c - 1/N, false FAIL with it at c.  ``items`` counts the questions to a verdict at margins of
 10, 5 and 2 points, against uniform draws without a bank, the oracle's bets and the classical test of fixed size.
 ``paired`` does so for a candidate against its baseline, against the unpaired gate and the bets of one who knows how
-likely every item is to flip, and ``planning`` compares what a gate promises before the first
+likely every item is to flip, ``defaults`` counts the gates that the default budget decides, on the other matrices,
+and ``planning`` compares what a gate promises before the first
 question with what happens.  The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +23,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
-from interval_coverage import bank_of, read
+from interval_coverage import DATA, bank_of, read
 from numpy.typing import NDArray
 from scipy.stats import binom
 
@@ -30,7 +33,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.claims.paired import Baseline, PairedClaim
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.planning import outlooks
+from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, default_budget, outlooks
 from pytest_adaptive_eval.inference.betting import DISTANCES, UNIT, Claim, Decisions, decide
 from pytest_adaptive_eval.inference.design import DesignLog
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS, Estimate
@@ -39,6 +42,16 @@ from pytest_adaptive_eval.items.bank import ItemBank
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NAMES = {"AI2D": "AI2D_TEST.csv.gz", "MMMU": "MMMU_DEV_VAL.csv.gz"}
+#: Matrices of other kinds of subjects, and the most of their subjects that are interviewed.
+MATRICES = (
+    "swebench_verified",
+    "alpacaeval2_binary",
+    "digits_checkpoints",
+    "swebench_pro",
+    "gso",
+    "terminalbench2_mean",
+)
+MOST_SUBJECTS = 40
 DECIDE = POLICIES["decide"]
 UNIFORM = replace(DECIDE, selector=SELECTORS["random"], floor=0.0)
 
@@ -356,6 +369,53 @@ def siblings(name: str, bank: ItemBank, responses: Array) -> None:
         )
 
 
+# --- defaults ---------------------------------------------------------------------------------------------------------
+
+
+def matrix_of(name: str) -> tuple[Array, list[str]]:
+    """Scores (subjects, items) of a matrix without missing ones, and the family of each subject."""
+    with gzip.open(DATA / "matrices" / name / "matrix.csv.gz", "rt", encoding="utf-8-sig") as file:
+        head, *rows = csv.reader(file)
+    first = next(n for n, column in enumerate(head) if n and column not in ("run", "step"))
+    run = head.index("run") if "run" in head else 0
+    scores = np.array([[float(value or 0) for value in row[first:]] for row in rows])
+    return scores, [row[run] for row in rows]
+
+
+def defaults(seeds: int) -> None:
+    """Share of the gates 10 points from the truth that the default budget decides, on banks of half of the families."""
+    print("gates 10 points from the truth without a written budget: decided, mean budget and questions, of the items")
+    for name in MATRICES:
+        responses, families = matrix_of(name)
+        known = np.random.default_rng(0).permutation(sorted(set(families)))[::2]
+        calibrating = np.isin(families, known)
+        fitted = fit_map(responses[calibrating])
+        bank, n = bank_of(fitted), responses.shape[1]
+        for label, policy, used in (
+            ("calibrated", DECIDE, bank),
+            ("uncalibrated", UNIFORM, replace(bank, calibrated=False)),
+        ):
+            found, budgets, asked = [], [], []
+            held = responses[~calibrating]
+            for s, row in enumerate(held[:: max(1, len(held) // MOST_SUBJECTS)]):
+                for side in (1, -1):
+                    threshold = row.mean() - side * PLANNING_MARGIN
+                    if not 0.02 < threshold < 0.98:
+                        continue
+                    budget = default_budget([Condition("accuracy", "at_least", threshold)], used, policy)
+                    rows = np.repeat(row[None], seeds, axis=0)
+                    decisions = decided(used, policy, rows, str(budget), 2 * s + (side > 0), Claim(threshold * n))
+                    at = decisions.at[:, 0]
+                    found += (decisions.outcome[:, 0] != 0).tolist()
+                    budgets.append(budget)
+                    asked += np.where(at > 0, at, budget).tolist()
+            print(
+                f"{name:20} {label:12} {np.mean(found):.3f} of {len(found):5} gates, {np.mean(budgets):6.1f}, "
+                f"{np.mean(asked):6.1f}, {n}",
+                flush=True,
+            )
+
+
 # --- planning ---------------------------------------------------------------------------------------------------------
 
 
@@ -390,7 +450,8 @@ def planning(seeds: int, model: str, pool: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("errors", "items", "batches", "paired", "planning"))
+    choices = ("errors", "items", "batches", "paired", "planning", "defaults")
+    parser.add_argument("what", choices=choices)
     parser.add_argument("--seeds", type=int, default=20, help="interviews a model (120 for the error rates)")
     parser.add_argument("--model", default="2pl", choices=("2pl", "mirt"), help="of the bank")
     parser.add_argument(
@@ -417,6 +478,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         batches(options.seeds, options.model, options.pool, margins, options.sizes)
     elif options.what == "paired":
         paired(options.seeds, options.model, options.pool, not options.no_hindsight)
+    elif options.what == "defaults":
+        defaults(options.seeds)
     else:
         planning(options.seeds, options.model, options.pool)
 

@@ -124,6 +124,8 @@ class Evaluation:
         Cap on answers; None for the subject's own.
     must_pass : tuple of int
         Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
+    open_budget : bool
+        Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
     """
 
     name: str
@@ -141,6 +143,11 @@ class Evaluation:
     judge: Judge | None = None
     max_tokens: int | None = None
     must_pass: tuple[int, ...] = ()
+    open_budget: bool = False
+
+    def with_budget(self, budget: int) -> Evaluation:
+        """Return the evaluation with another number of administrations, which its gates need."""
+        return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
 
     @property
     def must_pass_ids(self) -> list[str]:
@@ -275,7 +282,8 @@ class EvalSpec:
             bank = bank if judge is None else judged_bank(bank, judge)
             policy = make_policy(self.table, self.data, bank, selector, settings.budget)
             budget = policy.budget_on(bank)
-            must_pass = _must_pass(bank, self.table.must_pass, budget)
+            open_budget = policy.stop == "decision" and self.table.budget is None and settings.budget is None
+            must_pass = _must_pass(bank, self.table.must_pass, len(bank) if open_budget else budget)
             samples, repeat = self._decodings(bank, policy)
             if bank.report.get("textless"):
                 raise ConfigError(
@@ -303,6 +311,7 @@ class EvalSpec:
             judge,
             self.table.max_tokens,
             must_pass,
+            open_budget,
         )
 
     def _bank(

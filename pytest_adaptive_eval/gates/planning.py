@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,9 @@ from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
 
 __all__ = [
+    "DEFAULT_CHANCE",
     "PLANNING_MARGIN",
+    "default_budget",
     "draw_variance",
     "first_chances",
     "outlook_sentence",
@@ -34,6 +38,8 @@ Array = NDArray[np.float64]
 
 #: Distance from the threshold, in accuracy, at which a gate without a margin forecasts its verdict.
 PLANNING_MARGIN = 0.10
+#: Probability of a verdict that the default budget gives a gate.
+DEFAULT_CHANCE = 0.97
 #: Limits of the simulated candidates that follow a baseline's draws: their number, and their answers in all.
 MAX_CANDIDATES, MAX_ANSWERS = 400, 1_000_000
 
@@ -158,6 +164,32 @@ def outlooks(
         call = condition.measure.call(condition)
         raise ConfigError(f"{call}: no forecast on the bank {bank.name!r}; plan another metric")
     return forecast
+
+
+def default_budget(
+    conditions: Sequence[Condition],
+    bank: ItemBank,
+    policy: Policy,
+    baselines: Mapping[str, Baseline] = MappingProxyType({}),
+) -> int:
+    """Return the budget where none is written: the policy's, or more if gates need it, and at most the bank.
+
+    A gate needs as many items as give it a verdict with the probability `DEFAULT_CHANCE`, if the truth is
+    `PLANNING_MARGIN` from its threshold, or if a candidate is like its baseline.
+
+    Parameters
+    ----------
+    conditions : sequence of Condition
+    bank : ItemBank
+    policy : Policy
+    baselines : mapping of str to Baseline
+        Known baselines, by the name that conditions use.
+    """
+    needed = [policy.budget_on(bank)]
+    for condition in filter(lambda condition: condition.by_draws, conditions):
+        forecast = condition.measure.forecast(condition, bank, policy, baselines.get(condition.name), None)
+        needed += [outlook.quantile(DEFAULT_CHANCE) for outlook in forecast]
+    return min(max(needed), len(bank))
 
 
 def outlook_sentence(

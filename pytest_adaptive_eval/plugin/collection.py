@@ -305,6 +305,10 @@ class Collection:
                 self._check(item)
                 if is_gate(item) and (names is None or names.issuperset(named_evaluations(item) or ())):
                     plan_gate(item, self.state)
+        for node in self.state.evaluations:
+            if isinstance(node, Interview):
+                node.gate_plan.set_budget()
+                node.evaluation = node.gate_plan.evaluation
 
     def _arrange(self, items: list[pytest.Item], collected: set[str]) -> None:
         """Put the tests in order, and publish the plan of the run."""

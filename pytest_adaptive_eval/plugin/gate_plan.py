@@ -11,7 +11,7 @@ from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.planning import outlook_sentence
+from pytest_adaptive_eval.gates.planning import default_budget, outlook_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.records.baseline import BaselineFile
@@ -50,6 +50,17 @@ class GatePlan:
     def judged(self) -> bool:
         """Whether a gate judges the interview, whether its condition could be read or not."""
         return bool(self.conditions or self.unread_gates)
+
+    def set_budget(self) -> None:
+        """Set the budget by what the gates need, if nobody has written one."""
+        evaluation = self.evaluation
+        if not evaluation.open_budget:
+            return
+        known = {name: source.baseline for name, source in self.sources.items() if isinstance(source, BaselineFile)}
+        bank, first = evaluation.bank, len(evaluation.must_pass)
+        budget = min(default_budget(self.conditions, bank, evaluation.policy, known) + first, len(bank))
+        if budget > evaluation.budget:
+            self.evaluation = evaluation.with_budget(budget)
 
     def baselines(self) -> dict[str, BaselineFile]:
         """Return the baselines by name, including other interviews of this run."""
@@ -115,6 +126,8 @@ class GatePlan:
         evaluation = self.evaluation
         source = self.sources.get(condition.name)
         baseline = source.baseline if isinstance(source, BaselineFile) else None
-        return outlook_sentence(
+        told = outlook_sentence(
             condition, evaluation.bank, evaluation.policy, evaluation.budget, evaluation.name, baseline
         )
+        chosen = evaluation.open_budget and evaluation.policy.budget == evaluation.budget
+        return f"{told}. No budget is written: this one follows from the gates" if chosen else told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -88,7 +89,12 @@ def test_a_plan_for_a_budget(run):
         code, out, _ = run("plan", "q.jsonl", "--budget", given)
         assert code == 0
         assert told in out
-    assert "the default budget of 8 questions gives" in run("plan", "q.jsonl")[1]
+    told = run("plan", "q.jsonl")[1]
+    found = re.search(r"the default budget of (\d+) questions gives .* probability (.*)", told)
+    assert found is not None
+    budget, chance = found.groups()
+    assert 8 < int(budget) <= 40
+    assert float(chance) >= 0.97
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["calibrate", "--help"], ["backtest", "--help"]])

@@ -19,7 +19,14 @@ from pytest_adaptive_eval.claims.paired import FLIPS, Baseline
 from pytest_adaptive_eval.claims.projection import ability_at
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.outlook import Outlook
-from pytest_adaptive_eval.gates.planning import PLANNING_MARGIN, draw_variance, outlook_sentence, outlooks
+from pytest_adaptive_eval.gates.planning import (
+    DEFAULT_CHANCE,
+    PLANNING_MARGIN,
+    default_budget,
+    draw_variance,
+    outlook_sentence,
+    outlooks,
+)
 from pytest_adaptive_eval.inference.betting import Claim, decide
 from pytest_adaptive_eval.irt import model as irt
 from pytest_adaptive_eval.items.bank import ItemBank
@@ -36,6 +43,18 @@ def plain_bank(n):
 def make_bank(n, seed=0):
     rng = np.random.default_rng(seed)
     return ItemBank("b", [f"i{i}" for i in range(n)], [None] * n, rng.lognormal(0.3, 0.3, n), rng.normal(size=n))
+
+
+def test_the_default_budget_is_what_the_most_demanding_gate_needs():
+    bank, gate = plain_bank(300), Condition("accuracy", "at_least", 0.5)
+    least = default_budget([], bank, UNIFORM)
+    assert least == 60
+    budget = default_budget([gate, Condition("accuracy", "at_least", 0.97)], bank, UNIFORM)
+    forecasts = outlooks(gate, bank, UNIFORM)
+    assert min(ahead.chance(budget) for ahead in forecasts) >= DEFAULT_CHANCE
+    assert min(ahead.chance(budget - 1) for ahead in forecasts) < DEFAULT_CHANCE
+    assert default_budget([gate], plain_bank(40), UNIFORM) <= 40
+    assert default_budget([gate], plain_bank(3000), UNIFORM) == 600  # a fifth is more than it needs
 
 
 outlook = st.builds(

@@ -40,7 +40,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from pytest_adaptive_eval.banks.reader import read_bank
-    from pytest_adaptive_eval.cat.policy import POLICIES
+    from pytest_adaptive_eval.gates.planning import DEFAULT_CHANCE
     from pytest_adaptive_eval.text import number
 
     for name in ("margin", "alpha", "power"):
@@ -48,7 +48,7 @@ def _run(options: argparse.Namespace) -> int:
             raise ConfigError(f"--{name} {getattr(options, name)}: expected a number in (0, 1)")
     bank = read_bank(options.bank)
     rows = _forecasts(options, bank)
-    budget = _budget(options, POLICIES["decide"].budget, len(bank))
+    budget = _budget(options, max(outlook.quantile(DEFAULT_CHANCE) for outlook in rows[0][1]), bank)
     chance = min(outlook.chance(budget) for outlook in rows[0][1])
     say(
         [
@@ -132,12 +132,15 @@ def _table(rows: Sequence[tuple[str, Sequence[Outlook]]], power: float) -> list[
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
 
 
-def _budget(options: argparse.Namespace, default: int | str, items: int) -> int:
-    """Return the number of items of the budget."""
+def _budget(options: argparse.Namespace, needed: int, bank: ItemBank) -> int:
+    """Return the number of items of the budget, by default as many as the first gate needs, see `default_budget`."""
+    from pytest_adaptive_eval.cat.policy import POLICIES
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
+    if options.budget is None:
+        return max(resolve_budget(POLICIES["decide"].budget, len(bank)), needed)
     try:
-        return resolve_budget(default if options.budget is None else options.budget, items)
+        return resolve_budget(options.budget, len(bank))
     except ConfigError as error:
         raise ConfigError(f"--{error}") from None
 
