@@ -16,6 +16,7 @@ from pytest_adaptive_eval.config.tables import (
     GateTable,
     InterviewTable,
     MemberTable,
+    PriceTable,
     RunTable,
     StudyGateTable,
 )
@@ -35,6 +36,7 @@ TABLES: tuple[type[Table], ...] = (
     NodeTable,
     SupervisorTable,
     MemberTable,
+    PriceTable,
     StudyGateTable,
     RunTable,
 )

@@ -33,6 +33,7 @@ class StopReason(enum.Enum):
     """Reason for the end of an interview; each value is the sentence that reports contain."""
 
     BUDGET = "the budget is spent"
+    COST = "the budget in tokens or money is spent"
     BASELINE = "the baseline holds answers to no more items"
     EXHAUSTED = "every item of the bank was asked"
     DECISION = "every gate is decided"

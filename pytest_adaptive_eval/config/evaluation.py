@@ -17,6 +17,7 @@ from pytest_adaptive_eval.cat.selectors import SELECTORS
 from pytest_adaptive_eval.cat.stopping import repeats
 from pytest_adaptive_eval.config.policy import item_count, make_policy, policy_name
 from pytest_adaptive_eval.config.presenting import LIKELIHOOD, PRESENTATION_KEYS, check_keys, presentation_of
+from pytest_adaptive_eval.config.spending import Spending, spending_of
 from pytest_adaptive_eval.config.tables import AUTOJUDGER, InterviewTable, MarkerTable
 from pytest_adaptive_eval.errors import BankError, ConfigError
 from pytest_adaptive_eval.inputs import find_input
@@ -126,6 +127,8 @@ class Evaluation:
         Items that are asked first, whatever the draws, and that must all be right; in the bank's order.
     open_budget : bool
         Nobody has written a budget, so that the gates may set it, see `gates.planning.default_budget`.
+    spending : Spending
+        Prices, and budgets in tokens and money.
     """
 
     name: str
@@ -144,6 +147,7 @@ class Evaluation:
     max_tokens: int | None = None
     must_pass: tuple[int, ...] = ()
     open_budget: bool = False
+    spending: Spending = field(default_factory=Spending)
 
     def with_budget(self, budget: int) -> Evaluation:
         """Return the evaluation with another number of administrations, which its gates need."""
@@ -282,6 +286,7 @@ class EvalSpec:
             bank = bank if judge is None else judged_bank(bank, judge)
             policy = make_policy(self.table, self.data, bank, selector, settings.budget)
             budget = policy.budget_on(bank)
+            spending = spending_of(self.table, policy.stop)
             open_budget = policy.stop == "decision" and self.table.budget is None and settings.budget is None
             must_pass = _must_pass(bank, self.table.must_pass, len(bank) if open_budget else budget)
             samples, repeat = self._decodings(bank, policy)
@@ -312,6 +317,7 @@ class EvalSpec:
             self.table.max_tokens,
             must_pass,
             open_budget,
+            spending,
         )
 
     def _bank(

@@ -11,7 +11,7 @@ from pytest_adaptive_eval.gates.metrics import metric_names
 from pytest_adaptive_eval.irt.estimation import ESTIMATORS
 from pytest_adaptive_eval.items.likelihood import CANDIDATES, NORMALIZATIONS
 from pytest_adaptive_eval.ladder.policy import LADDER
-from pytest_adaptive_eval.typed_tables import Count, Index, Number, Table, described
+from pytest_adaptive_eval.typed_tables import Count, Index, Number, Size, Table, described
 
 __all__ = [
     "AUTOJUDGER",
@@ -21,6 +21,7 @@ __all__ = [
     "JudgeTable",
     "MarkerTable",
     "MemberTable",
+    "PriceTable",
     "RunTable",
     "StudyGateTable",
     "StudyTable",
@@ -64,6 +65,15 @@ class JudgeTable(Table, frozen=True, kw_only=True):
     options: Annotated[dict[str, Any], described("options for loading or reaching the judge")] = {}
     rubric: Annotated[str, described("meaning of the ranks 5 to 1, of items without meta.rubric")] = ""
     max_tokens: Annotated[Count | None, described("longest judgment, in tokens; the judge's cap by default")] = None
+
+
+class PriceTable(Table, frozen=True, kw_only=True):
+    """``price`` of an evaluation: what the subject's calls cost."""
+
+    prompt: Annotated[Size, described("price of a million tokens of prompts")] = 0.0
+    completion: Annotated[Size, described("price of a million tokens of answers")] = 0.0
+    hour: Annotated[Size, described("price of an hour of waiting for answers, as of a rented GPU")] = 0.0
+    currency: Annotated[str, described("currency of the prices")] = "USD"
 
 
 class MarkerTable(Table, frozen=True, kw_only=True):
@@ -115,6 +125,9 @@ class MarkerTable(Table, frozen=True, kw_only=True):
         int | str | None,
         described('items at most: a count, or a share such as "15%"', hint=' (a share is written in quotes: "15%")'),
     ] = None
+    budget_tokens: Annotated[Count | None, described("tokens at most, of prompts and answers together")] = None
+    budget_money: Annotated[Size | None, described("money at most, by the prices")] = None
+    price: Annotated[PriceTable | None, described("prices of the subject's tokens")] = None
     standard_error: Annotated[Number | None, described("end at this standard error of the ability, in logits")] = None
     batch: Annotated[int | None, described("items drawn and answered together")] = None
     estimator: Annotated[str | None, described("estimator of the ability", ESTIMATORS)] = None

@@ -191,6 +191,9 @@ class AskingLoop:
 
     def _ask_proposals(self) -> None:
         while not self._over and (proposal := self.session.ask()) is not None:
+            if not self._affordable(proposal.items.shape[1]):
+                self.session.end(StopReason.COST)
+                break
             asked_before = len(self.recorder.administrations)
             scores = self._scores(proposal)
             if self._setup_only:
@@ -201,6 +204,15 @@ class AskingLoop:
                 administration.theta_after = ability
             self._end_at_failure()
             self._live.estimate(self.session)
+
+    def _affordable(self, items: int) -> bool:
+        """Return whether the next items fit into the budgets in tokens and money."""
+        subject, asked = self.respondent.subject, len(self.recorder.administrations)
+        if not isinstance(subject, Subject):
+            return True
+        evaluation = self.evaluation
+        following = items * evaluation.samples + repeats(evaluation.repeat, self.session.asked + items)
+        return evaluation.spending.allows(subject.usage - self.respondent.usage, asked, following)
 
     def _end_at_failure(self) -> None:
         """End an interview for decisions once all items that must pass are asked and one is wrong: all gates fail."""

@@ -407,5 +407,7 @@ def _outlook(interview: Interview) -> Iterator[str]:
         yield f"WARNING: {evaluation.name}: {sentence}"
     if evaluation.lead:
         yield f"{evaluation.name}: {evaluation.lead}"
+    if cost := evaluation.spending.outlook(evaluation.bank, evaluation.questions, evaluation.max_tokens):
+        yield f"{evaluation.name}: {cost}"
     if evaluation.policy.stop == "decision":
         yield from (plan.outlook(condition) for condition in plan.conditions if condition.by_draws)

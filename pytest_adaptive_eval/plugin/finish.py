@@ -184,7 +184,9 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
         record.notes = list(evaluation.judge.notes())
     record.notes += filter(None, [must_pass_sentence(result.must_pass)])
     if isinstance(respondent.subject, Subject):
-        record.costs = _costs(respondent.subject.usage - respondent.usage, record)
+        spent = respondent.subject.usage - respondent.usage
+        if costs := _costs(spent, record):
+            record.costs = {**costs, **evaluation.spending.to_json(spent)}
     return record
 
 

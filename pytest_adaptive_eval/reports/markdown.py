@@ -154,7 +154,10 @@ def _interviews(interviews: Sequence[InterviewRecord]) -> str:
             )
         )
     table = _table(("subject", "bank", "ability", "accuracy", "asked", "ended because"), rows, len(interviews))
-    return f"{table}\n<sub>{words.interval_note(interviews, ' ')}</sub>\n"
+    costs = "".join(
+        f"Cost of {_inline(i.name, _NAME)}: {_inline(cost)}.  " for i in interviews if (cost := words.usage(i.costs))
+    )
+    return f"{table}\n<sub>{costs}{words.interval_note(interviews, ' ')}</sub>\n"
 
 
 def _study(study: StudyRecord) -> str:

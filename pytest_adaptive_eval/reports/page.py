@@ -266,6 +266,8 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
     if noise := words.noise(interview):
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
     facts.append(("Asked", words.share(interview), f"no score: {missing}" if missing else "each has a score"))
+    if cost := words.usage(interview.costs):
+        facts.append(("Cost", cost, "of the subject, in this run"))
     facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
     return [(name, clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts]
 

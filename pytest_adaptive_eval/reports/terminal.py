@@ -80,6 +80,8 @@ def summary_lines(
     width = max(width, 40)
     notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
     files = [wrap(clean_terminal(str(path)), width, "  ", f"{name}: ") for name, path in (written or {}).items()]
+    spent = words.run_usage(record)
+    cost = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
     blocks: list[list[Line]]
     if details:
         blocks = [
@@ -88,14 +90,14 @@ def summary_lines(
             verdict_lines(record, width),
             warning_lines(record, width),
             _styled(line for note in notes for line in note),
-            _styled(line for file in files for line in file),
+            _styled([*cost, *(line for file in files for line in file)]),
         ]
     else:
         found = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
         blocks = [
             [*_studies(record.studies, width), *found, *brief_verdict_lines(record, width)],
             warning_lines(record, width),
-            _styled(line for file in files for line in file),
+            _styled([*cost, *(line for file in files for line in file)]),
         ]
     lines: list[Line] = []
     for block in filter(None, blocks):

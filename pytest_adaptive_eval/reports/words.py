@@ -39,6 +39,7 @@ __all__ = [
     "quantity",
     "quantity_percent",
     "ranked",
+    "run_usage",
     "sentence_without",
     "share",
     "standing_notes",
@@ -46,6 +47,7 @@ __all__ = [
     "study_cost",
     "study_line",
     "study_name",
+    "usage",
     "void",
     "why",
 ]
@@ -360,6 +362,26 @@ def study_cost(study: StudyRecord) -> str:
     if counts := [n for value in loads.values() if (n := as_number(value))]:
         parts.append(f"{sum(counts):.0f} loads of {len(counts)} models")
     return ", ".join(parts)
+
+
+def usage(costs: Mapping[str, Any]) -> str:
+    """Return ``96 calls, 3,100 tokens, 12.3 s, .021 USD``; empty where no call is known."""
+    spent = as_mapping(costs.get("subject"))
+    if not (calls := as_number(spent.get("calls"))):
+        return ""
+    tokens = sum(as_number(spent.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
+    parts = [counted(int(calls), "call")] + ([f"{tokens:,.0f} tokens"] if tokens else [])
+    parts += [f"{seconds:.1f} s"] if (seconds := as_number(spent.get("seconds"))) else []
+    money = as_number(costs.get("money"))
+    parts += [] if money is None else [f"{money:.2g} {costs.get('currency') or ''}".strip()]
+    return ", ".join(parts)
+
+
+def run_usage(record: RunRecord) -> str:
+    """Return the cost of each interview, with its name where there are several; empty where none is known."""
+    costs = [(interview.name, usage(interview.costs)) for interview in record.interviews]
+    known = [(name, text) for name, text in costs if text]
+    return "; ".join(f"{name}: {text}" if len(known) > 1 else text for name, text in known)
 
 
 def standing_notes(record: RunRecord) -> list[str]:
