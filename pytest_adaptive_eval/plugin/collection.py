@@ -34,9 +34,10 @@ from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
 from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
 from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.plugin.study import Study
+from pytest_adaptive_eval.plugin.told_lines import told_lines
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
 from pytest_adaptive_eval.records.files import probe
-from pytest_adaptive_eval.text import guard, relative, wrap
+from pytest_adaptive_eval.text import guard, relative
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.config.study import StudyKind
@@ -352,9 +353,9 @@ class Collection:
         for interview in items:
             if isinstance(interview, Interview):
                 lines += _outlook(interview)
-        quiet, width = self.config.get_verbosity() < 0, self.config.get_terminal_writer().fullwidth
+        quiet = self.config.get_verbosity() < 0
         told = [guard(f"adaptive-eval: {line}") for line in lines if not quiet or "WARNING" in line]
-        return [part for line in told for part in wrap(line, width, "    ", "")]
+        return [part for line in told for part in told_lines(self.config, line)]
 
     def _check(self, item: pytest.Item) -> None:
         """Refuse a marker that would have no effect, and an interview whose outcome another marker changes."""

@@ -19,8 +19,8 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.plugin.fixtures import subject
 from pytest_adaptive_eval.plugin.question import AskedItem
+from pytest_adaptive_eval.plugin.told_lines import told_lines
 from pytest_adaptive_eval.subjects.base import Subject
-from pytest_adaptive_eval.text import wrap
 
 __all__ = ["EvalFile"]
 
@@ -72,8 +72,7 @@ def _gates(evaluation: str) -> types.FunctionType:
     def run(adaptive_eval: Any, gate: GateSpec, pytestconfig: pytest.Config) -> None:
         verdict = adaptive_eval[evaluation].verdict(gate.condition)
         if not verdict:
-            width = pytestconfig.get_terminal_writer().fullwidth
-            pytest.fail("\n".join(wrap(verdict.sentence, width, "    ", "")), pytrace=False)
+            pytest.fail("\n".join(told_lines(pytestconfig, verdict.sentence)), pytrace=False)
 
     return run
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScheduling
 
+from pytest_adaptive_eval.plugin.told_lines import told_lines
+
 if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.state import RunState
 
@@ -44,7 +46,7 @@ class Distribution:
         reporter = self.state.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and not self._lines:
             self._lines = self.state.exchange.lines()
-            for line in self._lines:
+            for line in [part for told in self._lines for part in told_lines(self.state.config, told)]:
                 reporter.ensure_newline()
                 reporter.write_line(line)
 
