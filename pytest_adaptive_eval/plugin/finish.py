@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.inference.noise import DecodingNoise
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.presentation import REPORT_KEY
-from pytest_adaptive_eval.plugin.asking import AskingLoop
+from pytest_adaptive_eval.plugin.asking import AskingLoop, Respondent
 from pytest_adaptive_eval.records.baseline import BaselineFile
 from pytest_adaptive_eval.records.must_pass import must_pass_answers
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, by_item, noise_of, plain
@@ -157,7 +158,7 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     record = InterviewRecord(
         name=evaluation.name,
         nodeid=loop.nodeid,
-        subject=respondent.identity.to_json(),
+        subject=_subject(respondent),
         bank={
             "name": bank.name,
             "path": relative(evaluation.path, root) if evaluation.path else "",
@@ -195,6 +196,14 @@ def _first_items(loop: AskingLoop) -> dict[str, list[str]]:
     bank, first = loop.evaluation.bank, loop.session.take_all.tolist()
     ids = {"asked_first": [str(bank.ids[n]) for n in first], "must_pass": loop.evaluation.must_pass_ids}
     return {name: items for name, items in ids.items() if items}
+
+
+def _subject(respondent: Respondent) -> dict[str, Any]:
+    """Return the identity as recorded, with the environment as it is at the end: batches may have become smaller."""
+    identity = respondent.identity
+    if isinstance(respondent.subject, Subject):
+        identity = replace(identity, environment=respondent.subject.identity.environment)
+    return identity.to_json()
 
 
 def _bank_facts(bank: ItemBank, identity: SubjectIdentity) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from pytest_adaptive_eval.subjects.checkpoint.placement import Placement, check_
 torch: Any = pytest.importorskip("torch", reason="real checkpoints need torch (extra hf)")
 transformers: Any = pytest.importorskip("transformers", reason="real checkpoints need transformers (extra hf)")
 
-from pytest_adaptive_eval.subjects.checkpoint import loading, placement  # noqa: E402
+from pytest_adaptive_eval.subjects.checkpoint import batch_size, loading, placement  # noqa: E402
+from pytest_adaptive_eval.subjects.checkpoint import subject as subject_module  # noqa: E402
 from pytest_adaptive_eval.subjects.checkpoint.generation import Generator  # noqa: E402
 from pytest_adaptive_eval.subjects.checkpoint.subject import TransformersSubject  # noqa: E402
 
@@ -127,6 +128,46 @@ def test_spent_memory_halves_the_batch_and_says_so(
         "llama: out of memory, so that its batches are of 4 questions from now on",
         "llama: out of memory, so that its batches are of 2 questions from now on",
     ]
+
+
+def test_batches_on_a_gpu_are_as_large_as_its_memory_holds(checkpoints: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = transformers.AutoModelForCausalLM.from_pretrained(checkpoints.text("llama"))
+    config = model.config
+    assert config.max_position_embeddings < 1024  # so that a row has the tokens of the window
+    width = config.hidden_size // config.num_attention_heads * config.num_key_value_heads
+    tokens = config.max_position_embeddings * (2 * config.num_hidden_layers * width + 3 * config.intermediate_size)
+    row = 4 * (tokens + 3 * config.vocab_size)
+    for free, devices, expected in (
+        (int(20.4 * row / 0.8), ["cuda:0"], 20),
+        (int(20.4 * row / 0.8), ["cuda:0", "cuda:1"], 40),
+        (10**15, ["cuda:0"], 256),
+        (0, ["cuda:0"], 1),
+        (10**15, ["cuda:0", "cpu"], 16),
+        (10**15, ["mps"], 16),
+    ):
+        monkeypatch.setattr(batch_size, "free_bytes", lambda _device, free=free: free)
+        assert batch_size.find_batch_size(model, devices, 64) == expected
+
+
+def test_the_batch_size_that_was_found_is_recorded(checkpoints: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = checkpoints.text("llama")
+    assert load(folder, device="cpu").identity.environment["batch_size"] == 16
+    monkeypatch.setattr(subject_module, "find_batch_size", lambda _model, _devices, _tokens: 100)
+    assert load(folder, device="cpu", batch_size=7).identity.environment["batch_size"] == 7
+    subject = load(folder, device="cpu")
+    assert (subject.shared_batch, subject.identity.environment["batch_size"]) == (100, 100)
+    assert subject._scorer is not None
+    assert subject._scorer._rater._batch_size == 20  # a row of the prompt and four of texts each
+    generate = Generator.generate
+
+    def short_of_memory(self: Any, batch: Any) -> Any:
+        if len(batch) > 2:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return generate(self, batch)
+
+    monkeypatch.setattr(Generator, "generate", short_of_memory)
+    subject.answer(ITEMS)
+    assert subject.identity.environment["batch_size"] == 2
 
 
 def test_one_question_that_takes_all_memory_is_an_error(checkpoints: Any, monkeypatch: pytest.MonkeyPatch) -> None:

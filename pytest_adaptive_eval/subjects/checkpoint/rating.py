@@ -11,7 +11,16 @@ import torch
 
 from pytest_adaptive_eval.subjects.checkpoint.generation import Generator
 
-__all__ = ["PrefixCache", "Rater", "TokenGroup", "common_prefix", "last_logits", "log_likelihood", "with_tokens"]
+__all__ = [
+    "TEXT_ROWS",
+    "PrefixCache",
+    "Rater",
+    "TokenGroup",
+    "common_prefix",
+    "last_logits",
+    "log_likelihood",
+    "with_tokens",
+]
 
 #: Fewest tokens that all prompts of a call share for them to be read apart.
 SHARED_TOKENS = 16

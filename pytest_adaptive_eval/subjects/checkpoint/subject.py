@@ -18,9 +18,11 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.items.item import Item
 from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity, Usage, sample_of
 from pytest_adaptive_eval.subjects.caps import Cap, cap_of
+from pytest_adaptive_eval.subjects.checkpoint.batch_size import ON_PROCESSOR, find_batch_size
 from pytest_adaptive_eval.subjects.checkpoint.generation import Generated, Generator, Prompt, answered, fault
 from pytest_adaptive_eval.subjects.checkpoint.likelihood import LikelihoodScorer
 from pytest_adaptive_eval.subjects.checkpoint.placement import Placement, out_of_memory
+from pytest_adaptive_eval.subjects.checkpoint.rating import TEXT_ROWS
 
 __all__ = ["TransformersSubject"]
 
@@ -42,7 +44,9 @@ class TransformersSubject(Subject):
 
     cap: Cap
 
-    def __init__(self, generator: Generator, identity: SubjectIdentity, *, cap: Cap, batch_size: int) -> None:
+    def __init__(
+        self, generator: Generator, identity: SubjectIdentity, *, cap: Cap, batch_size: int, rated_batch: int
+    ) -> None:
         super().__init__(identity)
         self._generator: Generator | None = generator
         self._prompter = generator.prompter
@@ -50,7 +54,7 @@ class TransformersSubject(Subject):
         self._batch_size = batch_size
         self._parameters = int(generator.loaded.model.num_parameters())
         self._usage = Usage()
-        self._scorer: LikelihoodScorer | None = LikelihoodScorer(generator, batch_size)
+        self._scorer: LikelihoodScorer | None = LikelihoodScorer(generator, rated_batch)
 
     @classmethod
     def load(
@@ -64,7 +68,7 @@ class TransformersSubject(Subject):
         compile: bool = False,
         max_tokens: int | None = None,
         reasoning: bool | None = None,
-        batch_size: int = 16,
+        batch_size: int | None = None,
         temperature: float = 0.0,
         seed: int = 0,
         cache: Path | None = None,
@@ -86,8 +90,8 @@ class TransformersSubject(Subject):
             Cap on the tokens of an answer, reasoning included.  1024 by default, and 16384 for a model that reasons.
         reasoning : bool, optional
             Whether the model reasons before it answers; by default whether its chat template has think tags.
-        batch_size : int
-            Number of items in a batch.
+        batch_size : int, optional
+            Number of items in a batch.  By default 16 on a CPU, and on GPUs as many as their memory holds, up to 256.
         temperature : float
             0 is greedy.
         seed : int
@@ -103,7 +107,8 @@ class TransformersSubject(Subject):
             A setting is out of its range.
         """
         cap_of(max_tokens, reasons=False)
-        check_count("batch_size", batch_size)
+        if batch_size is not None:
+            check_count("batch_size", batch_size)
         check_decoding(temperature, seed)
         generator = Generator.load(
             folder,
@@ -118,8 +123,14 @@ class TransformersSubject(Subject):
             "temperature": float(temperature),
             "seed": seed if temperature else None,
         }
-        identity = generator.identity(decoding, {"batch_size": batch_size})
-        return cls(generator, identity, cap=cap, batch_size=batch_size)
+        size = batch_size
+        if size is None:
+            size = find_batch_size(generator.loaded.model, generator.loaded.device.split(", "), cap.tokens)
+        identity = generator.identity(decoding, {"batch_size": size})
+        # a batch that is rated has rows of its prompts and of several texts each
+        found = batch_size is None and size != ON_PROCESSOR
+        rated = max(1, size // (1 + TEXT_ROWS)) if found else size
+        return cls(generator, identity, cap=cap, batch_size=size, rated_batch=rated)
 
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
@@ -224,6 +235,7 @@ class TransformersSubject(Subject):
             torch.cuda.empty_cache()
         if size < self._batch_size:
             self._batch_size = size
+            self.identity = replace(self.identity, environment={**self.identity.environment, "batch_size": size})
             name = self.identity.name
             _log.warning("%s: out of memory, so that its batches are of %d questions from now on", name, size)
 
