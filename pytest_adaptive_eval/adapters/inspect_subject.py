@@ -55,6 +55,11 @@ class InspectSubject(Subject):
                 "such items out, or give the samples the ids of the items"
             )
 
+    @property
+    def no_reuse(self) -> str:
+        """Agents and their tools are run anew."""
+        return "agents and tools of Inspect are run anew"
+
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order."""
         import inspect_ai

@@ -71,6 +71,8 @@ class Settings:
         Node ids, or ends of them, of gates without whose results nothing is promoted.
     side_by_side : bool
         Ask interviews of one local checkpoint in the same calls.
+    reuse : Path or None
+        Store of answers that runs share; None where every answer is asked for.
     """
 
     root: Path
@@ -89,6 +91,7 @@ class Settings:
     model_options: Mapping[str, Any] = field(default_factory=dict)
     required_gates: tuple[str, ...] = ()
     side_by_side: bool = False
+    reuse: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,7 +14,7 @@ from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.plugin.collection import Collection
 from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import model_function
-from pytest_adaptive_eval.plugin.names import MISSING_BASELINE
+from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
 from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
 from pytest_adaptive_eval.plugin.progress import Progress
@@ -25,6 +25,9 @@ from pytest_adaptive_eval.plugin.run_recorder import RunRecorder
 from pytest_adaptive_eval.plugin.state import STATE, RunState
 from pytest_adaptive_eval.plugin.verdicts import VERDICTS, VerdictLog
 from pytest_adaptive_eval.text import guard
+
+if TYPE_CHECKING:
+    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
 
 __all__ = ["activate"]
 
@@ -43,9 +46,10 @@ def _settings_of(config: pytest.Config) -> Settings:
         from pytest_adaptive_eval.reports.page import need_jinja2
 
         need_jinja2()
+    folder = _path(config, "dir") or config.rootpath / (_text(config, "dir") or ".adaptive-eval")
     return Settings(
         root=config.rootpath,
-        folder=_path(config, "dir") or config.rootpath / (_text(config, "dir") or ".adaptive-eval"),
+        folder=folder,
         model=_text(config, "model"),
         baseline=baseline,
         missing_baseline=missing,
@@ -60,6 +64,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         model_options=_options(config.getini("adaptive_eval_model_options")),
         required_gates=tuple(config.getini("adaptive_eval_required_gates")),
         side_by_side=any((config.getoption("adaptive_eval_side_by_side"), config.getini("adaptive_eval_side_by_side"))),
+        reuse=_reuse(config, folder),
     )
 
 
@@ -83,6 +88,22 @@ def _path(config: pytest.Config, name: str) -> Path | None:
     """Return the value of a flag as a path relative to the working folder, or None."""
     value = _flag(config, name)
     return None if value is None else config.invocation_params.dir / value
+
+
+def _reuse(config: pytest.Config, folder: Path) -> Path | None:
+    """Return the store of answers that runs share, or None."""
+    name = _flag(config, "reuse")
+    if name is None:
+        return None
+    if config.getoption("adaptive_eval_fresh"):
+        raise ConfigError("--adaptive-eval-fresh asks everything anew, and --adaptive-eval-reuse does not: give one")
+    path = config.invocation_params.dir / name
+    if "::" in name or path.is_dir() or path.suffix in (".py", ".toml"):
+        raise ConfigError(
+            f"--adaptive-eval-reuse would keep answers in {name}: put the flag after what is to be collected, or "
+            "write --adaptive-eval-reuse=FILE"
+        )
+    return folder / REUSE if name == REUSE else path
 
 
 def _seed(config: pytest.Config) -> int | None:
@@ -112,6 +133,17 @@ def _options(lines: list[str]) -> dict[str, Any]:
         ) from None
 
 
+def _open_answers(config: pytest.Config, settings: Settings) -> AnswerStore | None:
+    """Open the store of answers that runs share, if one is wanted."""
+    if settings.reuse is None or config.option.collectonly:
+        return None
+    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
+
+    answers = AnswerStore(settings.reuse)
+    config.add_cleanup(answers.close)
+    return answers
+
+
 def activate(config: pytest.Config) -> None:
     """Register the plugin for this run."""
     if not __debug__:
@@ -123,12 +155,13 @@ def activate(config: pytest.Config) -> None:
     try:
         settings = _settings_of(config)
         check_outputs(config, settings)
+        answers = _open_answers(config, settings)
     except UsageError as error:
         raise pytest.UsageError(guard(str(error))) from None
     gc.freeze()  # no imported object becomes garbage, so searching them only costs time
     config.add_cleanup(gc.unfreeze)
     exchange = Exchange(getattr(config, "workerinput", {}).get("adaptive_eval_exchange"))
-    state = config.stash[STATE] = RunState(config, settings, exchange)
+    state = config.stash[STATE] = RunState(config, settings, exchange, answers=answers)
     if settings.side_by_side and not state.worker:  # interviews of one worker may be given to another
         from pytest_adaptive_eval.plugin.side_by_side import SideBySide
 

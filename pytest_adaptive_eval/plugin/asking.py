@@ -24,6 +24,7 @@ from pytest_adaptive_eval.plugin.model_fixture import check_scope, find_model_fi
 from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder
+from pytest_adaptive_eval.plugin.reuse import Reuse
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
@@ -131,7 +132,7 @@ class AskingLoop:
         self.evaluation, self.state = gate_plan.evaluation, gate_plan.state
         self.fault: Fault | None = None
         self.respondent = Respondent()
-        self.recorder = AnswerRecorder()
+        self.recorder, self.reuse = AnswerRecorder(), Reuse(self.state.answers, node.config.rootpath)
         self.generators = GeneratorStates(f"{node.nodeid} {self.evaluation.stream}")
         self.skipped, self.reruns = "", 0
         self._bound = False
@@ -328,6 +329,7 @@ class AskingLoop:
 
     def _take(self, test: Question) -> Response:
         """Record the response of a question that has run."""
+        self.reuse.mark(test.administration)
         response = test.response or Response(Status.ERROR, detail=test.fault or "the test did not run")
         try:
             self.recorder.keep(test, response)
@@ -407,6 +409,7 @@ class AskingLoop:
         self.session.decodings = self.evaluation.decodings
         if self.evaluation.judge is not None:
             self.evaluation.judge.check(self.evaluation.bank.items)
+        self.reuse.bind(respondent.subject)
         if identity.checkpoint:  # else cached answers could belong to another subject
             self._open_journal(respondent)
 

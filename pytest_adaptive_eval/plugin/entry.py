@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.plugin import hooks
-from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, is_eval_file, refuse
+from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL, REUSE, is_eval_file, refuse
 
 #: Reports whose path a flag sets.
 REPORTS = ("record", "html", "junit")
@@ -37,6 +37,13 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "side-by-side": {
         "action": "store_true",
         "help": "ask interviews of one local checkpoint in the same calls, which fills its batches",
+    },
+    "reuse": {
+        "metavar": "FILE",
+        "nargs": "?",
+        "const": REUSE,
+        "help": "take answers that the same checkpoint gave to the same questions from a store that runs share, and "
+        f"add to it; greedy decoding only (default: DIR/{REUSE})",
     },
     "baseline": {
         "metavar": "FILE[#NAME]",

@@ -45,6 +45,8 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
         noise = noise_of(recorder.administrations, evaluation.samples, len(evaluation.bank))
     notes = [*_notes_of_plan(loop), *_notes_of_noise(loop, noise)]
     cap = loop.respondent.identity.decoding.get("max_tokens")
+    shared = loop.reuse.notes(recorder.administrations, judged=evaluation.judge is not None)
+    notes += shared
     notes += filter(None, [recorder.cut(cap), recorder.unread_answers()])
     if sentence := recorder.too_many_cut(cap, _levels(loop)):
         loop.give_up(sentence)
@@ -76,7 +78,9 @@ def finish(loop: AskingLoop, seconds: float) -> tuple[SessionResult, InterviewRe
         **arguments,
     )
     result = with_misfit_note(result)
-    return result, _record(loop, result, noise, seconds)
+    record = _record(loop, result, noise, seconds)
+    record.notes += shared
+    return result, record
 
 
 def _levels(loop: AskingLoop) -> dict[str, int]:
@@ -228,6 +232,7 @@ def _extra(loop: AskingLoop) -> dict[str, Any]:
         "baselines": {name: dict(file.source) for name, file in loop.gate_plan.loaded.items() if file.source},
         "prompt": loop.prompt_hash,
         "journal": journal.path.name if journal is not None else "",
+        "reuse": loop.reuse.to_json(loop.recorder.administrations),
         "usage_error": bool(loop.fault and loop.fault.usage),
     }
     return {name: value for name, value in fields.items() if value}

@@ -14,6 +14,8 @@ __all__ = [
     "PARAMETER",
     "PROPERTY",
     "REFUSAL",
+    "REUSE",
+    "REUSED",
     "TOML_NAME",
     "TOML_SUFFIX",
     "is_eval_file",
@@ -27,6 +29,8 @@ MARKER = "adaptive_eval"
 MISSING_BASELINE = ("warn", "record", "fail")
 #: Where a worker of xdist leaves a usage error for its controller.
 REFUSAL = "adaptive_eval_refusal"
+#: File in the folder of a run for answers that runs share, and its key in records.
+REUSE, REUSED = "answers.sqlite", "reused"
 #: Attribute of a report that carries records to the controller.
 ATTACHED = "adaptive_eval"
 #: Start of the parameter id of placeholders; a bank's name follows.

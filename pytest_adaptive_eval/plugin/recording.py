@@ -15,6 +15,7 @@ from pytest_adaptive_eval.gates.result import UNREADABLE_SHARE
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.graders.kind import finding_kind
 from pytest_adaptive_eval.items.item import Item, Response, Status, length_note
+from pytest_adaptive_eval.plugin.names import REUSED
 from pytest_adaptive_eval.records.journal import Journal, answer_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Completion, Subject
@@ -73,6 +74,8 @@ class AnswerRecorder:
             return None
         test.administration.resumed = True
         _note_likelihood(test, stored.get(LIKELIHOOD))
+        if stored.get(REUSED):
+            test.administration.extra[REUSED] = True
         return test.regraded(stored, self.journal.path)
 
     def keep(self, test: Question, response: Response) -> None:
@@ -89,6 +92,8 @@ class AnswerRecorder:
             entry = {**_journal_entry(asked.item, response), "graded": asked.graded}
             if likelihood := test.administration.extra.get(LIKELIHOOD):
                 entry[LIKELIHOOD] = likelihood
+            if test.administration.extra.get(REUSED):
+                entry[REUSED] = True
             self.journal.append(self._key(test), entry)
 
     def add(self, test: Question, response: Response) -> None:
@@ -138,7 +143,8 @@ class AnswerRecorder:
         if (entry := self.journal.get(self._key(test) + _COMPLETION)) is None:
             return None
         status, facts = Status(entry["status"]), entry.get(LIKELIHOOD, {})
-        return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts)
+        reused = entry.get(REUSED, False)
+        return Completion(entry["text"], status, entry["score"], entry["detail"], likelihood=facts, reused=reused)
 
     def keep_completion(self, question: Question, completion: Completion) -> None:
         """Write a completion to the journal, unless a later run should ask again.
@@ -153,6 +159,8 @@ class AnswerRecorder:
             entry = _journal_entry(question.asked.item, completion)
             if completion.likelihood:
                 entry[LIKELIHOOD] = plain(completion.likelihood)
+            if completion.reused:
+                entry[REUSED] = True
             self.journal.append(self._key(question) + _COMPLETION, entry)
 
     def too_many_errors(self, budget: int) -> str:

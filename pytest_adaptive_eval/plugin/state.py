@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.plugin.randomness import GeneratorStates
     from pytest_adaptive_eval.records.journal import Journal
     from pytest_adaptive_eval.records.run_record import InterviewRecord, StudyRecord
+    from pytest_adaptive_eval.subjects.answer_store import AnswerStore
     from pytest_adaptive_eval.subjects.base import Subject, Usage
 
 __all__ = ["STATE", "Companions", "EvaluationNode", "Once", "QuestionOwner", "RunState", "resolve"]
@@ -48,6 +49,8 @@ class RunState:
         Number of claims that FAIL verdicts are corrected for: conditions that draws decide, and thresholds of studies.
     companions : Companions or None
         Other interviews whose questions are asked in the same calls; None where each interview is asked by itself.
+    answers : AnswerStore or None
+        Answers that runs share; None where every answer is asked for.
     """
 
     config: pytest.Config
@@ -58,6 +61,7 @@ class RunState:
     needs: dict[pytest.Item, list[EvaluationNode]] = field(default_factory=dict)
     family: int = 0
     companions: Companions | None = None
+    answers: AnswerStore | None = None
 
     @property
     def folder(self) -> Path:

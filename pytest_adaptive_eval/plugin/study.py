@@ -12,6 +12,7 @@ import pytest
 from pytest_adaptive_eval.config import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.gates.study_result import StudyResult
+from pytest_adaptive_eval.plugin.reuse import STUDY_NOTE
 from pytest_adaptive_eval.plugin.state import EvaluationNode
 from pytest_adaptive_eval.records.run_record import StudyRecord, plain
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
@@ -93,7 +94,7 @@ class Study(EvaluationNode):
             costs=plain(result.costs),
             seconds=round(time.monotonic() - begun, 3),
             error=plain(result.error),
-            notes=plain(list(result.notes)),
+            notes=plain([*result.notes, *([STUDY_NOTE] if state.answers is not None else [])]),
             extra={
                 **({} if result.broken else {"journal": replies.path.name}),
                 **({"usage_error": True} if usage else {}),

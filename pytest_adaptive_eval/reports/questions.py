@@ -225,4 +225,5 @@ def _facts(asked: Administration) -> str:
         "format": asked.format if asked.format != "text" else None,
     }
     parts = [f"{name} {value}" for name, value in facts.items() if value is not None]
-    return " · ".join([*parts, *filter(None, [str(asked.reason)]), *(["from the journal"] if asked.resumed else [])])
+    origins = {"from the journal": asked.resumed, "from the store": asked.extra.get("reused")}
+    return " · ".join([*parts, *filter(None, [str(asked.reason)]), *(name for name, holds in origins.items() if holds)])

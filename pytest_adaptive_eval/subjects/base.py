@@ -7,13 +7,13 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status, cut_text
 from pytest_adaptive_eval.subjects.caps import Cap
 
-__all__ = ["Completion", "Subject", "SubjectIdentity", "Usage", "sample_of"]
+__all__ = ["AnswerSource", "Completion", "Subject", "SubjectIdentity", "Usage", "sample_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,8 @@ class Completion:
         Log-likelihoods that the answer follows from, see `items.likelihood.LikelihoodResult`; empty for others.
     cost : Usage
         Cost of this answer, without the time; zero if unknown.
+    reused : bool
+        Whether another run got the answer.
     """
 
     text: str
@@ -75,6 +77,7 @@ class Completion:
     detail: str = ""
     likelihood: Mapping[str, Any] = field(default_factory=dict, hash=False)
     cost: Usage = field(default_factory=Usage, compare=False)
+    reused: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,16 @@ class SubjectIdentity:
         return {**asdict(self), "decoding_hash": self.decoding_hash}
 
 
+class AnswerSource(Protocol):
+    """Answers of a subject that are known without asking it, see `subjects.reuse.KnownAnswers`."""
+
+    def find(self, item: Item) -> Completion | None:
+        """Return the answer to an item, or None."""
+
+    def keep(self, item: Item, completion: Completion) -> None:
+        """Store the answer to an item, if it may serve others."""
+
+
 class Subject(abc.ABC):
     """A model under evaluation.
 
@@ -164,9 +177,15 @@ class Subject(abc.ABC):
     shared_batch : int
         Number of questions that one call answers at once, whatever interviews they are of; 0 where the interviews of a
         run share no calls.  Completions of a subject that shares calls have their cost.
+    known : AnswerSource or None
+        Answers of other runs, which take the place of asking; None where every item is asked.
+    reused : int
+        Number of answers of other runs that `generate` and `score` have returned.
     """
 
     cap: Cap | None = None
+    known: AnswerSource | None = None
+    reused = 0
     sample = 0
     varies = True
     rates_texts = False
@@ -185,6 +204,17 @@ class Subject(abc.ABC):
     def usage(self) -> Usage:
         """Cost of all answers so far; zero if unknown."""
         return Usage()
+
+    @property
+    def no_reuse(self) -> str:
+        """Reason why answers may not take the place of asking in other runs; empty if they may."""
+        if not self.identity.checkpoint:
+            return "nothing identifies the model (its identity has no checkpoint hash)"
+        if self.identity.samples:
+            return "decoding samples"
+        if self.identity.samples is None and self.varies:
+            return "the model does not say that it decodes greedily; give its identity a temperature of 0"
+        return ""
 
     @abc.abstractmethod
     def answer(self, items: Sequence[Item]) -> list[Completion]:
@@ -242,6 +272,8 @@ class Subject(abc.ABC):
     ) -> list[Completion]:
         """Answer items, each for a draw, in one call, and return the completions with texts of the stored length.
 
+        Where an answer of another run is known, it is not asked for.
+
         Parameters
         ----------
         draws : sequence of (Item, int)
@@ -249,11 +281,24 @@ class Subject(abc.ABC):
         arrived : callable, optional
             See `prefetch`.
         """
-        drawn = [_drawn(item, sample) for item, sample in draws]
+        items = [_drawn(item, sample) for item, sample in draws]
+        source, note = self.known, arrived or (lambda _index, _completion: None)
+        done: dict[int, Completion] = {}
+        for index, item in enumerate(items):
+            if source is not None and (known := source.find(item)) is not None:
+                done[index] = known
+                note(index, known)
+        unknown = [index for index in range(len(items)) if index not in done]
+        asked = [items[index] for index in unknown]
         if arrived is None:
-            return [_cut(completion) for completion in self.answer(drawn)]
-        completions = self.answer_each(drawn, lambda n, completion: arrived(n, _cut(completion)))
-        return [_cut(completion) for completion in completions]
+            completions = self.answer(asked) if asked else []
+        else:
+            completions = self.answer_each(asked, lambda n, answer: note(unknown[n], _cut(answer))) if asked else []
+        for index, completion in zip(unknown, map(_cut, completions), strict=True):
+            done[index] = completion
+            if source is not None:
+                source.keep(items[index], completion)
+        return [done[index] for index in range(len(items))]
 
     def restore(self, item: Item, sample: int, completion: Completion) -> None:
         """Store a completion, such as one of an earlier run, so that `generate` and `score` find it."""
@@ -311,7 +356,8 @@ class Subject(abc.ABC):
             The answer was truncated, refused or empty, or it failed.
         """
         item = _drawn(item, self.sample)
-        completion = self._take(item) or _cut(self.answer([item])[0])
+        completion = self._take(item) or self.answer_draws([(item, self.sample)])[0]
+        self.reused += completion.reused
         if completion.status is not Status.OK:
             raise Unscored(completion.status.value, completion.detail, completion.text)
         return completion

@@ -82,6 +82,11 @@ class ReplaySubject(Subject):
             raise ConfigError(f"recorded answers {str(file)!r}: expected a file .csv, .csv.gz or .jsonl")
         return cls(name, answers, str(file))
 
+    @property
+    def no_reuse(self) -> str:
+        """Recorded answers are never asked for."""
+        return "the answers are recorded ones"
+
     def answer(self, items: Sequence[Item]) -> list[Completion]:
         """Return one completion per item, in order.
 

@@ -139,8 +139,11 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
 
 def test_a_promotion_by_opinion_alone_warns(lab: Any, server: PeerServer) -> None:
     write(lab, council(server, gate("at_least = 3.5"), panel="rounds = 6"))
-    result = lab.run("--adaptive-eval-html=page.html")
+    result = lab.run("--adaptive-eval-html=page.html", "--adaptive-eval-reuse")
     assert result.ret == 0
+    assert any(
+        "replies in studies and of agents are never shared" in note for note in lab.record["studies"][0]["notes"]
+    )
     (warning,) = lab.record["warnings"]
     assert "only models' opinion of each other speaks for this promotion" in warning
     assert "WARNING: only models' opinion of each other speaks for this promotion" in result.stdout.str()

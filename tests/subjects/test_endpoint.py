@@ -653,3 +653,23 @@ def test_no_likelihoods_of_any_kind_are_a_fault_of_ours(token: Any, figure: Any,
     made["choices"][0]["logprobs"]["content"][0] |= {"token": token, "logprob": figure, "top_logprobs": listed}
     table = first_token(Delivery(Status.OK, made))
     assert table is None or sum(map(math.exp, table.values())) < 1.01
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, "a server is taken at its word; set the option revision"),
+        ({"revision": "step-9", "accept_models": ["one", "two"]}, "several models may answer"),
+        ({"revision": "step-9", "temperature": 0.7}, "decoding samples"),
+        ({"revision": "step-9", "accept_models": ["one"]}, ""),
+    ],
+)
+def test_answers_of_a_server_serve_other_runs_only_with_a_stated_identity(
+    server: FaultyServer, options: dict[str, Any], reason: str
+) -> None:
+    subject = EndpointSubject.load(server.url, MODEL, **options)
+    assert subject.no_reuse.startswith(reason)
+    assert bool(subject.no_reuse) == bool(reason)
+    subject._endpoint.answerer._environment["system_fingerprint"] = ["a", "b"]
+    assert subject.no_reuse
+    subject.close()

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from pytest_adaptive_eval.items.item import Item, Status
-from pytest_adaptive_eval.studies.replies import ReplyStore
 from pytest_adaptive_eval.subjects.agent import Message
 from pytest_adaptive_eval.subjects.base import Completion, SubjectIdentity, Usage
 from pytest_adaptive_eval.subjects.caps import recorded_caps
 from pytest_adaptive_eval.subjects.pool import AgentPool
+from pytest_adaptive_eval.subjects.replies import ReplyStore
 from pytest_adaptive_eval.subjects.requests import identity_key, request_key
 
 __all__ = ["AgentCall", "Conversation", "Engine", "SubjectCall"]
@@ -97,7 +97,7 @@ class Engine:
     ----------
     pool : AgentPool
     replies : mutable mapping of str to str
-        See `pytest_adaptive_eval.studies.replies.ReplyStore`.
+        See `pytest_adaptive_eval.subjects.replies.ReplyStore`.
     concurrency : int
         Concurrent calls to models behind servers.
     """

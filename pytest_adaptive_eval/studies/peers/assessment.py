@@ -23,10 +23,10 @@ from pytest_adaptive_eval.studies.peers.reliability import LEAST, Reliability, f
 from pytest_adaptive_eval.studies.peers.result import Assessment, Attempt, Round
 from pytest_adaptive_eval.studies.peers.scoring import accepts, paper_scores
 from pytest_adaptive_eval.studies.peers.settings import PeerSettings
-from pytest_adaptive_eval.studies.replies import ReplyStore
 from pytest_adaptive_eval.subjects.agent import Agent, Message, Reply
 from pytest_adaptive_eval.subjects.base import Completion, Usage
 from pytest_adaptive_eval.subjects.foreign import Unranked, clean, read_rank
+from pytest_adaptive_eval.subjects.replies import ReplyStore
 from pytest_adaptive_eval.subjects.requests import identity_key, request_key
 
 __all__ = ["ROLES", "Asking", "Call", "assess", "one_by_one"]

@@ -70,6 +70,8 @@ class Answerer:
     def __init__(self, model: str, accepted: Collection[str], environment: MutableMapping[str, Any]) -> None:
         self.model = model
         self._accepted = frozenset(accepted) | {model}
+        #: Number of names besides the requested one that replies may carry.
+        self.aliases = len(self._accepted) - 1
         self._named = False
         self._answered = False
         self._lock = threading.Lock()

@@ -112,6 +112,19 @@ class EndpointSubject(Subject):
         """Cost of all calls so far, with that of `load`."""
         return self._usage + self._reader.usage
 
+    @property
+    def no_reuse(self) -> str:
+        """The same, and what is behind the server's name must be stated, since a server does not prove it."""
+        facts = self.identity.environment
+        if str(facts.get("weights", "")).startswith("not known"):
+            if not facts.get("revision"):
+                return "a server is taken at its word; set the option revision, and change it with the weights"
+            if self._endpoint.answerer.aliases > 1:
+                return "several models may answer (accept_models)"
+            if any(isinstance(value, list) for value in facts.values()):
+                return "several deployments answered under one name"
+        return super().no_reuse
+
     def prepare(self, items: Sequence[Item]) -> None:
         """Check that the server can do what the items need: show pictures to its model, or rate texts.
 

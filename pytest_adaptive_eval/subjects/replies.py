@@ -1,9 +1,10 @@
-"""Store of model replies by request, with which an interrupted study continues."""
+"""Store of model replies by request, with which interrupted studies continue and runs share answers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
 
 from pytest_adaptive_eval.items.item import Status
 from pytest_adaptive_eval.subjects.base import Completion, Usage
@@ -38,7 +39,7 @@ class ReplyStore:
             data = json.loads(text)
             # earlier versions stored the one reply of a panel without a list
             rows = data["result"] if "result" in data else [[data["text"], data["status"], None, ""]]
-            replies = [Completion(reply, Status(status), score, detail) for reply, status, score, detail in rows]
+            replies = [_completion(*row) for row in rows]
             usage = Usage(**data["usage"])
         except (ValueError, TypeError, KeyError):
             return None
@@ -50,13 +51,25 @@ class ReplyStore:
     def keep(self, key: str, replies: list[Completion], usage: Usage) -> None:
         """Store the replies to a request, unless one failed by a fault of the run."""
         if not any(reply.status.infrastructure for reply in replies):
-            rows = [[reply.text, reply.status.value, reply.score, reply.detail] for reply in replies]
+            rows = [_row(reply) for reply in replies]
             self._texts[key] = json.dumps({"result": rows, "usage": usage.to_json()})
+
+
+def _row(reply: Completion) -> Sequence[Any]:
+    row = [reply.text, reply.status.value, reply.score, reply.detail]
+    return [*row, dict(reply.likelihood)] if reply.likelihood else row
+
+
+def _completion(
+    text: str, status: str, score: float | None, detail: str, likelihood: Mapping[str, Any] | None = None
+) -> Completion:
+    return Completion(text, Status(status), score, detail, likelihood or {})
 
 
 def _well_typed(reply: Completion) -> bool:
     return (
         isinstance(reply.text, str)
+        and isinstance(reply.likelihood, Mapping)
         and isinstance(reply.detail, str)
         and (reply.score is None or isinstance(reply.score, float | int))
     )
