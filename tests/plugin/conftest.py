@@ -97,7 +97,8 @@ class Lab:
     def ini(self, text: str) -> None:
         """More settings; warnings are errors in the project too, and the summary has all details."""
         details = "" if "adaptive_eval_details" in text else "adaptive_eval_details = true\n"
-        self.pytester.makeini("[pytest]\n" + details + "filterwarnings = error\n" + text)  # a text may go on with filters
+        # a text may go on with filters
+        self.pytester.makeini("[pytest]\n" + details + "filterwarnings = error\n" + text)
 
     def items(self, n: int = 60) -> list[dict[str, Any]]:
         return [{"id": f"q{i}", "prompt": f"question {i}", "answer": "right"} for i in range(n)]
