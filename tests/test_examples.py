@@ -137,3 +137,16 @@ def test_a_checkpoint_must_look_and_read(tmp_path: Path) -> None:
     assert found["early"][0] == found["regressed"][0] == 1
     assert found["early"][2][1] == "FAIL"
     assert found["regressed"][2][1] == "FAIL"
+
+
+def test_the_example_of_the_readme_runs() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / ".github" / "readme_example.py"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "PYTEST_ADDOPTS": ""},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("$ pytest ") == 2, "by the file in TOML, and by the test in Python"
+    assert done.stdout.count("PASS") >= 2
