@@ -139,7 +139,7 @@ class AskingLoop:
         self._hook = node.ihook
         self._setup_only: bool = node.config.getoption("setuponly", False)
         self._batch: list[Question] = []
-        self._live = LiveLine(node.config, self.evaluation.name, self.evaluation.questions)
+        self._live: LiveLine
         self.session = self._open_session()
 
     def _open_session(self) -> Session:
@@ -156,6 +156,7 @@ class AskingLoop:
 
     def run(self) -> None:
         """Ask questions until the session ends.  An error of this package makes the interview void."""
+        self._live = LiveLine(self.node.config, self.evaluation.name, self.evaluation.questions)
         try:
             self._ask_proposals()
             self._repeat_items()
@@ -199,11 +200,10 @@ class AskingLoop:
             scores = self._scores(proposal)
             if self._setup_only:
                 break  # no question has a score
-            self.session.tell(np.array([[np.nan if s is None else s for s in scores]], dtype=float))
+            self.tell(scores)
             ability = self._ability
             for administration in self.recorder.administrations[asked_before:]:
                 administration.theta_after = ability
-            self._end_at_failure()
             self._live.estimate(self.session)
 
     def _affordable(self, items: int) -> bool:
@@ -214,6 +214,11 @@ class AskingLoop:
         evaluation = self.evaluation
         following = items * evaluation.samples + repeats(evaluation.repeat, self.session.asked + items)
         return evaluation.spending.allows(subject.usage - self.respondent.usage, asked, following)
+
+    def tell(self, scores: Sequence[float | None]) -> None:
+        """Give the session the item scores of its proposal, and end it where an item that must pass is wrong."""
+        self.session.tell(np.array([[np.nan if score is None else score for score in scores]], dtype=float))
+        self._end_at_failure()
 
     def _end_at_failure(self) -> None:
         """End an interview for decisions once all items that must pass are asked and one is wrong: all gates fail."""

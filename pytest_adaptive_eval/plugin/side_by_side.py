@@ -15,8 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pytest_adaptive_eval.cat.selectors import Random
 from pytest_adaptive_eval.errors import AdaptiveEvalError, Unscored
 from pytest_adaptive_eval.items.item import Status
@@ -163,8 +161,7 @@ class _Waiting:
         missing = [question for question in self._batch if recorder.stored(question) is None]
         if not missing:
             scores = [self._score(question) for question in self._batch]
-            told = [np.nan if score is None else score for score in self.loop.item_scores(scores)]
-            session.tell(np.array([told], dtype=float))
+            self.loop.tell(self.loop.item_scores(scores))
             self._batch = []
         return missing
 
@@ -226,10 +223,12 @@ def _needs_results(node: Any) -> bool:
 def _asks_alike(first: Any, second: Any) -> bool:
     """Return whether the questions of two interviews get the same fixtures and the same cap.
 
-    Code must grade the second and choose its questions, and no mark may keep them from running.
+    Code must grade the second and choose its questions.  No mark may keep them from running, and no cost end them.
     """
     one, other = first.evaluation, second.evaluation
-    if other.judge is not None or other.interviewer is not None or other.lead or one.max_tokens != other.max_tokens:
+    if other.judge is not None or other.interviewer is not None or other.lead or other.spending.limited:
+        return False
+    if one.max_tokens != other.max_tokens:
         return False
     if any(mark.name in _CONDITIONAL_MARKS for mark in second.iter_markers()):
         return False

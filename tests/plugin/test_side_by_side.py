@@ -219,6 +219,20 @@ def test_{name}_gate(adaptive_eval):
     assert list(map(int, banks.lines("calls.txt")))[:3] == [24, 16, 16]
 
 
+def test_interviews_that_end_early_by_what_must_pass_or_by_cost_ask_the_same(banks: Any) -> None:
+    wrong = next(name for name in (f"two-{i}" for i in range(60)) if sum(map(ord, name)) % 10 >= 6)
+    settings = {"one": "budget = 40", "two": f'budget = 40\nmust_pass = ["{wrong}"]', "three": "budget_tokens = 320"}
+    write_evals(banks, settings)
+    banks.run()
+    alone, asked = found(banks), Counter(banks.asked)
+    assert [interview["stop"] for interview in alone["interviews"][1:]] == ["MUST_PASS", "COST"]
+    forget(banks)
+    banks.run(FLAG)
+    assert found(banks) == alone
+    assert Counter(banks.asked) == asked
+    assert banks.lines("calls.txt")[0] == "9"  # the item that must pass is asked by itself
+
+
 @pytest.mark.parametrize(
     ("setting", "joins"),
     [
