@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cat.session import Session
-from pytest_adaptive_eval.config.evaluation import EvalSpec, Settings
+from pytest_adaptive_eval.config.evaluation import EvalSpec, Evaluation, Settings
 from pytest_adaptive_eval.config.toml import TomlEval, read_toml
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.result import SessionResult
@@ -17,6 +17,7 @@ from pytest_adaptive_eval.items.item import Status
 if TYPE_CHECKING:
     import anyio
 
+    from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.gates.verdict import Verdict
 
 __all__ = ["GateStopping"]
@@ -57,31 +58,9 @@ class GateStopping:
         settings = Settings(path.parent, path.parent / ".adaptive-eval")
         self.evaluation, self._scorer = entry.spec.build(settings), scorer
         self.conditions = [gate.condition for gate in entry.gates]
-        bank, policy = self.evaluation.bank, self.evaluation.policy
-        for condition in self.conditions:
-            condition.check(bank)
-            if condition.name or condition.by_rank:
-                raise ConfigError(
-                    f"{path}: the gate {condition.label!r} compares with another run; stop by the others, and compare "
-                    "finished logs with adaptive-eval gate LOGS --baseline LOGS"
-                )
-        if policy.levelled is not None or policy.design_based or self.evaluation.samples > 1 or self.evaluation.judge:
-            raise ConfigError(
-                f"{path}: {self.evaluation.name}: early stopping takes an evaluation of a bank with drawn items, one "
-                "sample of each, and no judge"
-            )
-        self._family = sum(condition.denials(bank) for condition in self.conditions)
-        claims = [claim for c in self.conditions if c.by_draws for claim in c.claims(bank, {})]
-        cuts = [cut for c in self.conditions for cut in c.measure.cuts(c, bank)]
-        may_stop = not any(c.whole for c in self.conditions)
-        self.session = Session(
-            bank,
-            policy,
-            seed=self.evaluation.stream,
-            claims=claims if may_stop else (),
-            cuts=cuts if may_stop else (),
-            family=self._family,
-        )
+        _check_supported(path, self.evaluation, self.conditions)
+        self._family = sum(condition.denials(self.evaluation.bank) for condition in self.conditions)
+        self.session = _session(self.evaluation, self.conditions, self._family)
         self.verdicts: list[Verdict] = []
         self._positions: dict[str, int] = {}
         self._drawn: dict[int, float | None] = {}
@@ -215,6 +194,33 @@ class GateStopping:
     def _reason(self) -> str:
         stop = self.session.stop[0]
         return stop.value if stop else "the task ended before the interview"
+
+
+def _check_supported(path: Path, evaluation: Evaluation, conditions: Sequence[Condition]) -> None:
+    """Refuse gates that compare with another run, and interviews that do not draw items one by one."""
+    for condition in conditions:
+        condition.check(evaluation.bank)
+        if condition.name or condition.by_rank:
+            raise ConfigError(
+                f"{path}: the gate {condition.label!r} compares with another run; stop by the others, and compare "
+                "finished logs with adaptive-eval gate LOGS --baseline LOGS"
+            )
+    policy = evaluation.policy
+    if policy.levelled is not None or policy.design_based or evaluation.samples > 1 or evaluation.judge:
+        raise ConfigError(
+            f"{path}: {evaluation.name}: early stopping takes an evaluation of a bank with drawn items, one "
+            "sample of each, and no judge"
+        )
+
+
+def _session(evaluation: Evaluation, conditions: Sequence[Condition], family: int) -> Session:
+    """Return the session, which ends early by its gates if none of them needs the whole budget."""
+    bank = evaluation.bank
+    claims = [claim for c in conditions if c.by_draws for claim in c.claims(bank, {})]
+    cuts = [cut for c in conditions for cut in c.measure.cuts(c, bank)]
+    if any(c.whole for c in conditions):
+        claims, cuts = [], []
+    return Session(bank, evaluation.policy, seed=evaluation.stream, claims=claims, cuts=cuts, family=family)
 
 
 def _chosen(path: Path, name: str) -> TomlEval:

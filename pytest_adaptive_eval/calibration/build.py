@@ -41,6 +41,7 @@ FEWEST, ENOUGH = subjects_needed(0.9), subjects_needed(0.95)
 
 #: If families count for a smaller share of the subjects, that is said.
 WEIGHED = 0.9
+_UNSETTLED = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,32 +231,58 @@ def calibrate(
     fit = given_parameters or recipe(together.scores, report_iteration, together.weights)
     checked = None if given_parameters else recipe
     in_formats = None if formats is None else _scores_in_formats(formats[0], together)
-    answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
-    quality = assess(together.scores, fit, checked, together.items, progress, firsts, together.weights, answered)
-    if choice is not None:
-        quality = replace(quality, details={**quality.details, "choice": choice.to_json()})
+    quality = _assessed(together, fit, checked, firsts, in_formats, choice, progress)
     texts = _texts(together, items)
     scale = None
     if formats is not None and in_formats is not None and not fit.interrupted:
         scale = _scale(in_formats, formats[0].modalities, formats[1], texts, seed, progress)
-        if not scale.report["converged"]:
-            problem = "the fit in formats did not converge: give more subjects or more items, or leave --formats out"
-            quality = replace(quality, problems=(*quality.problems, problem))
-    worth = given_parameters is None and not fit.interrupted and (quality.trusted or force)
-    designs = _choose_designs(together, recipe, seed, note, progress) if worth and predicts else None
-    whole = fit.bank("bank", together.items) if designs is None else designs.bank(fit, together)
+        quality = quality if scale.report["converged"] else replace(quality, problems=(*quality.problems, _UNSETTLED))
+    replayable = given_parameters is None and not fit.interrupted and (quality.trusted or force)
+    designs = _choose_designs(together, recipe, seed, note, progress) if replayable and predicts else None
+    whole = _bank_of(fit, together, designs)
+
+    def refit(part: Responses) -> ItemBank:
+        return _bank_of(recipe.fit_completely(part.scores, part.weights), part, designs)
+
     tables: list[Conformal] = []
-    if policies and given_parameters is not None:
-        note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
-    elif policies and worth and _families_suffice(together, note):
-
-        def again(part: Responses) -> ItemBank:
-            fitted = recipe.fit_completely(part.scores, part.weights)
-            return fitted.bank("bank", together.items) if designs is None else designs.bank(fitted, part)
-
-        tables = conformal_tables(together, again, policies, bank=whole, seed=seed, progress=progress)
+    if policies and _may_replay(together, given_parameters, note, replayable=replayable):
+        tables = conformal_tables(together, refit, policies, bank=whole, seed=seed, progress=progress)
     accuracies = _completed(together.scores, fit, given_parameters is not None).mean(axis=1)
     return Built(together, texts, fit, quality, tables, tuple(accuracies.tolist()), scale, whole.predictor)
+
+
+def _assessed(
+    responses: Responses,
+    fit: Calibration,
+    recipe: Recipe | None,
+    copied: Sequence[str],
+    in_formats: Array | None,
+    choice: ModelChoice | None,
+    progress: Callable[[str], None],
+) -> Quality:
+    """Return the quality of a fit, with the choice of its model; see `assess`.
+
+    Parameters
+    ----------
+    responses : Responses
+    fit : Calibration
+    recipe : Recipe or None
+        Recipe of the fits without some subjects; None for given parameters.
+    copied : sequence of str, length S
+        See `copies`.
+    in_formats : array, shape (S, n, F), or None
+        Scores in all formats, NaN where missing: an item counts as answered if it is in any of them.
+    choice : ModelChoice or None
+    progress : callable
+    """
+    answered = None if in_formats is None else np.asarray(~np.isnan(in_formats).all(axis=2))
+    quality = assess(responses.scores, fit, recipe, responses.items, progress, copied, responses.weights, answered)
+    return quality if choice is None else replace(quality, details={**quality.details, "choice": choice.to_json()})
+
+
+def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None) -> ItemBank:
+    """Return the bank of a fit to these responses, with a predictor where there are designs."""
+    return fit.bank("bank", responses.items) if designs is None else designs.bank(fit, responses)
 
 
 def _choose_designs(
@@ -294,6 +321,19 @@ def _texts(responses: Responses, items: Sequence[Item] | None) -> list[Item]:
         return [Item(id=name, meta=textless) for name in responses.items]
     by_id = {item.id: item for item in items}
     return [by_id[name] for name in responses.items]
+
+
+def _may_replay(
+    responses: Responses, given_parameters: Calibration | None, note: Callable[[str], None], *, replayable: bool
+) -> bool:
+    """Return whether interviews are replayed for conformal intervals.
+
+    A note says why not; a fit that is refused or interrupted, and so not `replayable`, is reported elsewhere.
+    """
+    if given_parameters is not None:
+        note("no conformal intervals: given parameters cannot be made anew without the subjects to be replayed")
+        return False
+    return replayable and _families_suffice(responses, note)
 
 
 def _families_suffice(responses: Responses, note: Callable[[str], None]) -> bool:

@@ -252,31 +252,14 @@ def format_backtest(
         raise ResponsesError(
             f"{responses.source}: {len(responses.subjects)} subjects; a ranking takes {FEWEST} or more, better twenty"
         )
-    if low.all():
-        raise ResponsesError(
-            f"{responses.source}: all items are marked as of low quality: there is no truth to rank by"
-        )
     order = np.random.default_rng(seed).permutation(len(low))
     scores, low = responses.scores[:, order], low[order]
-    clean, fullest = scores[:, ~low], responses.modalities.fullest
     n = scores[0].size
-    if (unanswered := np.isnan(clean[:, :, fullest]).all(axis=1)).any():
-        raise ResponsesError(
-            f"{responses.source}: the subject {responses.subjects[int(unanswered.argmax())]!r} has no answer in the "
-            f"format {responses.modalities.formats[fullest]}; leave it out"
-        )
-    truths = {"all": np.nanmean(clean, axis=(1, 2)), "fullest": np.nanmean(clean[:, :, fullest], axis=1)}
+    truths = _truths(responses, scores[:, ~low])
     sizes = {budget: resolve_budget(budget, n) for budget in budgets}
     result = FormatBacktest(truths, n, float(low.mean()))
-    families = responses.families
     for target in targets:
-        kin = [s for s, name in enumerate(families) if name == families[target] and s != target]
-        if len(scores) - len(kin) < FEWEST:
-            raise ResponsesError(
-                f"{responses.source}: without the family of {responses.subjects[target]!r} too few subjects are left "
-                "to fit: give subjects of more families"
-            )
-        fold = Fold(scores, responses.modalities, target, sizes, seed, kin)
+        fold = Fold(scores, responses.modalities, target, sizes, seed, _relatives(responses, target))
         for name in contenders:
             for repeat in range(repeats if FORMAT_CONTENDERS[name].drawn else 1):
                 fold.seed = seed + repeat
@@ -288,6 +271,45 @@ def format_backtest(
         for name, end in fold.ends.items():
             result.ends.setdefault(name, []).append(end)
     return result
+
+
+def _truths(responses: FormatResponses, clean: Array) -> dict[str, Array]:
+    """Return each subject's mean score, over all formats and in the fullest one.
+
+    Parameters
+    ----------
+    responses : FormatResponses
+    clean : array, shape (S, m, F)
+        Scores of the items that are not of low quality, NaN where missing.
+
+    Raises
+    ------
+    ResponsesError
+        There is no such item, or a subject has no answer in the fullest format.
+    """
+    if not clean.shape[1]:
+        raise ResponsesError(
+            f"{responses.source}: all items are marked as of low quality: there is no truth to rank by"
+        )
+    in_fullest = clean[:, :, responses.modalities.fullest]
+    if (unanswered := np.isnan(in_fullest).all(axis=1)).any():
+        raise ResponsesError(
+            f"{responses.source}: the subject {responses.subjects[int(unanswered.argmax())]!r} has no answer in the "
+            f"format {responses.modalities.formats[responses.modalities.fullest]}; leave it out"
+        )
+    return {"all": np.nanmean(clean, axis=(1, 2)), "fullest": np.nanmean(in_fullest, axis=1)}
+
+
+def _relatives(responses: FormatResponses, target: int) -> list[int]:
+    """Return the other subjects of the target's family, which are left out of the fits with it."""
+    families = responses.families
+    relatives = [s for s, name in enumerate(families) if name == families[target] and s != target]
+    if len(families) - len(relatives) < FEWEST:
+        raise ResponsesError(
+            f"{responses.source}: without the family of {responses.subjects[target]!r} too few subjects are left "
+            "to fit: give subjects of more families"
+        )
+    return relatives
 
 
 def _interview_rows(

@@ -143,25 +143,13 @@ def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterat
     """
     from pytest_adaptive_eval.cli.project import look_at
     from pytest_adaptive_eval.cli.python_files import pytest_settings
-    from pytest_adaptive_eval.config.toml import read_toml
 
     project = look_at(root)
     models: dict[str, Mapping[str, Any]] = {} if model is None else {model: {}}
     setting = pytest_settings(root).get("adaptive_eval_model")
     setting = setting if isinstance(setting, str) and setting else None
     for name in project.evaluations:
-        try:
-            evaluations = read_toml(root / name).evaluations
-        except ConfigError as error:
-            yield Finding("fault", name, str(error))
-            continue
-        for evaluation in evaluations:
-            yield _run(root, name, evaluation)
-            topic = f"{name}: {evaluation.spec.name}"
-            if (named := model or evaluation.model) is not None:
-                models.setdefault(named, {} if model else evaluation.model_options)
-            else:
-                yield from _fixture(root, name, topic, setting, models)
+        yield from _evaluations(root, name, model, setting, models)
     for name, tests in project.tests.items():
         text = f"{counted(tests.count, 'interview')}; pytest --adaptive-eval --collect-only lists them"
         yield Finding("ok", name, text)
@@ -171,6 +159,25 @@ def diagnose_runs(root: Path, model: str | None, *, ask: bool = False) -> Iterat
         yield Finding("absent", "evaluations", "none in this folder: adaptive-eval init writes a first one")
     for spec, options in models.items():
         yield diagnose_model(spec, root, options, ask=ask)
+
+
+def _evaluations(
+    root: Path, name: str, model: str | None, setting: str | None, models: dict[str, Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """Yield what the evaluations of a TOML file would ask; their models enter `models` with their options."""
+    from pytest_adaptive_eval.config.toml import read_toml
+
+    try:
+        evaluations = read_toml(root / name).evaluations
+    except ConfigError as error:
+        yield Finding("fault", name, str(error))
+        return
+    for evaluation in evaluations:
+        yield _run(root, name, evaluation)
+        if (spec := model or evaluation.model) is not None:
+            models.setdefault(spec, {} if model else evaluation.model_options)
+        else:
+            yield from _fixture(root, name, f"{name}: {evaluation.spec.name}", setting, models)
 
 
 def _fixture(

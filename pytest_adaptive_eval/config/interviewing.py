@@ -66,18 +66,7 @@ def interviewed(
         A setting is out of its range, or names a file that does not exist.
     """
     encoder = _existing(table.encoder, folders) or table.encoder
-    spec = ""
-    if table.interviewer:
-        try:
-            _, spec = resolve(table.interviewer, folders, agent=True)
-        except ConfigError:
-            raise ConfigError(
-                f"interview.interviewer is {table.interviewer!r}: expected an existing checkpoint folder or "
-                "http://HOST:PORT/v1#MODEL; leave it out for the interviewer by code"
-            ) from None
-    model_keys = {"mode": table.mode, "options": table.options, "sort_candidates": table.sort_candidates}
-    if not spec and (written := [name for name, value in model_keys.items() if value]):
-        raise ConfigError(f"interview.{written[0]} goes with interview.interviewer, a model, and there is none")
+    spec = _interviewer_spec(table, folders)
     responses = _model_responses(table.responses, bank, folders) if table.responses else None
     interviewer = _Agent(table, spec, cache, ReplyCache(decisions, fresh)) if spec else None
     with located("interview"):
@@ -104,6 +93,28 @@ def interviewed(
     )
     model = (spec, table.options) if spec and selector.agent else None
     return selector, model, f"{leader}; {embeddings}"
+
+
+def _interviewer_spec(table: InterviewTable, folders: Sequence[Path]) -> str:
+    """Return the spec of the interviewer's model, empty for the interviewer by code.
+
+    Raises
+    ------
+    ConfigError
+        It names no model, or settings of a model are given without one.
+    """
+    if table.interviewer:
+        try:
+            return resolve(table.interviewer, folders, agent=True)[1]
+        except ConfigError:
+            raise ConfigError(
+                f"interview.interviewer is {table.interviewer!r}: expected an existing checkpoint folder or "
+                "http://HOST:PORT/v1#MODEL; leave it out for the interviewer by code"
+            ) from None
+    model_keys = {"mode": table.mode, "options": table.options, "sort_candidates": table.sort_candidates}
+    if written := [name for name, value in model_keys.items() if value]:
+        raise ConfigError(f"interview.{written[0]} goes with interview.interviewer, a model, and there is none")
+    return ""
 
 
 def _model_responses(name: str, bank: ItemBank, folders: Sequence[Path]) -> Responses:

@@ -141,27 +141,26 @@ class HarnessSubject(Subject):
 
     def _rate(self, items: Sequence[Item]) -> list[Completion]:
         """Return the completions of items that are scored by likelihood; all texts are rated in two calls."""
-        requests = [(index, text) for index, item in enumerate(items) for text in item.continuations]
-        rolling = [_is_whole(items[index], text) for index, text in requests]
-        after = [
-            Instance("loglikelihood", {}, self._pair(items[index], text), n)
-            for n, (index, text) in enumerate(requests)
-            if not rolling[n]
-        ]
-        whole = [
-            Instance("loglikelihood_rolling", {}, (text.text,), n) for n, (_, text) in enumerate(requests) if rolling[n]
-        ]
-        logs = [math.nan] * len(requests)
+        texts = [(item, text) for item in items for text in item.continuations]
+        logs = iter(self._log_likelihoods(texts))
+        return [_rated(item, [next(logs) for _ in item.continuations]) for item in items]
+
+    def _log_likelihoods(self, texts: Sequence[tuple[Item, Continuation]]) -> list[float]:
+        """Return the log-likelihood of each text: an item's own is rated in windows, others after their prompt."""
+        after, whole = [], []
+        for n, (item, text) in enumerate(texts):
+            if _is_whole(item, text):
+                whole.append(Instance("loglikelihood_rolling", {}, (text.text,), n))
+            else:
+                after.append(Instance("loglikelihood", {}, self._pair(item, text), n))
+        logs = [math.nan] * len(texts)
         if after:
             for request, (log, _) in zip(after, self._model.loglikelihood(after), strict=True):
                 logs[request.idx] = float(log)
         if whole:
             for request, log in zip(whole, self._model.loglikelihood_rolling(whole), strict=True):
                 logs[request.idx] = float(log[0] if isinstance(log, tuple) else log)
-        by_item: list[list[float]] = [[] for _ in items]
-        for (index, _), log in zip(requests, logs, strict=True):
-            by_item[index].append(log)
-        return [_rated(item, logs_of_item) for item, logs_of_item in zip(items, by_item, strict=True)]
+        return logs
 
     def _pair(self, item: Item, text: Continuation) -> tuple[str, str]:
         if not text.after_prompt:

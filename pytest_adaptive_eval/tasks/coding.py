@@ -6,7 +6,7 @@ import json
 import random
 import re
 import reprlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, dropwhile, takewhile
 from typing import Any
@@ -33,6 +33,8 @@ _TOKEN = re.compile(r"\w+|[-+*/%=<>]=|//=|//|[^\w\s]")
 NEEDED = ("for", "in", "if", "while", "else", "+", "-", "*", "%", "==", ">", "<", "+=", "-=", "*=", "//=", ":")
 #: Of these, what a reader of the line can put back without a description.
 RECOVERABLE = ("for", "in", "else", ":")
+#: Number of a line, and the match of a token in it.
+_LineToken = tuple[int, re.Match[str]]
 
 
 def program_in(text: str) -> tuple[str, str]:
@@ -127,6 +129,19 @@ def _generation(rng: random.Random, level: int) -> Question:
     return Question(prompt, program.source(), judge=judge)
 
 
+def _tokens(lines: Sequence[str], numbers: Iterable[int]) -> list[_LineToken]:
+    """Return the tokens of the lines with these numbers, in order."""
+    return [(i, match) for i in numbers for match in _TOKEN.finditer(lines[i])]
+
+
+def _missing_of_told(rng: random.Random, tokens: Sequence[_LineToken], level: int) -> list[_LineToken]:
+    """Draw a tenth of the tokens per level, the first from `NEEDED` and the only one of its line."""
+    needed = rng.choice([token for token in tokens if token[1][0] in NEEDED])
+    others = [token for token in tokens if token[0] != needed[0]]
+    count = max(1, len(tokens) * level // 10)
+    return [needed, *rng.sample(others, min(count - 1, len(others)))]
+
+
 def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collection[int], gap: str) -> str:
     """Return the source without a tenth of its tokens per level, so that it is not valid Python.
 
@@ -135,15 +150,11 @@ def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collect
     """
     lines = program.source().splitlines()
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
-    whole = {i for step in untold for i in range(starts[step], starts[step + 1])}
-    tokens = [(i, match) for i in range(1, len(lines)) if i not in whole for match in _TOKEN.finditer(lines[i])]
-    needed = rng.choice([(i, match) for i, match in tokens if match[0] in NEEDED])
-    others = [token for token in tokens if token[0] != needed[0]]
-    count = max(1, len(tokens) * level // 10)
-    missing = [needed, *rng.sample(others, min(count - 1, len(others)))]
-    for step in untold:
-        ways = [(i, match) for i in range(starts[step], starts[step + 1]) for match in _TOKEN.finditer(lines[i])]
-        missing.append(rng.choice([(i, match) for i, match in ways if match[0] in RECOVERABLE]))
+    lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]
+    told = [i for i in range(1, len(lines)) if not any(i in numbers for numbers in lines_of_untold)]
+    missing = _missing_of_told(rng, _tokens(lines, told), level)
+    for numbers in lines_of_untold:
+        missing.append(rng.choice([token for token in _tokens(lines, numbers) if token[1][0] in RECOVERABLE]))
     missing.sort(key=lambda token: (token[0], token[1].start()), reverse=True)
     for i, match in missing:
         before, after = lines[i][: match.start()], lines[i][match.end() :]

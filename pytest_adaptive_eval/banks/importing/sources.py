@@ -76,11 +76,16 @@ def chosen_files(source: Path, pattern: str = "", split: str = "") -> tuple[list
     fitting = [path for path in files if path.relative_to(source).match(pattern)] if pattern else files
     chosen = _of_split(fitting, split, source) if split else fitting if pattern else _first_splits(files)
     if not chosen:
-        problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
-        pickled = [path.name for path in source.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
-        also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
-        raise DatasetError(f"{source}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
+        raise _no_data_file(source, pattern)
     return chosen, [path for path in files if path not in chosen]
+
+
+def _no_data_file(folder: Path, pattern: str) -> DatasetError:
+    """Return the error of a folder without a data file, which names a pickle that lies there."""
+    problem = f"no data file matches {pattern!r}" if pattern else "there is no data file"
+    pickled = [path.name for path in folder.iterdir() if path.suffix in (".pkl", ".pickle", ".pt")]
+    also = f"; {pickled[0]} is a pickle, which can run any code and is never opened" if pickled else ""
+    return DatasetError(f"{folder}: {problem}; expected .jsonl, .json, .csv, .tsv, .parquet or .arrow{also}")
 
 
 def _of_split(files: Sequence[Path], split: str, source: Path) -> list[Path]:

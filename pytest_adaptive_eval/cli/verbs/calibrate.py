@@ -93,26 +93,22 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     from pytest_adaptive_eval.calibration.build import calibrate, matched
     from pytest_adaptive_eval.calibration.parameters import read_parameters
 
-    asked_bank = None if options.items is None else read_bank(options.items)
-    items = None if asked_bank is None else list(asked_bank.items)
+    bank_of_items = None if options.items is None else read_bank(options.items)
+    items = None if bank_of_items is None else list(bank_of_items.items)
     formats = _read_formats(options)
-    if formats is not None:
-        whole = formats.whole
-    else:
-        whole = joined(read(options, options.source, _by_log_id(items, options.ids)), options.ids, items)
-    if items is None and options.output is not None and whole.questions:
-        whole, items = _texts_of_logs(whole, folder)
-    responses = matched(whole, items, screen.note)
+    responses = _read_responses(options, formats, items)
+    if items is None and options.output is not None and responses.questions:
+        responses, items = _texts_of_logs(responses, folder)
+    responses = matched(responses, items, screen.note)
     policies = _policies(options, names, len(responses.items))
     if options.output is None:
         policies = []  # conformal tables belong to a bank
     elif items is None:
         _check_ids(responses)
-    parameters = (
-        None if options.parameters is None else read_parameters(options.parameters, responses.items, screen.note)
-    )
-    choice = None
-    if parameters is None:
+    parameters = choice = None
+    if options.parameters is not None:
+        parameters = read_parameters(options.parameters, responses.items, screen.note)
+    else:
         recipe, choice = with_chosen_model(options, recipe, responses)
     built = calibrate(
         responses,
@@ -133,11 +129,20 @@ def _calibrate(options: argparse.Namespace, names: Sequence[str], recipe: Recipe
     if options.abilities is not None and built.in_formats is not None:
         lines += _write_abilities(built, built.in_formats, options.abilities)
     if options.output is not None:
-        lines += _write(built, options, _source(options, asked_bank))
+        lines += _write(built, options, _source(options, bank_of_items))
     say(lines)
     if built.fit.interrupted:
         return INTERRUPTED
     return PASSED if built.quality.trusted else NOT_PASSED
+
+
+def _read_responses(
+    options: argparse.Namespace, formats: FormatResponses | None, items: Sequence[Item] | None
+) -> Responses:
+    """Return the responses in the fullest of `formats`, else those of the source under the ids of `items`."""
+    if formats is not None:
+        return formats.whole
+    return joined(read(options, options.source, _by_log_id(items, options.ids)), options.ids, items)
 
 
 def _write_questions(options: argparse.Namespace) -> int:

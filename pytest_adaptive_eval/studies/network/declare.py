@@ -209,15 +209,7 @@ class _NodeReader:
         """Return the task or bank with its number of levels, which have at least `needed` items each."""
         table, where = self.table, self.where
         if table.task is not None and table.bank is None:
-            if table.task not in families:
-                raise ConfigError(f"{where}: task {table.task!r} is not known; use one of {', '.join(families)}")
-            family = families[table.task]
-            if table.pixels is not None:
-                with located(where):
-                    family = family.at_pixels(table.pixels)
-            if table.terse:
-                with located(where):
-                    family = family.in_terse_form()
+            family = self._family(table.task, families)
             return family, family.levels if table.levels is None else table.levels
         if table.pixels is not None or table.terse:
             setting, content = ("terse", "items") if table.pixels is None else ("pixels", "pictures")
@@ -229,7 +221,20 @@ class _NodeReader:
             raise ConfigError(f"{where}: a node has either a task or a bank; found {count}")
         if banks is None:
             raise ConfigError(f"{where}: banks cannot be read here: name a task")
-        bank = banks(table.bank)
+        return self._bank(banks(table.bank), needed)
+
+    def _family(self, task: str, families: Mapping[str, TaskFamily]) -> TaskFamily:
+        """Return the task's family, with the picture size and the form of prompts that the table sets."""
+        if task not in families:
+            raise ConfigError(f"{self.where}: task {task!r} is not known; use one of {', '.join(families)}")
+        family = families[task]
+        with located(self.where):
+            family = family if self.table.pixels is None else family.at_pixels(self.table.pixels)
+            return family.in_terse_form() if self.table.terse else family
+
+    def _bank(self, bank: ItemBank, needed: int) -> tuple[ItemBank, int]:
+        """Return the bank with the number of levels it is split into, which have at least `needed` items each."""
+        table, where = self.table, self.where
         default = BANK_LEVELS if bank.calibrated else None
         levels = bank_levels(bank, default if table.levels is None else table.levels, where)
         if (fewest := min(map(len, levels))) < needed:
