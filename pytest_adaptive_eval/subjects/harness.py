@@ -21,6 +21,7 @@ from pytest_adaptive_eval.items.likelihood import Continuation
 from pytest_adaptive_eval.subjects.base import Completion, Subject, SubjectIdentity
 from pytest_adaptive_eval.subjects.caps import Cap, cap_of
 from pytest_adaptive_eval.subjects.checkpoint.folder import checkpoint_hash
+from pytest_adaptive_eval.subjects.kinds.harness import model_name
 
 __all__ = ["HarnessSubject"]
 
@@ -110,8 +111,7 @@ class HarnessSubject(Subject):
             "chat": chat,
             "temperature": 0,
         }
-        named = str(settings.get("pretrained") or settings.get("model") or backend)
-        identity = SubjectIdentity(named.rstrip("/").rpartition("/")[2], _hash(settings.get("pretrained")), decoding)
+        identity = SubjectIdentity(model_name(backend, arguments), _hash(settings.get("pretrained")), decoding)
         return cls(model, identity, cap=cap, until=until, chat=chat)
 
     def prepare(self, items: Sequence[Item]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.subjects.kind import SubjectKind
 
-__all__ = ["REGISTERED", "HarnessModel"]
+__all__ = ["REGISTERED", "HarnessModel", "model_name"]
 
 
 class HarnessModel(SubjectKind):
@@ -25,12 +25,16 @@ class HarnessModel(SubjectKind):
 
     def model_name(self, spec: str) -> str:
         """Return the last part of the model's path or name, else the backend."""
-        backend, arguments = self.arguments(spec)
-        values = dict(part.partition("=")[::2] for part in arguments.split(","))
-        named = values.get("pretrained") or values.get("model") or backend
-        if not named:
+        if not (name := model_name(*self.arguments(spec))):
             raise ConfigError(f"{spec!r} names no backend: write {self.form}")
-        return named.rstrip("/").rpartition("/")[2]
+        return name
+
+
+def model_name(backend: str, arguments: str) -> str:
+    """Return the last part of the model's path or name in ``--model_args``, else the backend."""
+    values = dict(part.partition("=")[::2] for part in arguments.split(","))
+    path = values.get("pretrained") or values.get("model") or backend
+    return path.rstrip("/").rpartition("/")[2]
 
 
 REGISTERED = (HarnessModel(),)
