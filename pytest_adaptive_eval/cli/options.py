@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.logs import add_mapping_arguments, mapping_of
 from pytest_adaptive_eval.cli.screen import screen
-from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.errors import BankError, ConfigError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.choice import ModelChoice
@@ -30,6 +30,7 @@ __all__ = [
     "add_recipe_arguments",
     "add_responses_arguments",
     "budgets_of",
+    "check_bank_output",
     "check_writable",
     "names_of",
     "origin",
@@ -261,3 +262,14 @@ def check_writable(flag: str, path: Path, inputs: Iterable[Path | None] = ()) ->
         raise ConfigError(f"{flag} {path}: {folder} is not a folder that can be written to")
     if flag != "-o" and path.is_dir():
         raise ConfigError(f"{flag} {path} is a folder: name a file")
+
+
+def check_bank_output(output: Path, *, replaces: bool) -> None:
+    """Refuse a bank folder that cannot be written, or that exists and is not to be replaced."""
+    from pytest_adaptive_eval.banks.writer import check_place
+
+    try:
+        check_place(output, replaces)
+    except BankError as error:
+        raise ConfigError(f"-o {error}") from None
+    check_writable("-o", output)

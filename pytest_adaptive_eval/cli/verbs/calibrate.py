@@ -21,6 +21,7 @@ from pytest_adaptive_eval.cli.options import (
     add_recipe_arguments,
     add_responses_arguments,
     budgets_of,
+    check_bank_output,
     check_writable,
     names_of,
     origin,
@@ -31,7 +32,7 @@ from pytest_adaptive_eval.cli.options import (
 )
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
-from pytest_adaptive_eval.errors import BankError, ConfigError, ResponsesError
+from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.calibration.build import Built
@@ -72,7 +73,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     if options.output is not None:
-        _check_output(options.output, options.replace)
+        check_bank_output(options.output, replaces=options.replace)
     if options.uncalibrated:
         return _write_questions(options)
     names = _policy_names(options)
@@ -192,16 +193,6 @@ def _texts_of_logs(responses: Responses, folder: Path) -> tuple[Responses, list[
     named = with_item_ids(responses, screen.note)
     items = items_of(named, folder, screen.note)
     return (named, items) if items else (responses, None)
-
-
-def _check_output(output: Path, replaces: bool) -> None:
-    from pytest_adaptive_eval.banks.writer import check_place
-
-    try:
-        check_place(output, replaces)
-    except BankError as error:
-        raise ConfigError(f"-o {error}") from None
-    check_writable("-o", output)
 
 
 def _policy_names(options: argparse.Namespace) -> list[str]:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import PASSED, add_origin_arguments, check_writable, origin
+from pytest_adaptive_eval.cli.options import PASSED, add_origin_arguments, check_bank_output, check_writable, origin
 from pytest_adaptive_eval.cli.screen import say, screen, width
 from pytest_adaptive_eval.cli.verb import Verb
-from pytest_adaptive_eval.errors import BankError, ConfigError, DatasetError
+from pytest_adaptive_eval.errors import ConfigError, DatasetError
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.banks.importing.base import ImportSettings
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.output is None and not options.dry_run:
         raise ConfigError("-o NAME.bank is needed to write a bank; --dry-run shows the mapping and three items")
     if options.output is not None and not options.dry_run:
-        _check_output(options.output, options.replace)
+        check_bank_output(options.output, replaces=options.replace)
     settings = _settings(options)
     shots = _few_shot_split(options)
     screen.progress(f"reading {options.source}")
@@ -135,16 +135,6 @@ def _presets() -> Iterator[str]:
     ]
     longest = max(len(name) for name, _ in rows)
     yield from (f"{name:<{longest}}  {summary}" for name, summary in rows)
-
-
-def _check_output(output: Path, replaces: bool) -> None:
-    from pytest_adaptive_eval.banks.writer import check_place
-
-    try:
-        check_place(output, replaces)
-    except BankError as error:
-        raise ConfigError(f"-o {error}") from None
-    check_writable("-o", output)
 
 
 def _settings(options: argparse.Namespace) -> ImportSettings:
