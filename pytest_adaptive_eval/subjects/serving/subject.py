@@ -7,7 +7,8 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -50,19 +51,17 @@ class _Launch:
     stated: tuple[str, ...]
     weights: str
 
-    def open(self, cache: Path | None) -> tuple[Server, str]:
-        """Start the server. Return it and the name of the model."""
+    @contextmanager
+    def open(self, cache: Path | None) -> Iterator[tuple[Server, str]]:
+        """Start the server, and yield it and the name of the model; an error within the context releases it."""
         if shutil.which(self.command[0]) is None:
             raise ConfigError(f"the server {self.command[0]!r} is not installed: no such program")
         server = Server.start(self.command, cache, self.options["start_timeout"])
-        if self.model:
-            return server, self.model
-        listed = server.models()
-        if len(listed) == 1:
-            return server, listed[0]
-        server.release()
-        names = ", ".join(listed) or "none"
-        raise ConfigError(f"the server lists several models or none ({names}); expected serve:COMMAND#MODEL")
+        try:
+            yield server, self.model or _only(server.models())
+        except BaseException:
+            server.release()
+            raise
 
     def identify(self, identity: SubjectIdentity) -> SubjectIdentity:
         """Return the identity of the endpoint without its address, which changes with every start."""
@@ -74,6 +73,14 @@ class _Launch:
             checkpoint=hashlib.sha256(stated.encode()).hexdigest(),
             environment=environment,
         )
+
+
+def _only(models: Sequence[str]) -> str:
+    """Return the only model that a server lists."""
+    if len(models) != 1:
+        names = ", ".join(models) or "none"
+        raise ConfigError(f"the server lists several models or none ({names}); expected serve:COMMAND#MODEL")
+    return models[0]
 
 
 def _launch(target: str, serve: str, serve_args: str, cache: Path | None, options: Mapping[str, Any]) -> _Launch:
@@ -155,12 +162,8 @@ class ServedSubject(EndpointSubject):
             The folder is no checkpoint.
         """
         launch = _launch(target, serve, serve_args, cache, options)
-        server, model = launch.open(cache)
-        try:
+        with launch.open(cache) as (server, model):
             subject = super().load(server.url, model, **launch.options)
-        except BaseException:
-            server.release()
-            raise
         subject._server = server
         subject.identity = launch.identify(subject.identity)
         return subject
@@ -185,12 +188,8 @@ class ServedAgent(EndpointAgent):
     ) -> ServedAgent:
         """Start a server and connect to its model; parameters and errors as of `ServedSubject.load`."""
         launch = _launch(target, serve, serve_args, cache, options)
-        server, model = launch.open(cache)
-        try:
+        with launch.open(cache) as (server, model):
             agent = super().load(server.url, model, **launch.options)
-        except BaseException:
-            server.release()
-            raise
         agent._server = server
         agent.identity = launch.identify(agent.identity)
         return agent
