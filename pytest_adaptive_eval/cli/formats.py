@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED, RECIPE, budgets_of, check_writable, names_of, refuse
-from pytest_adaptive_eval.cli.processes import merged_parts
-from pytest_adaptive_eval.cli.screen import save, say, screen, width
+from pytest_adaptive_eval.cli.options import RECIPE, budgets_of, check_writable, names_of, refuse
+from pytest_adaptive_eval.cli.processes import run_backtest
+from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -120,18 +120,9 @@ def backtest_in_formats(options: argparse.Namespace) -> int:
         "seed": options.seed,
     }
 
-    def keep(total: FormatBacktest, done: int) -> None:
-        if options.json is not None:
-            complete = done == len(targets)
-            save(options.json, {**total.to_json(), "complete": complete}, complete=complete)
-
-    total, done = merged_parts(_one_target, shared, targets, options.jobs, "subject", keep=keep)
-    keep(total, done)
-    result = total.to_json()
-    if options.plot is not None:
-        options.plot.write_text(format_backtest_svg(result), encoding="utf-8")
-    say(format_backtest_lines(result, width()))
-    return PASSED if done == len(targets) else INTERRUPTED
+    return run_backtest(
+        _one_target, shared, targets, options, "subject", draw=format_backtest_svg, lines=format_backtest_lines
+    )
 
 
 def _one_target(shared: dict[str, Any], target: int) -> FormatBacktest:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
-from pytest_adaptive_eval.cli.screen import screen
+from pytest_adaptive_eval.cli.options import INTERRUPTED, PASSED
+from pytest_adaptive_eval.cli.screen import save, say, screen, width
 from pytest_adaptive_eval.errors import ConfigError
 
-__all__ = ["Mergeable", "merged_parts"]
+__all__ = ["Mergeable", "Reportable", "merged_parts", "run_backtest"]
 
 
 class Mergeable(Protocol):
@@ -20,9 +22,55 @@ class Mergeable(Protocol):
         """Add the result of another part."""
 
 
+class Reportable(Mergeable, Protocol):
+    """Mergeable result of a backtest."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON values."""
+
+
 Shared = TypeVar("Shared")
+Reported = TypeVar("Reported", bound=Reportable)
 Part = TypeVar("Part")
 Result = TypeVar("Result", bound=Mergeable)
+
+
+def run_backtest(
+    process_part: Callable[[Shared, Part], Reported],
+    shared: Shared,
+    work: Sequence[Part],
+    options: argparse.Namespace,
+    part_name: str,
+    *,
+    draw: Callable[[Mapping[str, Any]], str],
+    lines: Callable[[Mapping[str, Any], int], list[str]],
+) -> int:
+    """Backtest every part, and keep, draw and print the merged result; returns the exit code.
+
+    Parameters
+    ----------
+    process_part, shared, work, part_name
+        See `merged_parts`.
+    options : Namespace
+        ``json`` gets the result so far after each part, ``plot`` the picture; ``jobs`` is the number of processes.
+    draw : callable
+        Returns the picture of a result as SVG.
+    lines : callable
+        Returns the tables of a result, given the columns of the screen.
+    """
+
+    def keep(total: Reported, done: int) -> None:
+        if options.json is not None:
+            complete = done == len(work)
+            save(options.json, {**total.to_json(), "complete": complete}, complete=complete)
+
+    total, done = merged_parts(process_part, shared, work, options.jobs, part_name, keep)
+    keep(total, done)
+    result = total.to_json()
+    if options.plot is not None:
+        options.plot.write_text(draw(result), encoding="utf-8")
+    say(lines(result, width()))
+    return PASSED if done == len(work) else INTERRUPTED
 
 
 def merged_parts(

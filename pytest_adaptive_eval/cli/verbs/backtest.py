@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_adaptive_eval.cli.formats import FORMAT_BUDGETS, REPEATS, backtest_in_formats
 from pytest_adaptive_eval.cli.options import (
-    INTERRUPTED,
-    PASSED,
     RECIPE,
     add_low_quality_argument,
     add_recipe_arguments,
@@ -27,8 +25,8 @@ from pytest_adaptive_eval.cli.options import (
     refuse,
     with_chosen_model,
 )
-from pytest_adaptive_eval.cli.processes import merged_parts
-from pytest_adaptive_eval.cli.screen import save, say, screen, width
+from pytest_adaptive_eval.cli.processes import run_backtest
+from pytest_adaptive_eval.cli.screen import screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.inputs import open_text
@@ -149,19 +147,8 @@ def _run(options: argparse.Namespace) -> int:
         **_texts_settings(options, responses.items),
     }
 
-    def keep(total: Backtest, done: int) -> None:
-        if options.json is not None:
-            complete = done == len(work)
-            save(options.json, {**total.to_json(), "complete": complete}, complete=complete)
-
-    parts = list(enumerate(work))
-    total, done = merged_parts(_one_split, (responses, settings), parts, options.jobs, "split", keep)
-    keep(total, done)
-    result = total.to_json()
-    if options.plot is not None:
-        options.plot.write_text(backtest_svg(result), encoding="utf-8")
-    say(backtest_lines(result, width()))
-    return PASSED if done == len(work) else INTERRUPTED
+    parts, shared = list(enumerate(work)), (responses, settings)
+    return run_backtest(_one_split, shared, parts, options, "split", draw=backtest_svg, lines=backtest_lines)
 
 
 def _check_options(options: argparse.Namespace) -> None:
