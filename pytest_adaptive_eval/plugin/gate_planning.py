@@ -91,21 +91,32 @@ def _find_baseline(name: str, interview: Interview, state: RunState) -> bool:
     if any(name in other.aliases for other in others):
         _follow_interview(name, interview, resolve(name, others), state)
         return True
-    plan, settings, evaluation = interview.gate_plan, state.settings, interview.evaluation
-    spec = settings.baseline if name == "baseline" else name
+    plan, evaluation = interview.gate_plan, interview.evaluation
     folders = (state.config.invocation_params.dir, interview.path.parent, state.config.rootpath)
     try:
-        if spec is None:
-            raise BaselineMissing(
-                "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
-                "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or a file of answers"
-            )
+        spec = _baseline_spec(name, state, "a file of answers")
         plan.sources[name] = read_baseline(spec, folders, evaluation.bank, evaluation.name)
     except BaselineMissing as error:
-        if name != "baseline" or settings.missing_baseline == "fail":
+        if not _may_be_missing(name, state):
             raise
         plan.missing[name] = str(error)
     return name not in plan.missing
+
+
+def _baseline_spec(name: str, state: RunState, other_source: str) -> str:
+    """Return the file of a baseline: `name` itself, or the one that the options name for ``baseline``."""
+    spec = state.settings.baseline if name == "baseline" else name
+    if spec is None:
+        raise BaselineMissing(
+            "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
+            f"adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or {other_source}"
+        )
+    return spec
+
+
+def _may_be_missing(name: str, state: RunState) -> bool:
+    """Return whether a run goes on without this baseline, as the first run of a project does."""
+    return name == "baseline" and state.settings.missing_baseline != "fail"
 
 
 def _follow_interview(name: str, interview: Interview, other: EvaluationNode, state: RunState) -> None:
@@ -137,17 +148,12 @@ def _find_study_baseline(name: str, study: Study, state: RunState) -> None:
     if any(name in other.aliases for other in others):
         _follow_study(name, study, resolve(name, others), state)
         return
-    spec = state.settings.baseline if name == "baseline" else name
     folders = (state.config.invocation_params.dir, study.path.parent, state.config.rootpath)
     try:
-        if spec is None:
-            raise BaselineMissing(
-                "there is no baseline: name one with --adaptive-eval-baseline=FILE or the ini setting "
-                "adaptive_eval_baseline, a run's record (--adaptive-eval-record writes one) or a run folder"
-            )
+        spec = _baseline_spec(name, state, "a run folder")
         record = read_study_baseline(spec, folders, plan.name, study.kind)
     except BaselineMissing as error:
-        if name != "baseline" or state.settings.missing_baseline == "fail":
+        if not _may_be_missing(name, state):
             raise
         study.missing[name] = str(error)
     else:
