@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_adaptive_eval.banks.importing.base import Importer
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
 from pytest_adaptive_eval.banks.importing.opening import preset
+from pytest_adaptive_eval.typed_tables import replaced
 
 __all__ = ["REGISTERED"]
 
@@ -21,6 +22,15 @@ _TOOLKIT = ItemMapping(
     category=("category", "l2-category"),
 )
 _TOOLKIT_OPEN = ItemMapping(id="index", question="question", answer="answer", images=("image",), category=("category",))
+_SCIENCEQA = ItemMapping(
+    context="hint",
+    question="question",
+    choices=("choices",),
+    answer="answer",
+    counted="0",
+    images=("image",),
+    category=("subject", "topic"),
+)
 
 
 def _toolkit(name: str, summary: str, *others: ItemMapping) -> Importer:
@@ -75,27 +85,8 @@ REGISTERED = (
     preset(
         "scienceqa",
         "ScienceQA: problems.json or the hub's rows; images by --image-root",
-        ItemMapping(
-            rows="*",
-            id="$key",
-            where="split == 'test'",
-            context="hint",
-            question="question",
-            choices=("choices",),
-            answer="answer",
-            counted="0",
-            images=("image",),
-            category=("subject", "topic"),
-        ),
-        ItemMapping(
-            context="hint",
-            question="question",
-            choices=("choices",),
-            answer="answer",
-            counted="0",
-            images=("image",),
-            category=("subject", "topic"),
-        ),
+        replaced(_SCIENCEQA, rows="*", id="$key", where="split == 'test'"),
+        _SCIENCEQA,
     ),
     preset(
         "hallusionbench",
