@@ -180,14 +180,14 @@ class MatrixTable:
     def __iter__(self) -> Iterator[MatrixRow]:
         first_lines: dict[str, int] = {}
         for line, row in self._rows:
-            identity = self._checked_id(f"{self.path}, line {line}", row)
-            if first_lines.setdefault(identity, line) != line:
+            row_id = self._checked_id(f"{self.path}, line {line}", row)
+            if first_lines.setdefault(row_id, line) != line:
                 raise ResponsesError(
-                    f"{self.path}, line {line}: {identity!r} stands in line {first_lines[identity]} already; rename or "
+                    f"{self.path}, line {line}: {row_id!r} stands in line {first_lines[row_id]} already; rename or "
                     "drop one"
                 )
             cells = [row[j] for j in self._score_columns] if self._unnamed else row[self._score_columns[0] :]
-            yield MatrixRow(line, identity, row[self._run_column].strip() or identity, cells)
+            yield MatrixRow(line, row_id, row[self._run_column].strip() or row_id, cells)
         if not first_lines:
             raise ResponsesError(f"{self.path}: a header and no rows; expected a row for each item or subject")
 

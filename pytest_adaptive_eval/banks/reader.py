@@ -86,7 +86,7 @@ class _LazyItems(Sequence[Item]):
         where = f"{self._path}:{i + 1}"
         item = parse_item(line, where, self._root, *self._trusted)
         if item.id != self._ids[i]:
-            raise _edited(self._path, f"line {i + 1} has item {item.id!r}, the bank's index {self._ids[i]!r}")
+            raise _edited(self._path, f"line {i + 1} has item {item.id!r}, expected {self._ids[i]!r} as in params.npz")
         return item
 
 

@@ -426,7 +426,7 @@ def _evaluate(
 def _valid_intervals(
     session: Session, table: Conformal | None, accuracy: Array, scale: Array, confidence: float, *, design: bool
 ) -> dict[str, list[Interval]]:
-    """Return the intervals of each subject by method, of the methods that are possible."""
+    """Return each subject's interval by method, for the methods whose assumptions the session meets."""
     intervals: dict[str, list[Interval]] = {}
     if design and not session.policy.design_based and np.isfinite(session.log().propensities).all():
         intervals["design-based"] = [_design_interval(session, s, confidence) for s in range(len(accuracy))]

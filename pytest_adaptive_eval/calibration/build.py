@@ -162,12 +162,16 @@ def _with_texts(
     return with_text
 
 
-def _note_families(responses: Responses, together: Responses, recipe: Recipe, note: Callable[[str], None]) -> None:
+def _note_families(
+    responses: Responses, grouped_responses: Responses, recipe: Recipe, note: Callable[[str], None]
+) -> None:
     """Note how many subjects joined the family of another, and that families weigh less than their subjects."""
-    if merged := len(set(responses.families)) - len(set(together.families)):
+    if merged := len(set(responses.families)) - len(set(grouped_responses.families)):
         note(f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, counted as its family")
-    if together.weights is not None and together.weights.sum() < WEIGHED * len(together.weights):
-        note(_weighing(together, recipe))
+    if grouped_responses.weights is not None and grouped_responses.weights.sum() < WEIGHED * len(
+        grouped_responses.weights
+    ):
+        note(_weighing(grouped_responses, recipe))
 
 
 def calibrate(
@@ -222,33 +226,33 @@ def calibrate(
         fit it gives a bank that is marked as interrupted.
     """
     firsts = copies(responses)
-    together = grouped(responses, firsts)
-    _note_families(responses, together, recipe, note)
+    grouped_responses = grouped(responses, firsts)
+    _note_families(responses, grouped_responses, recipe, note)
 
     def report_iteration(iteration: int, change: float) -> None:
         progress(f"fitting, iteration {iteration}, largest change {change:.2g}")
 
-    fit = given_parameters or recipe(together.scores, report_iteration, together.weights)
+    fit = given_parameters or recipe(grouped_responses.scores, report_iteration, grouped_responses.weights)
     checked = None if given_parameters else recipe
-    in_formats = None if formats is None else _scores_in_formats(formats[0], together)
-    quality = _assessed(together, fit, checked, firsts, in_formats, choice, progress)
-    texts = _texts(together, items)
+    in_formats = None if formats is None else _scores_in_formats(formats[0], grouped_responses)
+    quality = _assessed(grouped_responses, fit, checked, firsts, in_formats, choice, progress)
+    texts = _texts(grouped_responses, items)
     scale = None
     if formats is not None and in_formats is not None and not fit.interrupted:
         scale = _scale(in_formats, formats[0].modalities, formats[1], texts, seed, progress)
         quality = quality if scale.report["converged"] else replace(quality, problems=(*quality.problems, _UNSETTLED))
     replayable = given_parameters is None and not fit.interrupted and (quality.trusted or force)
-    designs = _choose_designs(together, recipe, seed, note, progress) if replayable and predicts else None
-    whole = _bank_of(fit, together, designs)
+    designs = _choose_designs(grouped_responses, recipe, seed, note, progress) if replayable and predicts else None
+    whole = _bank_of(fit, grouped_responses, designs)
 
     def refit(part: Responses) -> ItemBank:
         return _bank_of(recipe.fit_completely(part.scores, part.weights), part, designs)
 
     tables: list[Conformal] = []
-    if policies and _may_replay(together, given_parameters, note, replayable=replayable):
-        tables = conformal_tables(together, refit, policies, bank=whole, seed=seed, progress=progress)
-    accuracies = _completed(together.scores, fit, given_parameters is not None).mean(axis=1)
-    return Built(together, texts, fit, quality, tables, tuple(accuracies.tolist()), scale, whole.predictor)
+    if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
+        tables = conformal_tables(grouped_responses, refit, policies, bank=whole, seed=seed, progress=progress)
+    accuracies = _completed(grouped_responses.scores, fit, given_parameters is not None).mean(axis=1)
+    return Built(grouped_responses, texts, fit, quality, tables, tuple(accuracies.tolist()), scale, whole.predictor)
 
 
 def _assessed(

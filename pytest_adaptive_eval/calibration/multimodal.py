@@ -240,7 +240,7 @@ def checked_formats(scores: ArrayLike, modalities: Modalities) -> Array:
         )
     observed = ~np.isnan(array)
     if not ((array[observed] >= 0) & (array[observed] <= 1)).all():
-        raise EstimationError("responses lie in [0, 1], with NaN where missing")
+        raise EstimationError("a response is outside [0, 1]; give scores in [0, 1], and NaN where one is missing")
     for axes, name in (((1, 2), "subject"), ((0, 2), "item"), ((0, 1), "format")):
         if not (answered := observed.any(axis=axes)).all():
             raise EstimationError(f"{name} number {int(answered.argmin())} has no response at all; leave it out")

@@ -174,7 +174,17 @@ class _Marginal:
         return loss.item(), free.grad.numpy()
 
     def _parts(self, point: Any) -> tuple[Any, Any, Any, Any]:
-        """Return mean (X,) and W (X, X) of the items' prior, mean (K,) of the abilities', and the abilities (S, K)."""
+        """Split the free numbers into those of the priors and of the subjects.
+
+        Returns
+        -------
+        mean (X,), whitening matrix (X, X)
+            Of the prior of an item's X = 2 K numbers.
+        mean (K,)
+            Of the prior of the abilities.
+        u (S, K)
+            The subjects' abilities, on the scale without bounds.
+        """
         k = self.parts
         mean, diagonal, below, middle, u = point.split([2 * k, 2 * k, self.below.shape[1], k, self.subjects * k])
         whitening = self.torch.diag(diagonal.exp()).index_put(tuple(self.below), below)

@@ -97,7 +97,7 @@ class Quality:
 
     @property
     def trusted(self) -> bool:
-        """Whether nothing refuses the bank."""
+        """Whether the bank has passed every check."""
         return not self.problems
 
     def to_json(self) -> dict[str, Any]:
@@ -298,12 +298,12 @@ def _held_out_losses(
         for name, p in by.items():
             losses_by_predictor[name][tenth] = losses(scores[tenth], p[tenth])
         held_out |= tenth
-    weight = _weight(held_out, weights)
+    weight = _held_out_weights(held_out, weights)
     means = {name: float((weight * loss).sum() / weight.sum()) for name, loss in losses_by_predictor.items()}
     return means, _gain(losses_by_predictor["bank"], losses_by_predictor["mean accuracy"], weight)
 
 
-def _weight(held_out: Bools, weights: Array | None) -> Array:
+def _held_out_weights(held_out: Bools, weights: Array | None) -> Array:
     """Return the weight of each held-out response, 0 for the others; shape (S, n)."""
     return np.asarray(held_out * (1.0 if weights is None else weights[:, None]))
 
@@ -499,7 +499,9 @@ def choose_dimensions(
     say = progress or (lambda _: None)
     tenths = list(_held_out(scores, copies, CHOOSING_SEED))
     if not tenths:
-        raise ResponsesError("too few responses to hold some out and choose the dimensions by them: give their number")
+        raise ResponsesError(
+            "too few responses to hold some out and choose the number of dimensions by them: give --dimensions D"
+        )
     held_out = np.logical_or.reduce(tenths)
     by_dimensions = {}
     for D in candidates:
@@ -511,7 +513,7 @@ def choose_dimensions(
                 by_dimensions[D][tenth] = losses(
                     scores[tenth], predicted(remaining, recipe(D).fit_completely(remaining, weights))[tenth]
                 )
-    weight = _weight(held_out, weights)
+    weight = _held_out_weights(held_out, weights)
     means = {D: float((weight * loss).sum() / weight.sum()) for D, loss in by_dimensions.items()}
     best = min(means, key=lambda D: means[D])
     gains = {D: _gain(by_dimensions[best], loss, weight) for D, loss in by_dimensions.items()}

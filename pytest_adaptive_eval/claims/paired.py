@@ -84,7 +84,7 @@ class Baseline:
 
     @property
     def complete(self) -> bool:
-        """Whether the whole bank has a score."""
+        """Whether every item of the bank has a score."""
         return not bool(np.isnan(self.scores).any())
 
     @property

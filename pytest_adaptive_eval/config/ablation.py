@@ -68,7 +68,7 @@ class AblationPlan:
 
     @property
     def candidate(self) -> str:
-        """Name of the network as written."""
+        """Name under which the network without a variant's changes is compared."""
         return AS_WRITTEN
 
     @property
@@ -247,7 +247,9 @@ def _changed(written: Mapping[str, Any], variant: VariantTable) -> dict[str, Any
     by_name = {str(node.get("name") or node.get("task") or Path(str(node.get("bank"))).stem): node for node in nodes}
     for name, changes in variant.nodes.items():
         if name not in by_name:
-            raise ConfigError(f"it changes the node {name!r}; the network has {', '.join(by_name)}")
+            raise ConfigError(
+                f"it changes the node {name!r}, which the network lacks; its nodes are {', '.join(by_name)}"
+            )
         node = by_name[name]
         if "bank" in changes or "task" in changes:  # one replaces the other, under the same name
             for key in ("bank", "task"):

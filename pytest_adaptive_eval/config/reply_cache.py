@@ -48,7 +48,7 @@ class ReplyCache(MutableMapping[str, str]):
         self._open().append(key, {self._field: value})
 
     def __delitem__(self, key: str) -> None:
-        raise TypeError(f"{key}: replies are never deleted")
+        raise TypeError(f"{key}: the cache of replies only grows; no reply is deleted")
 
     def __iter__(self) -> Iterator[str]:
         raise TypeError("replies are looked up, not listed")

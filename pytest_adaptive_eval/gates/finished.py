@@ -69,7 +69,10 @@ class FinishedRun(NamedTuple):
             Another condition, or a value out of range.
         """
         if condition.metric != "accuracy" or condition.by_rank:
-            raise ConfigError(f"{condition.metric} {condition.requirement}: finished runs are judged on their accuracy")
+            raise ConfigError(
+                f"{condition.metric} {condition.requirement}: finished runs are judged on their accuracy alone; "
+                "gate on accuracy"
+            )
         result = self._result()
         verdict = result.judge(condition)  # which checks the condition, and names faults
         if verdict.interval is None:

@@ -39,8 +39,7 @@ def _settings_of(config: pytest.Config) -> Settings:
         raise ConfigError(f"adaptive_eval_missing_baseline is {missing!r}, expected {', '.join(MISSING_BASELINE)}")
     if missing == "record" and not (baseline or "").endswith(".json"):
         raise ConfigError(
-            "a missing baseline is to be recorded, and there is no place for it: name a file with "
-            "--adaptive-eval-baseline=FILE.json"
+            "a missing baseline is to be recorded, and no file is named for it: give --adaptive-eval-baseline=FILE.json"
         )
     if (html := _path(config, "html")) is not None:
         from pytest_adaptive_eval.reports.page import need_jinja2

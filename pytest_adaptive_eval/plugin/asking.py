@@ -110,7 +110,7 @@ class Respondent:
             self.subject.cap, self.own_cap = self.own_cap, None
 
     def as_capped(self, identity: SubjectIdentity, items: Sequence[Item]) -> SubjectIdentity:
-        """Return the identity with the caps that answers to the items have in fact, a list if they differ."""
+        """Return the subject's identity with the token caps of answers to these items: one number, or a list."""
         cap = self.subject.cap if isinstance(self.subject, Subject) else None
         if cap is None:
             return identity

@@ -112,7 +112,7 @@ def question(template: pytest.Function, item: Item, sample: int = 0) -> Question
     """Create the test of one item from the placeholder; samples are named ``ITEM``, ``ITEM#2`` ..."""
     asked = AskedItem(item, sample)
     spec, name = template.callspec, f"{item.id}#{sample + 1}" if sample else item.id
-    ids = [name if part.startswith(PARAMETER) else part for part in spec._idlist]
+    ids = [name if id_part.startswith(PARAMETER) else id_part for id_part in spec._idlist]
     test = Question.from_parent(
         template.parent,
         name=f"{template.originalname}[{'-'.join(ids)}]",

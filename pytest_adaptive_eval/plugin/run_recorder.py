@@ -195,9 +195,11 @@ class RunRecorder:
         self.run.fail_without_required()
         descriptions = []
         for name in absent:
-            near = selection.near.get(name)
+            similar_names = selection.near.get(name)
             suffix = "" if selection.required[name] else " (no gate of this name was collected)"
-            descriptions.append(f"{name}{suffix}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+            descriptions.append(
+                f"{name}{suffix}" + (f"; did you mean {' or '.join(similar_names)}?" if similar_names else "")
+            )
         self._complaints.append(
             f"required gates gave no result, so that nothing is promoted: {', '.join(descriptions)}"
         )

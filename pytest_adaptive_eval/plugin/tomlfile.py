@@ -59,7 +59,7 @@ def _study(spec: StudySpec) -> types.FunctionType:
 
     @_function
     def run() -> None:
-        raise AssertionError("a study is held by the plugin")
+        raise AssertionError("the plugin runs studies itself, and does not call this function")
 
     run.adaptive_eval_study = spec  # type: ignore[attr-defined]  # read when it is collected
     return run

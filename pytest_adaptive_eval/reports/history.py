@@ -85,7 +85,7 @@ def _leading(study: StudyRecord) -> str:
 
 
 def _accuracy(interview: InterviewRecord) -> str:
-    """Return the accuracy; of a ladder its area and last level, ``1.7/2 [1.31, 2.12]``."""
+    """Return an interview's accuracy as text; for a ladder its area and last level, ``1.7/2 [1.31, 2.12]``."""
     ladder, interval = ladder_of(interview), area(interview)
     if ladder is None:
         return words.accuracy(interview)

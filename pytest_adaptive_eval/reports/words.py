@@ -137,8 +137,8 @@ def accuracy(interview: InterviewRecord) -> str:
 def climb(interview: InterviewRecord) -> str:
     """Return a ladder's ``AUC 1.70 [1.31, 2.12], last level 2, half right at level 1.8 [1.2, 2.5]``."""
     levels = as_mapping(interview.levels)
-    last = levels.get("last_level")
-    parts = [] if last is None else [f"last level {last}"]
+    last_level = levels.get("last_level")
+    parts = [] if last_level is None else [f"last level {last_level}"]
     if isinstance(levels.get("auc"), Mapping):
         parts.insert(0, f"AUC {_bounded(levels['auc'], 2)}{guessing(interview)}")
     if isinstance(levels.get("half"), Mapping):

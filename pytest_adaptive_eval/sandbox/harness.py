@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict
 
     class Start(TypedDict):
-        """Message to a process of root that starts another one in bubblewrap."""
+        """Message to a process with root's rights, which gives them up and runs a command; see `launch`."""
 
         command: tuple[str, ...]
         user: tuple[int, int] | None  # uid and gid to become

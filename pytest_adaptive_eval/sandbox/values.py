@@ -69,7 +69,7 @@ def _scalar(kind: str, text: str) -> Any:
 def _distinct(members: list[Any], build: Any) -> Any:
     """Build a collection of `members`; refuse equal members and many with the same hash."""
     if members and Counter(map(hash, members)).most_common(1)[0][1] > _COLLISIONS:
-        raise ValueError("members made to collide")
+        raise ValueError(f"more than {_COLLISIONS} members have one hash")
     whole = build(members)
     if len(whole) != len(members):
         raise ValueError("members that are equal")
@@ -153,7 +153,7 @@ def read_answers(line: bytes, nonce: str, count: int) -> tuple[Any, ...] | Failu
     except UnicodeDecodeError:
         raise ValueError("not ASCII") from None
     if not text.startswith(f"{nonce} "):
-        raise ValueError("not from the harness")
+        raise ValueError("the line does not begin with the harness's secret")
     match decode(text[len(nonce) + 1 :], DEPTH + 4):  # the four that the harness wraps around a value
         case ("broken", str(kind), str(message)):
             return Failure(_clean(kind), _clean(message))

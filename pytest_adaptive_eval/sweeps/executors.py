@@ -16,7 +16,7 @@ __all__ = ["Executor", "LocalExecutor"]
 
 
 class Executor(Protocol):
-    """Runs cells, as many at once as there is room for."""
+    """Executor of a sweep's cells, as many at once as the machines hold."""
 
     def submit(self, job: Job) -> None:
         """Run a cell as soon as there is room."""

@@ -172,7 +172,9 @@ def _mapping(dataset: Dataset, several: bool) -> ItemMapping:
         if size > _SAMPLE_LIMIT:
             break
     if not sample:
-        raise DatasetError(f"{dataset.facts.get('source', dataset.name)}: no records; expected one question each")
+        raise DatasetError(
+            f"{dataset.facts.get('source', dataset.name)}: no records; expected one record for each question"
+        )
     mapping = guess_mapping(sample, dataset.mapping, labelled=dataset.labels is not None)
     return replaced(mapping, category=("$set",)) if several and not mapping.category else mapping
 

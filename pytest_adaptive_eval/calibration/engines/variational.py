@@ -102,7 +102,7 @@ def checked(responses: ArrayLike) -> Array:
         raise EstimationError(f"responses have shape {scores.shape}; at least two subjects (rows) are needed")
     observed = ~np.isnan(scores)
     if not ((scores[observed] >= 0) & (scores[observed] <= 1)).all():
-        raise EstimationError("responses lie in [0, 1], with NaN where missing")
+        raise EstimationError("a response is outside [0, 1]; give scores in [0, 1], and NaN where one is missing")
     for axis, name in ((1, "subject"), (0, "item")):
         if not (answered := observed.any(axis=axis)).all():
             raise EstimationError(f"{name} number {int(answered.argmin())} has no response at all; leave it out")

@@ -29,7 +29,7 @@ STEP, PART = 4, 25
 
 
 def _in_formats(form: Form, *, adaptive: bool, whole: bool, worth: bool, likelihood: bool) -> Callable[[Fold], Results]:
-    """Return an interview by a fit of items in formats."""
+    """Return the function that interviews a left-out subject by the M2 or M3 fit to the other subjects."""
 
     def interview(fold: Fold) -> Results:
         fit = fold.multimodal_fit(form, likelihood=likelihood)

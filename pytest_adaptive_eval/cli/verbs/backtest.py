@@ -194,7 +194,9 @@ def _split(options: argparse.Namespace) -> tuple[Responses, list[Split]]:
     ungrouped = matched(read(options, options.source), None, screen.note)
     responses = grouped(ungrouped)
     if merged := len(set(ungrouped.families)) - len(set(responses.families)):
-        screen.note(f"near-duplicates: {counted(merged, 'subject')} on the same side as another")
+        screen.note(
+            f"near-duplicates: {counted(merged, 'subject')} answering nearly like another, on its side of each split"
+        )
     test = options.test if options.test is not None else max(2, round(len(responses.subjects) / 5))
     strata = None if options.stratify is None else _sizes(options.stratify, responses)
     work = list(splits(responses, options.splits or SPLITS, test=test, seed=options.seed, strata=strata))
@@ -258,7 +260,10 @@ def _of_bank(options: argparse.Namespace) -> tuple[ItemBank, Responses]:
     if len(rows) < 2:
         raise ResponsesError(f"{options.responses}: fewer than two subjects that the bank was not calibrated on")
     if len(rows) < len(responses.subjects):
-        screen.note(f"{len(rows)} of {len(responses.subjects)} subjects are interviewed: the bank has not seen them")
+        screen.note(
+            f"{len(rows)} of {len(responses.subjects)} subjects are interviewed: the others calibrated the bank, or "
+            "answered none of its items"
+        )
     selected = responses.of(rows)
     held_out = Responses(selected.subjects, ids, scores[rows], selected.families, selected.source)
     return replace(bank, items=(), ids=ids), held_out

@@ -160,11 +160,11 @@ def energy_difference(candidate: NetworkScores, baseline: NetworkScores, confide
     pairs = list(zip(candidate.nodes, baseline.nodes, strict=False))
     if len(candidate.nodes) != len(baseline.nodes) or any(_shape(a) != _shape(b) for a, b in pairs):
         raise EstimationError("the two networks do not have the same nodes with the same weights, levels and queries")
-    same = _same_questions(candidate, baseline)
+    same_questions = _same_questions(candidate, baseline)
     possible = may_open(candidate.nodes, confidence), may_open(baseline.nodes, confidence)
     parts: list[_Part] = []
     for a, b in pairs:
-        if same and a.questions == "code" and a.opened and b.opened:
+        if same_questions and a.questions == "code" and a.opened and b.opened:
             parts.append(_pair(a, b, confidence))
         else:
             parts.append(_part(a, confidence, possible[0][a.name]))

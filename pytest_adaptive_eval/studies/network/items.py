@@ -46,8 +46,8 @@ def bank_levels(bank: ItemBank, levels: int | None, where: str) -> list[NDArray[
     positions = [np.flatnonzero(np.array(labels) == label) for label in sorted(set(labels))]
     if levels is not None and not 1 <= levels <= len(positions):
         raise ConfigError(
-            f"{where}: levels is {levels!r}: the items of the bank {bank.name!r}, which is not calibrated, have "
-            f"{len(positions)} different meta.level"
+            f"{where}: levels is {levels!r}, expected 1 to {len(positions)}, the number of different meta.level "
+            f"of the items in the bank {bank.name!r}, which is not calibrated"
         )
     return positions[:levels]
 

@@ -39,7 +39,7 @@ _SCALE = (
 )
 
 
-def _user(text: str) -> tuple[Message, ...]:
+def _user_message(text: str) -> tuple[Message, ...]:
     return (Message("user", text),)
 
 
@@ -97,7 +97,7 @@ def write(
         if content.whole
         else "Reply in two lines and no more:\nQuestion: the question\nAnswer: the right answer"
     )
-    return _user(
+    return _user_message(
         _before(dialogues, records)
         + _so_far(answered)
         + f"You examine a language model. Write one {'text' if content.whole else 'question'} of level {level}; the "
@@ -115,7 +115,7 @@ def _refused(directive: Directive, attempt: int) -> str:
 
 def rephrase(question: str, directive: Directive | None = None, attempt: int = 1) -> tuple[Message, ...]:
     """Return the request to say a question in other words."""
-    return _user(
+    return _user_message(
         f"Say this question in other words.\n{marked('question', question, 4000)}"
         "Keep every number, every letter and every sign exactly as it is and in its order; change only the words "
         "around them, and add nothing.\n"
@@ -143,8 +143,10 @@ def review_question(scheme: str, task: str, demand: str, question: str) -> tuple
         f"{DATA}{marked('question', question, 4000)}"
     )
     if scheme == "scale":
-        return _user(f"{head}How good is the question for this task?\n{_SCALE}{RANK_REPLY}")
-    return _user(f"{head}Is there a fault in the question, so that it has to be written again? Reply yes or no.")
+        return _user_message(f"{head}How good is the question for this task?\n{_SCALE}{RANK_REPLY}")
+    return _user_message(
+        f"{head}Is there a fault in the question, so that it has to be written again? Reply yes or no."
+    )
 
 
 def review_exchange(scheme: str, task: str, question: str, answer: str) -> tuple[Message, ...]:
@@ -154,8 +156,8 @@ def review_exchange(scheme: str, task: str, question: str, answer: str) -> tuple
         f"{marked('answer', answer, 4000)}"
     )
     if scheme == "scale":
-        return _user(f"{head}How far can this dialogue be trusted?\n{_SCALE}{RANK_REPLY}")
-    return _user(f"{head}Is anything in this dialogue wrong or invented? Reply yes or no.")
+        return _user_message(f"{head}How far can this dialogue be trusted?\n{_SCALE}{RANK_REPLY}")
+    return _user_message(f"{head}Is anything in this dialogue wrong or invented? Reply yes or no.")
 
 
 def read_fault(text: str) -> bool | None:

@@ -169,7 +169,19 @@ class Rater:
     def _read_texts(
         self, batch: Sequence[TokenGroup], firsts: torch.Tensor, heads: torch.Tensor, cache: Any
     ) -> list[list[float]]:
-        """Return log-likelihoods from the log-probabilities of first tokens, and the cache of the heads."""
+        """Return the log-likelihood of each text of each head.
+
+        Parameters
+        ----------
+        batch : sequence of TokenGroup
+            Heads, each with its texts.
+        firsts : tensor, shape (heads, vocabulary)
+            Log-probabilities of the first token after each head.
+        heads : tensor, shape (heads, tokens)
+            Mask of the heads' tokens in `cache`.
+        cache : Cache
+            Cache of the model after the heads.
+        """
         rated = [[float(firsts[n, text[0]]) for text in group.texts] for n, group in enumerate(batch)]
         rows = [(n, k) for n, group in enumerate(batch) for k, text in enumerate(group.texts) if len(text) > 1]
         rows.sort(key=lambda row: len(batch[row[0]].texts[row[1]]))

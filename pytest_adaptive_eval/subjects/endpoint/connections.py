@@ -62,7 +62,7 @@ class _Ends(asyncio.Protocol):
         self._writable.set()
 
     async def take(self, most: int) -> bytes:
-        """Wait for bytes; return none at the end."""
+        """Return the next bytes of the connection, at most `most`, once there are any; empty after its end."""
         while not self.arrived and not self.over:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader

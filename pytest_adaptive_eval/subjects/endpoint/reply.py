@@ -109,7 +109,9 @@ def usage_of(counts: TokenUsage | None, reasoning_length: int, text_length: int,
         share = reasoning_length / (reasoning_length + text_length) if reasoning_length else 0.0
         reasoning = math.ceil(completion * share)
     if reasoning > completion:
-        raise Malformed(f"{reasoning} reasoning tokens are more than all {completion}")
+        raise Malformed(
+            f"the usage counts {reasoning} reasoning tokens, more than the {completion} tokens of the whole reply"
+        )
     return Usage(1, counts.prompt_tokens, completion, reasoning, seconds)
 
 
