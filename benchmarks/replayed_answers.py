@@ -1,11 +1,12 @@
 """Gates on published benchmarks, asked of a server that replays the recorded answers of real models.
 
-``python benchmarks/replayed_answers.py`` takes the questions of the published files of GSM8K and MMLU-Pro for which
-answers of a model are recorded, imports them with their presets, serves the answers on the loopback interface, and
-lets ``pytest --adaptive-eval`` ask all of them.  A line for each model: the accuracy by the publisher's labels, the
-gate's on the whole bank, and the items on which the two disagree, which ``--show`` prints with the end of the answer,
-to be read by a person.  Most recorded answers to MMLU-Pro are to questions that the published file in the data folder
-lacks: these are imported from the rows that the answers carry.  Data: ``ADAPTIVE_EVAL_DATA`` (../shared/data).
+``python benchmarks/replayed_answers.py`` takes the questions of the published files of GSM8K, MMLU-Pro and IFEval
+(strict and loose) for which answers of a model are recorded, imports them with their presets, serves the answers on
+the loopback interface, and lets ``pytest --adaptive-eval`` ask all of them. A line for each model: the accuracy by
+the publisher's labels, the gate's on the whole bank, and the items on which the two disagree, which ``--show`` prints
+with the end of the answer, to be read by a person. Most recorded answers to MMLU-Pro are to questions that the
+published file in the data folder lacks: these are imported from the rows that the answers carry. Data:
+``ADAPTIVE_EVAL_DATA`` (../shared/data).
 """
 
 from __future__ import annotations
@@ -47,12 +48,13 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Rows of a published file in its own form, the preset that reads them, and the recorded models."""
+    """Rows of a published file in its own form, the preset that reads them with its options, and recorded models."""
 
     name: str
     preset: str
     rows: Sequence[Mapping[str, Any]]
     models: Mapping[str, Recorded]
+    options: Sequence[str] = ()
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -110,6 +112,22 @@ def mmlu_pro_answers() -> Benchmark:
     return Benchmark("MMLU-Pro, recorded rows", "mmlu-pro", list(rows.values()), models)
 
 
+def ifeval(metric: str, *options: str) -> Benchmark:
+    """The lines of the published file that reviews of evalscope have scores of; it runs IFEval's published checks."""
+    models: dict[str, Recorded] = {}
+    asked = set()
+    for file in sorted((DATA / "logs" / "evalscope").rglob("reviews/*/ifeval_default.jsonl")):
+        model = models.setdefault(file.parent.name, Recorded())
+        for review in lines(file):
+            scored = review["sample_score"]
+            question = scored["sample_metadata"]["prompt"]
+            asked.add(scored["sample_metadata"]["key"])
+            model.answers[question] = scored["score"]["prediction"]
+            model.labels[question] = scored["score"]["value"][f"prompt_level_{metric}"]
+    rows = [row for row in lines(DATA / "benchmarks" / "ifeval" / "input_data.jsonl.gz") if row["key"] in asked]
+    return Benchmark(f"IFEval, {metric}", "ifeval", rows, models, options)
+
+
 @contextmanager
 def served(models: Mapping[str, Recorded]) -> Iterator[str]:
     """Yield the address of a server that replays the answers of all models."""
@@ -164,7 +182,8 @@ def compare(benchmark: Benchmark, show: bool) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as work, served(benchmark.models) as address:
         folder = Path(work)
         (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in benchmark.rows), "utf-8")
-        run(folder, "adaptive-eval", "import", "test.jsonl", "--preset", benchmark.preset, "-o", "questions.bank")
+        source = ("test.jsonl", "--preset", benchmark.preset, *benchmark.options)
+        run(folder, "adaptive-eval", "import", *source, "-o", "questions.bank")
         (folder / "adaptive-eval.toml").write_text(EVALUATION)
         items = {item.id: item for item in read_bank(folder / "questions.bank").items}
         assert len(items) == len(benchmark.rows)
@@ -188,10 +207,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="print the answers that label and grader disagree on")
+    parser.add_argument("--only", default="", help="names of benchmarks begin with this")
     options = parser.parse_args(arguments)
+    loose = ("--grader", "instructions_loose")
+    benchmarks = (gsm8k(), mmlu_pro_file(), mmlu_pro_answers(), ifeval("strict"), ifeval("loose", *loose))
     print("| benchmark | model | questions | labelled accuracy | gate's accuracy | items that disagree |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for benchmark in (gsm8k(), mmlu_pro_file(), mmlu_pro_answers()):
+    for benchmark in (benchmark for benchmark in benchmarks if benchmark.name.startswith(options.only)):
         for line in compare(benchmark, options.show):
             print(line, flush=True)
 

@@ -111,8 +111,8 @@ def test_the_language_of_a_text(language, text):
     assert language_of(text) == language
 
 
-def item(*instructions):
-    data = {"id": "a", "prompt": "Write.", "answer": "form", "grader": "instructions"}
+def item(*instructions, grader="instructions"):
+    data = {"id": "a", "prompt": "Write.", "answer": "form", "grader": grader}
     return parse_item(json.dumps({**data, "meta": {"instructions": list(instructions)}}), "line 1")
 
 
@@ -121,6 +121,31 @@ def test_all_instructions_have_to_be_obeyed():
     assert both.grade('<think>a, b</think>"a b"') == 1.0
     assert both.grade('"a, b"') == 0.0
     assert both.grade("a b") == 0.0
+
+
+QUOTED, COMMALESS = {"id": "startend:quotation"}, {"id": "punctuation:no_comma"}
+
+
+@pytest.mark.parametrize(
+    ("instructions", "text", "strict", "loose"),
+    [
+        ([QUOTED], '"a"', 1, 1),
+        ([QUOTED], 'Sure:\n"a"', 0, 1),  # without the first line
+        ([QUOTED], '"a"\nDone', 0, 1),  # without the last
+        ([QUOTED], 'Sure:\n\n"a"\n\nDone', 0, 1),  # without both, and white space around
+        ([QUOTED], '**"a"**', 0, 1),  # without asterisks
+        ([QUOTED], 'Sure:\n*"a"*\nDone', 0, 1),
+        ([QUOTED], 'Sure: "a"', 0, 0),  # nothing is left without its only line
+        ([QUOTED], 'Sure\nyes:\n"a"', 0, 0),  # one line alone is left out
+        ([QUOTED, COMMALESS], 'Yes, sure:\n"a"', 0, 1),
+        # each by a variant of its own
+        ([QUOTED, {"id": "keywords:existence", "keywords": ["sure"]}], 'Sure:\n"a"', 0, 1),
+        ([QUOTED, {"id": "keywords:existence", "keywords": ["no"]}], 'Sure:\n"a"', 0, 0),
+    ],
+)
+def test_loose_grading_leaves_out_first_line_last_line_and_asterisks(instructions, text, strict, loose):
+    assert item(*instructions).grade(text) == strict
+    assert item(*instructions, grader="instructions_loose").grade(f"<think>,\n</think>{text}") == loose
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pytest_adaptive_eval.items.reading.language import LANGUAGES, language_of
 
-__all__ = ["INSTRUCTIONS", "Instruction", "fault", "obeys"]
+__all__ = ["INSTRUCTIONS", "Instruction", "fault", "obeys", "obeys_loosely"]
 
 Arguments = Mapping[str, Any]
 
@@ -207,6 +207,13 @@ INSTRUCTIONS: Mapping[str, Instruction] = {
 def obeys(name: str, arguments: Arguments, text: str) -> bool:
     """Return whether a text that is not empty obeys an instruction."""
     return bool(text.strip()) and INSTRUCTIONS[name].check(text, arguments)
+
+
+def obeys_loosely(name: str, arguments: Arguments, text: str) -> bool:
+    """Return whether a text obeys an instruction as it is, or without first line, last line, both, or asterisks."""
+    lines = text.split("\n")
+    cuts = (text, *("\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])))
+    return any(obeys(name, arguments, variant) for cut in cuts for variant in (cut, cut.replace("*", "")))
 
 
 def fault(name: object, arguments: Arguments) -> str:

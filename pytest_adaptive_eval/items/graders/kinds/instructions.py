@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_adaptive_eval.items.graders.kind import Asked, GraderKind
 from pytest_adaptive_eval.items.reading.cleaning import without_reasoning
-from pytest_adaptive_eval.items.reading.instructions import fault, obeys
+from pytest_adaptive_eval.items.reading.instructions import fault, obeys, obeys_loosely
 
 __all__ = ["REGISTERED"]
 
@@ -16,6 +16,15 @@ def _grade(question: Asked, text: str) -> float:
     """Return 1 if the text obeys every instruction of ``meta.instructions``."""
     text = without_reasoning(text)
     return float(all(obeys(instruction["id"], instruction, text) for instruction in question.meta["instructions"]))
+
+
+def _grade_loosely(question: Asked, text: str) -> float:
+    """Return 1 if each instruction is obeyed by the text or one of its variants, which can differ by instruction."""
+    rest = without_reasoning(text)
+    rest = rest if rest == text else rest.lstrip()  # the blank lines after reasoning are no first line
+    return float(
+        all(obeys_loosely(instruction["id"], instruction, rest) for instruction in question.meta["instructions"])
+    )
 
 
 def _check(question: Asked, answer: str) -> str:  # noqa: ARG001 - has the form of a check
@@ -35,6 +44,12 @@ REGISTERED = (
         "instructions",
         "it obeys every instruction of `meta.instructions`, by the names of IFEval",
         _grade,
+        check=_check,
+    ),
+    GraderKind(
+        "instructions_loose",
+        "the same, where first line, last line and asterisks may be left out, as the loose accuracy of IFEval does",
+        _grade_loosely,
         check=_check,
     ),
 )
