@@ -1,4 +1,4 @@
-"""A run's record as the baseline of another: from its file, and from a tracker that keeps it."""
+"""What a run records of its answers, and the record as the baseline of another run."""
 
 from __future__ import annotations
 
@@ -39,3 +39,22 @@ def test_answers_of_a_record_are_told_by_a_hash_whatever_the_order_of_its_keys(
     assert len(first.source["hash"]) == 16
     assert (second.source["path"], tracked.source["path"]) == ("turned.json", "mlflow:r1")
     np.testing.assert_array_equal(first.baseline.scores, tracked.baseline.scores)
+
+
+def test_each_answer_of_a_calibrated_bank_has_the_difficulty_of_its_item(lab: Any) -> None:
+    bank = read_bank(lab.calibrated())
+    lab.toy()
+    lab.tests(
+        """
+        import pytest
+        @pytest.mark.adaptive_eval("toy.bank", budget=5, stop="budget")
+        def test_toy(item, model):
+            assert item.grade(model.generate(item.prompt))
+        """
+    )
+    lab.run("-p", "no:setuponly")
+    difficulties = dict(zip(map(str, bank.ids), bank.difficulty_of(np.arange(len(bank))).tolist(), strict=True))
+    asked = lab.record["interviews"][0]["administrations"]
+    assert len(asked) == 5
+    expected = {a["item"]: difficulties[a["item"]] for a in asked}
+    assert {a["item"]: a["difficulty"] for a in asked} == pytest.approx(expected)
