@@ -78,31 +78,40 @@ def summary_lines(
         For `write_lines`; empty for an empty run.
     """
     width = max(width, 40)
-    notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
-    files = [wrap(clean_terminal(str(path)), width, "  ", f"{name}: ") for name, path in (written or {}).items()]
-    spent = words.run_usage(record)
-    cost = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
-    blocks: list[list[Line]]
-    if details:
-        blocks = [
-            _interviews(record.interviews, width) if record.interviews else [],
-            _studies(record.studies, width),
-            verdict_lines(record, width),
-            warning_lines(record, width),
-            _styled(line for note in notes for line in note),
-            _styled([*cost, *(line for file in files for line in file)]),
-        ]
-    else:
-        found = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
-        blocks = [
-            [*_studies(record.studies, width), *found, *brief_verdict_lines(record, width)],
-            warning_lines(record, width),
-            _styled([*cost, *(line for file in files for line in file)]),
-        ]
+    blocks = _detailed_blocks(record, width) if details else _brief_blocks(record, width)
     lines: list[Line] = []
-    for block in filter(None, blocks):
+    for block in filter(None, [*blocks, _cost_and_files(record, width, written or {})]):
         lines += [*([()] if lines else []), *block]
     return [[(_ascii(text), markup) for text, markup in line] for line in lines] if ascii_only else lines
+
+
+def _detailed_blocks(record: RunRecord, width: int) -> list[list[Line]]:
+    """Return the table of interviews, the studies, the whole verdicts, the warnings and all notes."""
+    notes = [wrap(clean_terminal(note, _SENTENCE), width, "  ", "- ") for note in words.standing_notes(record)]
+    return [
+        _interviews(record.interviews, width) if record.interviews else [],
+        _studies(record.studies, width),
+        verdict_lines(record, width),
+        warning_lines(record, width),
+        _styled(line for note in notes for line in note),
+    ]
+
+
+def _brief_blocks(record: RunRecord, width: int) -> list[list[Line]]:
+    """Return the studies, the interviews that no gate judges and a line for each gate, and then the warnings."""
+    unjudged = [((line, _MARKUP[Outcome.ERROR] if void else _PLAIN),) for line, void in unjudged_lines(record, width)]
+    return [
+        [*_studies(record.studies, width), *unjudged, *brief_verdict_lines(record, width)],
+        warning_lines(record, width),
+    ]
+
+
+def _cost_and_files(record: RunRecord, width: int, written: Mapping[str, str | Path]) -> list[Line]:
+    """Return the tokens, seconds and money that the run took, and the files that it wrote."""
+    spent = words.run_usage(record)
+    cost = wrap(clean_terminal(spent, _SENTENCE), width, "  ", "cost: ") if spent else []
+    files = [wrap(clean_terminal(str(path)), width, "  ", f"{name}: ") for name, path in written.items()]
+    return _styled([*cost, *(line for file in files for line in file)])
 
 
 def _styled(texts: Iterable[str], markup: Markup = _PLAIN) -> list[Line]:

@@ -151,8 +151,8 @@ def _with_gaps(rng: random.Random, program: Program, level: int, untold: Collect
     lines = program.source().splitlines()
     starts = list(accumulate((len(block.source_lines()) for block in program.blocks), initial=2))
     lines_of_untold = [range(starts[step], starts[step + 1]) for step in untold]
-    told = [i for i in range(1, len(lines)) if not any(i in numbers for numbers in lines_of_untold)]
-    missing = _missing_of_told(rng, _tokens(lines, told), level)
+    lines_of_told = [i for i in range(1, len(lines)) if not any(i in numbers for numbers in lines_of_untold)]
+    missing = _missing_of_told(rng, _tokens(lines, lines_of_told), level)
     for numbers in lines_of_untold:
         missing.append(rng.choice([token for token in _tokens(lines, numbers) if token[1][0] in RECOVERABLE]))
     missing.sort(key=lambda token: (token[0], token[1].start()), reverse=True)
