@@ -73,6 +73,8 @@ class Settings:
         Ask interviews of one local checkpoint in the same calls.
     reuse : Path or None
         Store of answers that runs share; None where every answer is asked for.
+    models : mapping of str to str
+        Texts that name the subjects of single evaluations, by the evaluation's name.
     """
 
     root: Path
@@ -92,6 +94,7 @@ class Settings:
     required_gates: tuple[str, ...] = ()
     side_by_side: bool = False
     reuse: Path | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.errors import ConfigError, UsageError
 from pytest_adaptive_eval.plugin.collection import Collection
 from pytest_adaptive_eval.plugin.exchange import Exchange
 from pytest_adaptive_eval.plugin.fixtures import model_function
+from pytest_adaptive_eval.plugin.named_models import split_models
 from pytest_adaptive_eval.plugin.names import MISSING_BASELINE, REUSE
 from pytest_adaptive_eval.plugin.notices import show_log_warnings
 from pytest_adaptive_eval.plugin.outputs import check_outputs
@@ -46,10 +47,12 @@ def _settings_of(config: pytest.Config) -> Settings:
 
         need_jinja2()
     folder = _path(config, "dir") or config.rootpath / (_text(config, "dir") or ".adaptive-eval")
+    model, models = split_models(config.getoption("adaptive_eval_model") or ())
     return Settings(
         root=config.rootpath,
         folder=folder,
-        model=_text(config, "model"),
+        model=config.getini("adaptive_eval_model") if model is None else model,
+        models=models,
         baseline=baseline,
         missing_baseline=missing,
         html=html,

@@ -28,6 +28,7 @@ from pytest_adaptive_eval.plugin.gate_planning import count_fail_claims, plan_ga
 from pytest_adaptive_eval.plugin.gates import is_gate, named_evaluations, order
 from pytest_adaptive_eval.plugin.interview import Interview
 from pytest_adaptive_eval.plugin.model_fixture import check_scope
+from pytest_adaptive_eval.plugin.named_models import check_named
 from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, refuse
 from pytest_adaptive_eval.plugin.question import PLACEHOLDER, Question, crash_line, is_placeholder, question
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
@@ -65,6 +66,8 @@ class Collection:
         self._marked: set[pytest.Item] = set()
         #: Every gate that collection met, by node id, selected or not.
         self._gates: dict[str, pytest.Item] = {}
+        #: Names of the evaluations of TOML files.
+        self._toml_names: set[str] = set()
         #: Names of required gates.
         self._required = list(state.settings.required_gates)
 
@@ -79,6 +82,7 @@ class Collection:
         self._register_metrics()
         file = EvalFile.from_parent(parent, path=file_path)
         file.settings, file.mistake, file.require = self.state.settings, self.mistake, self._required.extend
+        file.names = self._toml_names
         file.kinds = self.config.hook.pytest_adaptive_eval_study_kinds(config=self.config)
         return file
 
@@ -166,7 +170,10 @@ class Collection:
 
     def _study(self, node: pytest.Function, spec: StudySpec) -> Study:
         folders = (self.config.invocation_params.dir, self.config.rootpath)
-        plan = spec.build(self.state.settings, StudyContext(folders, lambda: self._tasks, self._bank))
+        settings = self.state.settings
+        if spec.name in settings.models:
+            settings = dataclasses.replace(settings, model=settings.models[spec.name])
+        plan = spec.build(settings, StudyContext(folders, lambda: self._tasks, self._bank))
         study: Study = Study.from_parent(node.parent, name=node.name, callobj=node.obj, fixtureinfo=node._fixtureinfo)
         study.evaluation, study.kind = plan, spec.data["kind"]
         study.register(self.state)
@@ -185,8 +192,8 @@ class Collection:
         definitions = node._fixtureinfo.name2fixturedefs.get("model", ())
         if definitions and definitions[-1].func is model_function and self.state.settings.model is None:
             raise ConfigError(f"{where}: {NO_MODEL}")
-        named = self.config.getoption("adaptive_eval_model")
-        if definitions and named is not None and not may_read_flags(definitions, node._fixtureinfo):
+        named = bool(self.config.getoption("adaptive_eval_model")) and self.state.settings.model is not None
+        if definitions and named and not may_read_flags(definitions, node._fixtureinfo):
             home = relative(inspect.getfile(definitions[-1].func), self.config.rootpath)
             note = f"the model is of the fixture `model` in {home}, and not the --adaptive-eval-model that was named"
             evaluation = dataclasses.replace(evaluation, notes=(*evaluation.notes, note))
@@ -306,6 +313,8 @@ class Collection:
                 self._check(item)
                 if is_gate(item) and (names is None or names.issuperset(named_evaluations(item) or ())):
                     plan_gate(item, self.state)
+        with self._keep_mistake():
+            check_named(self.state.settings.models, self._toml_names)
         for node in self.state.evaluations:
             if isinstance(node, Interview):
                 node.gate_plan.set_budget()

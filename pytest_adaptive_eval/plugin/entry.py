@@ -24,7 +24,8 @@ REPORTS = ("record", "html", "junit")
 #: Flags by the end of their name, with further arguments of ``addoption``.
 _FLAGS: dict[str, dict[str, Any]] = {
     "model": {
-        "metavar": "MODEL",
+        "metavar": "[NAME=]MODEL",
+        "action": "append",
         "help": "the subject",
     },
     "budget": {
@@ -107,7 +108,8 @@ def _model_help() -> str:
     """Return the help of ``--adaptive-eval-model``, with every kind of subject of this package."""
     from pytest_adaptive_eval.subjects import built_in_kinds
 
-    return "the subject: " + ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds())
+    kinds = ", ".join(f"{kind.form} ({kind.help})" for kind in built_in_kinds())
+    return f"the subject, NAME=MODEL for the evaluation NAME of a TOML file alone: {kinds}"
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

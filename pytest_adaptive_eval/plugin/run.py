@@ -23,7 +23,9 @@ class RunHooks:
     def pytest_report_header(self) -> list[str]:
         """Return one line, only in an active run."""
         settings, root = self.state.settings, self.state.config.rootpath
-        model = clean_terminal(_without_secrets(settings.model) or "from the fixture or the TOML file")
+        named = [f"{name}={_without_secrets(model)}" for name, model in settings.models.items()]
+        whole = _without_secrets(settings.model)
+        model = clean_terminal(", ".join(filter(None, [whole, *named])) or "from the fixture or the TOML file")
         seed = "" if settings.seed is None else f", seed {settings.seed}"
         return [f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"]
 

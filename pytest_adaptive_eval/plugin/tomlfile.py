@@ -93,6 +93,8 @@ class EvalFile(pytest.Module):
     kinds: Sequence[Mapping[str, Callable[[], StudyKind]]]
     #: Takes errors of the user.
     mistake: Callable[[ConfigError], None]
+    #: Names of the evaluations of all files.
+    names: set[str]
     #: Takes the names of required gates.
     require: Callable[[Sequence[str]], None]
 
@@ -111,7 +113,7 @@ class EvalFile(pytest.Module):
         #: Line of each function, since they have no source.
         self.lines: dict[str, int] = {}
         #: Name of the fixture of each model, by its text and its options.
-        self.models: dict[tuple[str, str], str] = {}
+        self.models: dict[tuple[str, str, str], str] = {}
         try:
             evaluations, required = read_toml(self.path, merge_kinds(self.kinds))
             self.require(required)
@@ -128,23 +130,26 @@ class EvalFile(pytest.Module):
 
     def _add(self, module: types.ModuleType, evaluation: TomlEval) -> None:
         spec = evaluation.spec
+        self.names.add(spec.name)
         if isinstance(spec, StudySpec):
             self._put(module, spec.name, _study(spec), evaluation.line)
             self._judge(module, evaluation, f"{self.nodeid}::{spec.name}")
             return
         fixture = "model"
-        if evaluation.model is not None and (self.settings.model is None or spec.name in self.compared):
-            fixture = self._model_fixture(module, evaluation.model, evaluation.model_options)
+        if (named := self.settings.models.get(spec.name)) is not None:
+            fixture = self._model_fixture(module, named, self.settings.model_options, self.settings.root)
+        elif evaluation.model is not None and (self.settings.model is None or spec.name in self.compared):
+            fixture = self._model_fixture(module, evaluation.model, evaluation.model_options, self.path.parent)
         run = pytest.mark.adaptive_eval(**spec.data)(_interview(fixture))
         run.adaptive_eval_where = spec.where
         self._put(module, spec.name, run, evaluation.line)
         self._judge(module, evaluation, f"{self.nodeid}::{spec.name}[{spec.parameter_id}]")
 
-    def _model_fixture(self, module: types.ModuleType, spec: str, options: Mapping[str, Any]) -> str:
+    def _model_fixture(self, module: types.ModuleType, spec: str, options: Mapping[str, Any], base: Path) -> str:
         """Add the fixture of a model, which evaluations with the same options share, and return its name."""
-        fixture = self.models.setdefault((spec, repr(sorted(options.items()))), f"_model_{len(self.models)}")
+        fixture = self.models.setdefault((spec, str(base), repr(sorted(options.items()))), f"_model_{len(self.models)}")
         if not hasattr(module, fixture):
-            setattr(module, fixture, _model(spec, self.path.parent, fixture, options))
+            setattr(module, fixture, _model(spec, base, fixture, options))
         return fixture
 
     def _judge(self, module: types.ModuleType, evaluation: TomlEval, nodeid: str) -> None:

@@ -1,0 +1,56 @@
+"""Models that ``--adaptive-eval-model`` names, for all evaluations or for one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.typed_tables import suggestion
+
+__all__ = ["check_named", "split_models"]
+
+FLAG = "--adaptive-eval-model"
+#: ``NAME=MODEL``; a URL, a path and a kind such as ``replay:`` have other signs before the first ``=``.
+_NAMED = re.compile(r"([\w. -]+)=(.*)", re.DOTALL)
+
+
+def split_models(values: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+    """Return the model of all evaluations, if there is one, and the models of single evaluations by name.
+
+    A value that is a file or a folder as a whole names that, whatever signs it has.  Of several the last counts.
+
+    Raises
+    ------
+    ConfigError
+        A value or a model is empty.
+    """
+    whole: str | None = None
+    named: dict[str, str] = {}
+    for value in values:
+        match = None if Path(value).exists() else _NAMED.fullmatch(value)
+        name, model = (match[1], match[2]) if match else ("", value)
+        if not model:
+            raise ConfigError(f"{FLAG} is empty: give it a value (is a variable of the shell unset?) or leave it out")
+        if name:
+            named[name] = model
+        else:
+            whole = model
+    return whole, named
+
+
+def check_named(models: Mapping[str, str], used: Collection[str]) -> None:
+    """Refuse models of evaluations that no file of the run has.
+
+    Raises
+    ------
+    ConfigError
+        The message suggests a name.
+    """
+    for name, model in models.items():
+        if name not in used:
+            raise ConfigError(
+                f"{FLAG}={name}={model}: no TOML file of this run has an evaluation {name!r}; "
+                f"{suggestion(name, sorted(used))}; tests in Python take their models from fixtures"
+            )
