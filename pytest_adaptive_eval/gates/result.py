@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from pytest_adaptive_eval.errors import BaselineError, ConfigError
 from pytest_adaptive_eval.gates.condition import Condition, find_metric
 from pytest_adaptive_eval.gates.decisions import with_note
 from pytest_adaptive_eval.gates.metrics import metric_names
-from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, with_must_pass
+from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, must_pass_sentence, with_must_pass
 from pytest_adaptive_eval.gates.verdict import NoVerdict, Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import anytime_valid
 from pytest_adaptive_eval.inference.conformal import Conformal, conformal_scale, uniform_half_width
@@ -27,6 +28,7 @@ from pytest_adaptive_eval.inference.sampling import mean_of_draws, merge_missing
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.ladder.policy import AdaptiveClimb, Climb, by_level, levelled
 from pytest_adaptive_eval.ladder.result import Ladder
+from pytest_adaptive_eval.text import number
 
 __all__ = [
     "UNREADABLE_SHARE",
@@ -362,6 +364,18 @@ class SessionResult(Result):
 
     def __repr__(self) -> str:
         return f"<result of {self.name}: {self.asked} of {len(self.bank)} items>"
+
+    def _repr_html_(self) -> str:
+        """Return the result as a table for a notebook."""
+        facts = {"evaluation": self.name, "subject": self.subject.get("name", "")}
+        facts["asked"] = f"{self.asked} of {len(self.bank)} items"
+        if (interval := self.interval()) is not None:
+            ends = [number(end) for end in (interval.estimate, interval.low, interval.high)]
+            facts["accuracy"] = f"{ends[0]} [{ends[1]}, {ends[2]}], {interval.method}"
+        facts["must pass"] = must_pass_sentence(self.must_pass)
+        facts["void"] = self.fault
+        rows = (f"<tr><th>{name}</th><td>{escape(fact)}</td></tr>" for name, fact in facts.items() if fact)
+        return f"<table>{''.join(rows)}</table>"
 
     def _measures(self, metric: str) -> bool:
         """Return whether interviews have a metric of this name."""

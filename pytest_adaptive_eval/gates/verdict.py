@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from html import escape
 from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError
@@ -135,6 +136,11 @@ class Verdict:
 
     def __repr__(self) -> str:
         return self.sentence
+
+    def _repr_html_(self) -> str:
+        """Return the sentence for a notebook, with its outcome in bold."""
+        outcome, _, rest = self.sentence.partition(" ")
+        return f"<b>{escape(outcome)}</b> {escape(rest)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as it stands in a record."""

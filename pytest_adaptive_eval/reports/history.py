@@ -9,12 +9,21 @@ from pytest_adaptive_eval.gates.verdict import Outcome
 from pytest_adaptive_eval.records.comparison import Comparison, Difference
 from pytest_adaptive_eval.records.derived import copied_from
 from pytest_adaptive_eval.records.drift import Alarm, Series
+from pytest_adaptive_eval.records.flicker import Flicker
 from pytest_adaptive_eval.records.repetitions import Envelope, area, ladder_of
 from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
 from pytest_adaptive_eval.text import clean_terminal, columns, counted, number, wrap
 
-__all__ = ["aligned", "comparison_lines", "drift_lines", "drift_message", "envelope_lines", "history_lines"]
+__all__ = [
+    "aligned",
+    "comparison_lines",
+    "drift_lines",
+    "drift_message",
+    "envelope_lines",
+    "flicker_lines",
+    "history_lines",
+]
 
 _NAME = 40
 #: Longest result, such as an energy with bounds and what guessing has.
@@ -33,6 +42,22 @@ def history_lines(rows: Sequence[tuple[RunRecord, InterviewRecord | StudyRecord]
     if any(copies):
         table = [(*row, copy) for row, copy in zip(table, ("copy", *copies), strict=True)]
     return aligned(table, _RIGHT)
+
+
+def flicker_lines(flickers: Sequence[Flicker]) -> list[str]:
+    """Return a table of items that flicker, with their right answers and all answers."""
+    rows = [("item", "evaluation", "subject", "right", "answers")]
+    rows += [
+        (
+            clean_terminal(entry.item, _NAME, keep_end=True),
+            clean_terminal(entry.evaluation, _NAME),
+            clean_terminal(entry.subject, _NAME, keep_end=True),
+            str(entry.right),
+            str(entry.answers),
+        )
+        for entry in flickers
+    ]
+    return aligned(rows, (3, 4))
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int], indent: str = "") -> list[str]:

@@ -66,6 +66,17 @@ def test_a_verdict_of_a_stopped_interview_says_how_it_was_reached():
     assert verdict.sentence.endswith(f"% , {result.asked} of {N} items, anytime-valid".replace("% ,", "%,"))
 
 
+def test_a_notebook_shows_a_verdict_and_its_result():
+    condition = Condition("accuracy", "at_least", 0.3)
+    result = interview(bank(), np.ones(N), planned=[condition], subject={"name": "<m>"})
+    assert result.judge(condition)._repr_html_().startswith("<b>PASS</b> accuracy ")
+    assert "&gt;= .30 required" in result.judge(condition)._repr_html_()
+    table = result._repr_html_()
+    assert "<tr><th>subject</th><td>&lt;m&gt;</td></tr>" in table
+    assert f"<td>{result.asked} of {N} items</td>" in table
+    assert "void" not in table
+
+
 def test_the_interval_shown_never_contradicts_the_verdict():
     good = bank()
     for seed in range(30):

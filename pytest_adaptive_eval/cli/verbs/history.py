@@ -19,6 +19,7 @@ from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.records.history import History
     from pytest_adaptive_eval.records.run_record import InterviewRecord, RunRecord, StudyRecord
 
 __all__ = ["REGISTERED"]
@@ -29,6 +30,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--last", metavar="N", type=int, help="only the newest N")
     text = "of climbs, the accuracy by level over the rounds of each subject: lowest, mean, highest"
     parser.add_argument("--levels", action="store_true", help=text)
+    text = "items that were right in one run and wrong in another, with one checkpoint and one decoding"
+    parser.add_argument("--flicker", action="store_true", help=text)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the list as JSON")
     add_source_argument(parser)
 
@@ -41,9 +44,13 @@ def _run(options: argparse.Namespace) -> int:
     if options.last is not None and options.last < 1:
         raise ConfigError(f"--last {options.last}: expected a number of at least 1")
     newest = slice(-(options.last or 0), None)
-    if options.levels:
+    data: list[Any]
+    if options.flicker:
+        data, lines = _flickers(history, options, newest)
+        nothing = f"no item of a checkpoint was right in one run of {options.source} and wrong in another"
+    elif options.levels:
         level_envelopes = envelopes(list(history.interviews(**history_patterns(options)))[newest])
-        data: list[Any] = [envelope.to_json() for envelope in level_envelopes]
+        data = [envelope.to_json() for envelope in level_envelopes]
         lines = [line for envelope in level_envelopes for line in envelope_lines(envelope, width())]
         nothing = f"no interview in {options.source} is like that and climbed levels"
     else:
@@ -55,6 +62,20 @@ def _run(options: argparse.Namespace) -> int:
         save(options.json, data)
     say(lines or [nothing])
     return PASSED
+
+
+def _flickers(history: History, options: argparse.Namespace, newest: slice) -> tuple[list[Any], list[str]]:
+    """Return the items that flicker, as data and as the lines of a table."""
+    from pytest_adaptive_eval.records.flicker import flickering
+    from pytest_adaptive_eval.reports.history import flicker_lines
+
+    named = {(record.run, entry.nodeid) for record, entry in history.interviews(**history_patterns(options))}
+    runs = list(dict.fromkeys(record.run for record, _ in history.interviews(**history_patterns(options))))[newest]
+    whole = (history.whole(run) for run in runs)
+    found = flickering(
+        (r, interview) for r in whole for interview in r.interviews if (r.run, interview.nodeid) in named
+    )
+    return [entry.to_json() for entry in found], flicker_lines(found) if found else []
 
 
 def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> dict[str, Any]:

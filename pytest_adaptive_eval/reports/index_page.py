@@ -1,0 +1,164 @@
+"""A page over many runs: a list with a filter, a comparison of two runs, and the items that flicker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.outputs import write_whole
+from pytest_adaptive_eval.records.flicker import Flicker
+from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from pytest_adaptive_eval.reports import words
+from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
+from pytest_adaptive_eval.reports.page import asset, content_policy
+from pytest_adaptive_eval.text import counted
+
+__all__ = ["badge_svg", "index_page", "write_index"]
+
+#: Most runs of the list, scores that a comparison has in all, items that flicker, and characters of a name and a text.
+RUNS, SCORES, FLICKERS, NAME, TEXT = 500, 40_000, 100, 80, 120
+_CLASSES = {Outcome.PASS: "pass", Outcome.FAIL: "fail", Outcome.INCONCLUSIVE: "unsure", Outcome.ERROR: "fail"}
+#: Colours of a badge's right half.
+_COLOURS = {"passed": "#14693f", "failed": "#b02a1b"}
+
+
+def write_index(path: Path, runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Mapping[str, str]) -> None:
+    """Write the page over many runs, see `index_page`."""
+    write_whole(path, [index_page(runs, flickers, links).encode("utf-8")], "the page of the runs")
+
+
+def index_page(runs: Sequence[RunRecord], flickers: Sequence[Flicker], links: Mapping[str, str]) -> str:
+    """Return a page over many runs, which needs no network.
+
+    Parameters
+    ----------
+    runs : sequence of RunRecord
+        Oldest first, with their administrations as far as items are to be compared.
+    flickers : sequence of Flicker
+    links : mapping of str to str
+        Page of a run, by the run's id, relative to this page.
+    """
+    style, script = asset("page.css") + asset("index.css"), asset("index.js")
+    newest = list(reversed(runs))[:RUNS]
+    data = json.dumps(_data(newest)).replace("<", "\\u003c")
+    rows = [row for n, record in enumerate(newest) for row in _rows(n, record, links.get(record.run, ""))]
+    heads = ("", "started", "evaluation", "subject", "result", "asked", "gates", "page")
+    listed = tag(
+        "section",
+        tag("h2", counted(len(newest), "run")),
+        tag("p", "Filter the list, or choose two runs to compare them.", class_="soft"),
+        Markup(
+            '<p><input id="filter" type="search" placeholder="name, subject or outcome" aria-label="filter"> '
+            '<span id="shown" class="soft"></span></p>'
+        ),
+        _table(heads, rows, "runs"),
+    )
+    compared = Markup('<section id="comparison" hidden><h2>Comparison</h2><div id="compared"></div></section>')
+    head = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(content_policy(style, script))}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="referrer" content="no-referrer">\n<title>Runs</title>\n<style>{style}</style>\n</head>\n<body>\n'
+    )
+    top = tag("header", tag("p", "adaptive-eval runs", class_="brand"), class_="top")
+    main = tag("main", listed, compared, *_flickers(flickers), id="main")
+    scripts = f'<script type="application/json" id="data">{data}</script>\n<script>{script}</script>\n'
+    return f"{head}{top}\n{main}\n{scripts}</body>\n</html>\n"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Markup], name: str) -> Markup:
+    # an empty element would close itself, which HTML does not know
+    head = tag("tr", *(tag("th", text or "\u00a0") for text in heads))
+    return tag("table", tag("thead", head), tag("tbody", *(rows or [tag("tr", tag("td", "none"))])), id=name)
+
+
+def _cell(text: object) -> Markup:
+    return tag("td", clean_html(text, NAME) or "\u00a0")
+
+
+def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
+    """Return the rows of a run, one for each evaluation; the first has the box to choose it."""
+    groups, _ = words.gates_by_interview(record)
+    entries: list[tuple[InterviewRecord | StudyRecord, list[GateRecord]]]
+    entries = [*zip(record.interviews, groups, strict=True)]
+    entries += [*zip(record.studies, words.gates_by_study(record), strict=True)]
+    box = Markup(
+        f'<input type="checkbox" data-run="{number}" aria-label="compare run {escape(clean_html(record.run))}">'
+    )
+    page = tag("a", "page", href=link) if link else ""
+    rows = []
+    for place, (entry, gates) in enumerate(entries):
+        outcomes = [words.outcome(gate) for gate in gates]
+        marks = [tag("b", f"{outcome.value} ", class_=_CLASSES[outcome]) for outcome in outcomes]
+        cells = [_cell(text) for text in (record.started[:19].replace("T", " "), entry.name, *_found(entry))]
+        ends = tag("td", *marks) if marks else _cell(""), tag("td", (page if place == 0 else "") or "\u00a0")
+        rows.append(tag("tr", tag("td", box if place == 0 else "\u00a0"), *cells, *ends))
+    return rows
+
+
+def _found(entry: InterviewRecord | StudyRecord) -> tuple[str, str, str]:
+    """Return the subject of an evaluation, its result, and what was asked."""
+    if isinstance(entry, StudyRecord):
+        return entry.candidate, words.study_line(entry), f"{entry.asked}/{entry.size} {entry.unit}"
+    void = words.void(entry)
+    result = f"void: {void}" if void else words.accuracy(entry)
+    return str(entry.subject.get("name") or ""), result, f"{entry.asked}/{entry.size}"
+
+
+def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """Return what the comparison of two runs needs, with the scores of the newest runs."""
+    left = SCORES
+    out = []
+    for record in runs:
+        evaluations = {}
+        for interview in record.interviews:
+            scores = {clean_html(a.item, NAME): a.score for a in interview.administrations if a.score is not None}
+            left -= len(scores)
+            evaluations[clean_html(interview.name, NAME)] = {
+                "result": words.accuracy(interview),
+                "scores": scores if left > 0 else {},
+            }
+        for study in record.studies:
+            evaluations[clean_html(study.name, NAME)] = {"result": words.study_line(study), "scores": {}}
+        gates = {clean_html(gate.name, NAME): words.outcome(gate).value for gate in record.gates}
+        out.append({"run": record.run, "started": record.started[:19], "evaluations": evaluations, "gates": gates})
+    return out
+
+
+def _flickers(flickers: Sequence[Flicker]) -> list[Markup]:
+    """Return the section of items that flicker; nothing without any."""
+    if not flickers:
+        return []
+    rows = []
+    for entry in flickers[:FLICKERS]:
+        texts = [tag("td", clean_html(" ".join(text.split()), TEXT) or "\u00a0") for text in entry.texts]
+        facts = (entry.item, entry.evaluation, entry.subject, f"{entry.right} of {entry.answers}")
+        rows.append(tag("tr", *map(_cell, facts), *texts))
+    heads = ("item", "evaluation", "subject", "right", "latest right", "latest wrong")
+    told = "Right in one run and wrong in another, with one checkpoint and one decoding."
+    return [
+        tag("section", tag("h2", "Items that flicker"), tag("p", told, class_="soft"), _table(heads, rows, "flicker"))
+    ]
+
+
+def badge_svg(record: RunRecord) -> str:
+    """Return a badge with the outcome of a run's gates, as an SVG picture for a README."""
+    outcomes = [words.outcome(gate) for gate in record.gates]
+    passed = words.promoted(record)
+    text = f"{outcomes.count(Outcome.PASS)}/{len(outcomes)} passed" if outcomes else "no gate"
+    colour = _COLOURS["passed" if passed else "failed"]
+    left, right = "adaptive eval", escape(text)
+    widths = 86, 12 + 7 * len(text)
+    whole = sum(widths)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{left}: {right}">'
+        f'<title>{left}: {right}</title><rect width="{whole}" height="20" rx="3" fill="#555"/>'
+        f'<rect x="{widths[0]}" width="{widths[1]}" height="20" rx="3" fill="{colour}"/>'
+        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
+        f'<text x="{widths[0] / 2:g}" y="14">{left}</text>'
+        f'<text x="{widths[0] + widths[1] / 2:g}" y="14">{right}</text></g></svg>\n'
+    )

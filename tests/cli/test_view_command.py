@@ -1,0 +1,100 @@
+"""The page over many runs, the items that flicker, and the badge."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_adaptive_eval.cli.command import main
+from pytest_adaptive_eval.records.flicker import flickering
+from pytest_adaptive_eval.records.run_record import Administration, GateRecord, InterviewRecord, RunRecord
+from pytest_adaptive_eval.records.runs import write_run
+from pytest_adaptive_eval.reports.index_page import badge_svg, index_page
+
+
+def run(number: int, scores: dict[str, float], *, checkpoint: str = "c1", outcome: str = "PASS") -> RunRecord:
+    answers = [
+        Administration(n, item, "h", score=score, text=f"text <b>{score}")
+        for n, (item, score) in enumerate(scores.items(), 1)
+    ]
+    interview = InterviewRecord(
+        name="shop",
+        nodeid="t.toml::shop[aeval:shop]",
+        subject={"name": "model<script>", "checkpoint": checkpoint, "decoding_hash": "d"},
+        bank={"name": "shop", "content_hash": "b", "size": 10},
+        policy={},
+        asked=len(scores),
+        scored=len(scores),
+        size=10,
+        statuses={"ok": len(scores)},
+        stop="BUDGET",
+        stop_sentence="the budget is spent",
+        theta=None,
+        standard_error=None,
+        accuracy={"estimate": 0.5, "low": 0.4, "high": 0.6},
+        accuracy_model=None,
+        administrations=answers,
+    )
+    gate = GateRecord("gate", "t.toml::gate", "shop", {"outcome": outcome, "notes": []}, "t.toml", 1)
+    name = f"2031010{number}T000000000Z-0000000{number}"
+    started = f"2031-01-0{number}T00:00:00+00:00"
+    return RunRecord(name, started, interviews=[interview], gates=[gate], exit_status=0)
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for record in (run(1, {"a": 1, "b": 0}), run(2, {"a": 0, "b": 0}), run(3, {"a": 1, "b": 1}, checkpoint="c2")):
+        write_run(tmp_path / ".adaptive-eval", record)
+    return tmp_path
+
+
+def test_items_flicker_within_one_checkpoint() -> None:
+    runs = [run(1, {"a": 1, "b": 0, "c": 1}), run(2, {"a": 0, "b": 0, "c": 1}), run(3, {"b": 1}, checkpoint="c2")]
+    (found,) = flickering((record, interview) for record in runs for interview in record.interviews)
+    assert (found.item, found.right, found.answers) == ("a", 1, 2)
+    assert found.texts == ["text <b>1", "text <b>0"]
+
+
+def test_the_command_lists_them(history: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "--flicker", "--json", "f.json"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split() for line in out.splitlines()][1] == ["a", "shop", "model<script>", "1", "2"]
+    assert [entry["item"] for entry in json.loads((history / "f.json").read_text())] == ["a"]
+
+
+def test_a_page_over_the_runs_links_their_pages(history: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jinja2")
+    assert main(["view", "--pages", "1", "--badge", "badge.svg"]) == 0
+    assert "3 runs, 1 item that flicker" in " ".join(capsys.readouterr().out.split())
+    folder = history / ".adaptive-eval" / "view"
+    page = (folder / "index.html").read_text()
+    (link,) = re.findall(r'href="([^"]+)"', page)
+    assert (folder / link).is_file()
+    assert page.count("data-run=") == 3
+    assert "model&lt;script&gt;" in page
+    assert "model<script>" not in page
+    assert "passed" in (history / "badge.svg").read_text()
+
+
+def test_the_data_of_the_comparison_have_scores_and_cannot_end_the_script() -> None:
+    page = index_page([run(1, {"</script>": 1.0})], [], {})
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(data)[0]["evaluations"]["shop"]["scores"] == {"</script>": 1.0}
+
+
+def test_a_badge_counts_the_gates() -> None:
+    assert "1/1 passed" in badge_svg(run(1, {"a": 1}))
+    assert "0/1 passed" in badge_svg(run(1, {"a": 1}, outcome="FAIL"))
+    assert "no gate" in badge_svg(RunRecord("r", "2031-01-01T00:00:00+00:00"))
+
+
+def test_an_empty_history_and_wrong_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".adaptive-eval").mkdir()
+    assert main(["view"]) == 0
+    assert not (tmp_path / ".adaptive-eval" / "view").exists()
+    assert main(["view", "--last", "0"]) == 4
