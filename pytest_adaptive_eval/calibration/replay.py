@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.inference.conformal import SIDE, Conformal, conformal_scale
@@ -51,6 +52,9 @@ def replay_each(
 ) -> list[Session]:
     """Interview S subjects by each policy, as `replay` does; policies that differ in the budget alone share draws.
 
+    Those that a predictor assists share them up to where their designs differ, or a subject is found to be unlike the
+    calibration subjects.
+
     Parameters
     ----------
     bank : ItemBank
@@ -68,6 +72,10 @@ def replay_each(
     for group in _by_budget(bank, policies):
         session = Session(bank, policies[group[-1]], seed=seed, subjects=len(scores), designed=designed)
         shorter = {position: policies[position].budget_on(bank) for position in group}
+        if session.assistance is not None:
+            fewer = {position: policies[position] for position, count in shorter.items() if count < session.budget}
+            ended |= _branches(session, fewer, scores)
+            shorter = {}
         while (proposal := session.ask()) is not None:
             answers = np.take_along_axis(scores, proposal.items, axis=1)
             for position, budget in shorter.items():
@@ -79,18 +87,53 @@ def replay_each(
     return [ended[position] for position in range(len(policies))]
 
 
+def _branches(lead: Session, shorter: Mapping[int, Policy], scores: Array) -> dict[int, Session]:
+    """Return the ended sessions of policies with smaller budgets, which branch off where their draws differ."""
+    waiting = {position: policy.assistance(lead.bank) for position, policy in shorter.items()}
+    ended: dict[int, Session] = {}
+    while waiting:
+        for position, assistance in list(waiting.items()):
+            assert assistance is not None
+            assistance.check(*lead.answers)
+            if _draws_differ(lead, assistance):
+                ended[position] = branch = lead.branched(assistance)
+                while (proposal := branch.ask()) is not None:
+                    branch.tell(np.take_along_axis(scores, proposal.items, axis=1))
+                del waiting[position]
+        if waiting and (proposal := lead.ask()) is not None:
+            lead.tell(np.take_along_axis(scores, proposal.items, axis=1))
+    return ended
+
+
+def _draws_differ(lead: Session, other: Assistance) -> bool:
+    """Return whether an interview in the state of `lead`, with another budget, would draw otherwise or end."""
+    asked, own = lead.asked, lead.assistance
+    assert own is not None
+    count, other_count = (min(lead.policy.batch, part.count - asked, part.limit(asked)) for part in (own, other))
+    if count != other_count or asked + other_count >= other.count:
+        return True
+    return any(own.selector(s, asked) is not other.selector(s, asked) for s in range(lead.subjects))
+
+
 def _by_budget(bank: ItemBank, policies: Sequence[Policy]) -> list[list[int]]:
     """Return the positions of policies in groups that differ in the budget alone, by rising budget."""
     groups: list[list[int]] = []
     for position, policy in enumerate(policies):
         for group in groups:
             first = policies[group[0]]
-            if policy.draws_ahead and not policy.assisted_by(bank) and replace(policy, budget=first.budget) == first:
+            alike = policy.draws_ahead and replace(policy, budget=first.budget) == first
+            if alike and _first_draws(bank, policy) == _first_draws(bank, first):
                 group.append(position)
                 break
         else:
             groups.append([position])
     return [sorted(group, key=lambda position: policies[position].budget_on(bank)) for group in groups]
+
+
+def _first_draws(bank: ItemBank, policy: Policy) -> str:
+    """Return the selector of the first items of a policy that the bank's predictor assists, empty for others."""
+    assistance = policy.assistance(bank)
+    return "" if assistance is None else f"{assistance.design.policy} {assistance.design.selector}"
 
 
 def conformal_tables(

@@ -7,7 +7,7 @@ subjects at once, so that a backtest costs one vectorised pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pytest_adaptive_eval.cat.assisted import Assistance
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import (
     BUFFERS,
@@ -220,6 +221,20 @@ class Session:
         short._c = None if self._c is None else self._c[:, :budget].copy()
         short._pending = None if self._pending is None else self._pending[: budget - self.asked]
         return short
+
+    def branched(self, assistance: Assistance) -> Session:
+        """Return a copy with the smaller budget of a predictor's assistance, which goes on by itself.
+
+        It is the state of a session that was opened with that budget, if all draws so far agree.
+
+        Raises
+        ------
+        ValueError
+            As of `shortened`.
+        """
+        branch = self.shortened(assistance.count)
+        branch.assistance, branch._rngs = assistance, deepcopy(self._rngs)
+        return branch
 
     @property
     def sequential(self) -> bool:

@@ -13,6 +13,7 @@ from pytest_adaptive_eval.calibration.replay import conformal_tables, folds, rep
 from pytest_adaptive_eval.cat.policy import POLICIES, Policy
 from pytest_adaptive_eval.cat.selectors import Information, MaximumInformation, Random
 from pytest_adaptive_eval.inference.conformal import conformal_scale
+from pytest_adaptive_eval.irt.prediction import Design, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
@@ -198,12 +199,47 @@ def test_replays_that_share_draws_are_those_of_each_budget_alone(planted, policy
         alone = replay(bank, one, scores, seed=[3, 4, 5, 6, 7])
         assert shared.stop == alone.stop
         np.testing.assert_array_equal(shared.stopped_at, alone.stopped_at)
-        for mine, theirs in zip(
-            (*shared.answers, shared.trace[:, : shared.asked], *shared.projection(), shared.logs().propensities),
-            (*alone.answers, alone.trace[:, : alone.asked], *alone.projection(), alone.logs().propensities),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(mine, theirs)
+        same_interviews(shared, alone)
+
+
+def same_interviews(shared, alone):
+    """Assert that two sessions asked, estimated and project the same."""
+    for mine, theirs in zip(
+        (*shared.answers, shared.trace[:, : shared.asked], *shared.projection(), shared.logs().propensities),
+        (*alone.answers, alone.trace[:, : alone.asked], *alone.projection(), alone.logs().propensities),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("name", ["estimate", "form"])
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("least_fit", [-np.inf, -0.5, np.inf])
+def test_assisted_replays_that_share_draws_are_those_of_each_budget_alone(planted, name, batch, least_fit):
+    made = planted(6, 90, 6)
+    scores = made.scores.copy()
+    scores[1, ::7] = np.nan
+    kinds = [
+        (8, "variance", 0.0),
+        (20, "variance", 0.5),
+        (30, "form", 0.0),
+        (45, "variance", 0.0),
+        (60, "variance", 1.0),
+    ]
+    designs = [
+        Design(name, count, kind, uniform, 0.2, 0.05, 1.0, 1.0, 0.3, least_fit) for count, kind, uniform in kinds
+    ]
+    rng = np.random.default_rng(1)
+    predictor = Predictor(rng.normal(size=(5, 90)) * 0.05, rng.normal(size=90), rng.permutation(90), tuple(designs))
+    bank = replace(Recipe("2pl")(scores).bank("b", made.responses.items), predictor=predictor)
+    policies = [
+        replace(POLICIES[name], budget=budget, batch=batch) for budget in (45, 8, 21, 44, 9, 30, 60, 8, "100%", 1)
+    ]
+    seeds = [3, 4, 5, 6, 7, 8]
+    for one, shared in zip(policies, replay_each(bank, policies, scores, seed=seeds), strict=True):
+        alone = replay(bank, one, scores, seed=seeds)
+        assert (shared.stop, shared.budget, shared.policy.budget_on(bank)) == (alone.stop, alone.budget, alone.budget)
+        same_interviews(shared, alone)
 
 
 def test_a_shortened_session_needs_a_smaller_budget_that_is_not_spent(planted):
