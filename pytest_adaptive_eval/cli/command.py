@@ -54,6 +54,21 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: error: {message}\nadaptive-eval COMMAND --help lists the options\n")
 
 
+#: First line of the examples at the end of a help.
+_EXAMPLES = "examples:"
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Formatter that keeps the lines of examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith(_EXAMPLES) else super()._fill_text(text, width, indent)
+
+
+def _examples(examples: Sequence[str]) -> str:
+    return "\n".join([_EXAMPLES, *(f"  adaptive-eval {example}" for example in examples)]) if examples else ""
+
+
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the command, with all verbs."""
     parser = _Parser(
@@ -64,7 +79,10 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pytest-adaptive-eval {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for verb in registered("pytest_adaptive_eval.cli.verbs", "adaptive_eval.verbs", Verb).values():
-        verb_parser = commands.add_parser(verb.name, help=verb.summary, description=verb.description)
+        verb_parser = commands.add_parser(
+            verb.name, help=verb.summary, description=verb.description, formatter_class=_HelpFormatter
+        )
         verb.add_arguments(verb_parser)
+        verb_parser.epilog = "\n\n".join(filter(None, [verb_parser.epilog, _examples(verb.examples)])) or None
         verb_parser.set_defaults(run_verb=verb.run)
     return parser

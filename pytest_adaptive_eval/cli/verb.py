@@ -26,6 +26,8 @@ class Verb(NamedTuple):
         Function that adds the verb's arguments to a parser.
     run : callable
         Function from the parsed arguments to the exit code.
+    examples : tuple of str
+        Commands at the end of the help, without ``adaptive-eval``.
     """
 
     name: str
@@ -33,3 +35,4 @@ class Verb(NamedTuple):
     description: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    examples: tuple[str, ...] = ()

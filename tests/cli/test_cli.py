@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -20,7 +21,10 @@ from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest
 from pytest_adaptive_eval.calibration.engines.variational import _State
 from pytest_adaptive_eval.calibration.recipe import Recipe
 from pytest_adaptive_eval.cat.policy import POLICIES
+from pytest_adaptive_eval.cli.command import command_parser
+from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.registry import registered
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 SUBJECTS, ITEMS = 24, 40
@@ -81,6 +85,30 @@ def test_help_shows_what_is_meant(run, verb):
     assert code == 0
     assert "%%" not in out
     assert verb not in ("history", "drift") or 'name or content hash, such as "step' not in " ".join(out.split())
+
+
+def test_every_verb_has_examples_whose_options_it_takes():
+    parser = command_parser()
+    for verb in registered("pytest_adaptive_eval.cli.verbs", "adaptive_eval.verbs", Verb).values():
+        assert verb.examples, verb.name
+        for example in verb.examples:
+            assert example.split()[0] == verb.name
+            parser.parse_args(shlex.split(example))
+
+
+def test_examples_stand_at_the_end_of_a_help(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for verb in ("plan", "backtest"):
+        out = run(verb, "--help")[1]
+        assert out.rstrip().splitlines()[-1].startswith(f"  adaptive-eval {verb} ")
+
+
+def test_a_url_in_place_of_a_variable_is_refused_and_not_shown(run, tmp_path):
+    code, _, err = run("drift", "--webhook", "https://hooks.example/SECRET")
+    assert code == 4
+    assert "expected the name of an environment variable" in err
+    assert "SECRET" not in err
+    assert "--alert-file is a URL" in run("drift", "--alert-file", "https://hooks.example/SECRET")[2]
 
 
 def test_a_plan_for_a_budget(run):

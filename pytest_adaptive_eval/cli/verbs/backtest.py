@@ -89,7 +89,8 @@ class _PoliciesFormatter(argparse.RawDescriptionHelpFormatter):
     """Formatter that lists the policies when the help is shown, since importing them takes a second."""
 
     def add_text(self, text: str | None) -> None:
-        super().add_text(_policies_text() if text == POLICIES_PLACE else text)
+        start, _, examples = (text or "").partition("\n\n")
+        super().add_text(f"{_policies_text()}\n\n{examples}" if start == POLICIES_PLACE else text)
 
 
 def _policies_text() -> str:
@@ -367,5 +368,9 @@ REGISTERED = (
         "well each ranks and estimates them. Subjects of one\nfamily, and near-duplicates, stay on one side.",
         _add_arguments,
         _run,
+        (
+            "backtest responses.csv --budget 5%,20%",
+            "backtest my.bank --responses more.csv --policy estimate,decide",
+        ),
     ),
 )

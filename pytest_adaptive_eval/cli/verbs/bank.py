@@ -133,5 +133,9 @@ REGISTERED = (
         "finds a fault or two banks differ.",
         _add_arguments,
         _run,
+        (
+            "bank info my.bank",
+            "bank diff old.bank new.bank",
+        ),
     ),
 )

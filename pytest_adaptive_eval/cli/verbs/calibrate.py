@@ -290,5 +290,9 @@ REGISTERED = (
         "intervals, and write a bank folder. A bank that fails its checks is refused (exit code 1).",
         _add_arguments,
         _run,
+        (
+            "calibrate logs/*.eval -o my.bank",
+            "calibrate responses.csv --items items.jsonl -o my.bank",
+        ),
     ),
 )

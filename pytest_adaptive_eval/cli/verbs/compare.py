@@ -66,5 +66,9 @@ REGISTERED = (
         "way, are refused. A gate not_worse_than decides such a question; this only shows it.",
         _add_arguments,
         _run,
+        (
+            "compare latest 20310506T07",
+            "compare before.json after.json",
+        ),
     ),
 )

@@ -140,5 +140,9 @@ REGISTERED = (
         "drawn independently.",
         _add_arguments,
         _run,
+        (
+            "correlate",
+            "correlate --reference scores.csv --json correlation.json",
+        ),
     ),
 )

@@ -54,5 +54,6 @@ REGISTERED = (
         "models can be interviewed. Exit code 1 where something has to be mended first.",
         _add_arguments,
         _run,
+        ("doctor",),
     ),
 )

@@ -52,6 +52,8 @@ def _run(options: argparse.Namespace) -> int:
 
     if not 10 <= options.average_run_length < math.inf:
         raise ConfigError(f"--average-run-length {options.average_run_length:g}: expected a number of at least 10")
+    if options.alert_file is not None and "://" in str(options.alert_file).replace(":/", "://", 1):
+        raise ConfigError("--alert-file is a URL, expected a file: --webhook VARIABLE sends the message to a service")
     service = None if options.webhook is None else _service(options.webhook)
     history = open_history(options.source, {"--json": options.json, "--alert-file": options.alert_file})
     _check_patterns(history, options)
@@ -77,6 +79,11 @@ def _service(variable: str) -> Any:
     """Return the service whose URL an environment variable holds."""
     from pytest_adaptive_eval.records.alerts import open_service
 
+    if "://" in variable:  # not shown again: whoever has the URL can post
+        raise ConfigError(
+            "--webhook is a URL, expected the name of an environment variable that holds it, since a command line is "
+            'kept in logs: export ALERT_URL="..." and write --webhook ALERT_URL'
+        )
     if not (url := os.environ.get(variable)):
         raise ConfigError(f"--webhook {variable}: the environment has no such variable, or it is empty")
     return open_service(url)
@@ -136,5 +143,9 @@ REGISTERED = (
         "Watch each evaluation and each category over the past runs. Exit code 1 when the newest run raises an alarm.",
         _add_arguments,
         _run,
+        (
+            "drift --json drift.json",
+            "drift --webhook ALERT_URL",
+        ),
     ),
 )

@@ -240,5 +240,6 @@ REGISTERED = (
         "codes are as pytest's: 0 all gates passed, 1 one did not, 4 a mistake of use.",
         _add_arguments,
         _run,
+        ("gate logs/run.eval --at-least 0.6",),
     ),
 )

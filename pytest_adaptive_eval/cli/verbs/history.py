@@ -91,6 +91,14 @@ def _row(record: RunRecord, evaluation: InterviewRecord | StudyRecord) -> dict[s
 
 REGISTERED = (
     Verb(
-        "history", "list past runs", "List the interviews and studies of past runs, oldest first.", _add_arguments, _run
+        "history",
+        "list past runs",
+        "List the interviews and studies of past runs, oldest first.",
+        _add_arguments,
+        _run,
+        (
+            "history --last 10",
+            "history --flicker",
+        ),
     ),
 )

@@ -227,5 +227,6 @@ REGISTERED = (
         "three items.",
         _add_arguments,
         _run,
+        ("import benchmark.jsonl -o questions.jsonl",),
     ),
 )

@@ -57,5 +57,9 @@ REGISTERED = (
         "adaptive-eval.toml with a planned budget and a workflow; and say the next commands. Files that exist stay.",
         _add_arguments,
         _run,
+        (
+            "init --dry-run",
+            "init --model checkpoints/late",
+        ),
     ),
 )

@@ -41,5 +41,6 @@ REGISTERED = (
         "Put the interviews and gates of several runs into one record, as they were judged.",
         _add_arguments,
         _run,
+        ("merge text.json vision.json",),
     ),
 )

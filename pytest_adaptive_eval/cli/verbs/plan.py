@@ -169,5 +169,9 @@ REGISTERED = (
         "with those of a test of fixed size. Nothing is asked.",
         _add_arguments,
         _run,
+        (
+            "plan my.bank --at-least 0.6",
+            "plan questions.jsonl --margin 0.05 --power 0.9",
+        ),
     ),
 )

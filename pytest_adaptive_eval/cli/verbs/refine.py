@@ -150,5 +150,6 @@ REGISTERED = (
         "whose low-quality items are known.",
         _add_arguments,
         _run,
+        ("refine responses.csv --items my.bank --size 20% -o refined.jsonl",),
     ),
 )

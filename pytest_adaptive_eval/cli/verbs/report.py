@@ -168,5 +168,9 @@ REGISTERED = (
         "asked or judged again.",
         _add_arguments,
         _run,
+        (
+            "report latest --html report.html",
+            "report record.json --markdown summary.md --junit gates.xml",
+        ),
     ),
 )

@@ -69,5 +69,9 @@ REGISTERED = (
         "and keep the result as a run of its own. Nothing is asked.",
         _add_arguments,
         _run,
+        (
+            "rescore latest",
+            "rescore record.json --gates stricter.toml -o new.json",
+        ),
     ),
 )

@@ -36,5 +36,6 @@ REGISTERED = (
         "line is '#:schema PATH'.",
         _add_arguments,
         _run,
+        ("schema -o adaptive-eval.schema.json",),
     ),
 )

@@ -144,5 +144,6 @@ REGISTERED = (
         "Cells that have their verdicts are not run again. Exit codes are as pytest's.",
         _add_arguments,
         _run,
+        ("sweep sweep.toml --jobs 2",),
     ),
 )

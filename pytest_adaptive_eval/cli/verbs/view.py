@@ -78,5 +78,9 @@ REGISTERED = (
         "flicker between runs of one checkpoint, and a page for each of the newest runs. Nothing is asked.",
         _add_arguments,
         _run,
+        (
+            "view --open",
+            "view --from artifacts.zip -o pages --badge badge.svg",
+        ),
     ),
 )
