@@ -52,7 +52,7 @@ def test_each_answer_of_a_calibrated_bank_has_the_difficulty_of_its_item(lab: An
             assert item.grade(model.generate(item.prompt))
         """
     )
-    lab.run("-p", "no:setuponly")
+    lab.run()
     difficulties = dict(zip(map(str, bank.ids), bank.difficulty_of(np.arange(len(bank))).tolist(), strict=True))
     asked = lab.record["interviews"][0]["administrations"]
     assert len(asked) == 5

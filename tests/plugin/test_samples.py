@@ -172,6 +172,14 @@ def test_an_item_without_one_of_its_samples_has_no_score(lab: Any) -> None:
     assert found["statuses"] == {"ok": 23, "refused": 1}
 
 
+def test_an_item_that_a_stop_left_without_its_last_sample_has_no_score(lab: Any) -> None:
+    project(lab, 'budget=12, stop="budget", samples=3', fault="if n == 5: raise OSError('down')")
+    lab.run("-x")
+    found = interview(lab)
+    assert (found["asked"], found["scored"], found["statuses"]) == (2, 1, {"ok": 4, "error": 1})
+    assert "interrupted" in found["error"]
+
+
 def test_gates_stop_the_interview_and_the_noise_is_added(lab: Any) -> None:
     project(lab, 'budget="100%", repeat=10', fault="", tenths=9)
     lab.run()
