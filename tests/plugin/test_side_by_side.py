@@ -190,6 +190,19 @@ def test_only_selected_interviews_are_asked_ahead(banks: Any) -> None:
     assert banks.journals == []
 
 
+def test_answers_of_a_shared_store_are_taken_ahead(banks: Any) -> None:
+    write_evals(banks, dict.fromkeys(NAMES, "budget = 16"))
+    store = "--adaptive-eval-reuse=known.sqlite"
+    banks.run(store)
+    asked = len(banks.asked)
+    banks.run(store)
+    alone = found(banks)
+    assert sum(interview["reuse"]["answers"] for interview in alone["interviews"]) == asked
+    banks.run(FLAG, store)
+    assert found(banks) == alone
+    assert len(banks.asked) == asked
+
+
 def test_fresh_answers_that_were_asked_ahead_are_used(banks: Any) -> None:
     write_evals(banks, dict.fromkeys(NAMES, "budget = 16"))
     banks.run(FLAG, "--adaptive-eval-fresh")
