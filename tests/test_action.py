@@ -207,6 +207,38 @@ def test_from_the_first_run_to_a_regression(runner: Runner) -> None:
     assert "```text\n::set-output name=promote::regressed\n```" in third.summary, "answers are quoted, in a fence"
 
 
+#: A service that keeps what it is sent, and has a comment of an earlier run once it was asked to write one.
+COMMENTS = """#!/usr/bin/env bash
+here=$(dirname "$0")
+echo "$*" >> "$here/calls.txt"
+for word in "$@"; do if [[ $word == body=@* ]]; then cp "${word#body=@}" "$here/body.md"; fi; done
+if [[ $* == *--paginate* && -f $here/body.md ]]; then echo 17; fi
+"""
+
+
+def test_a_pull_request_has_one_comment(
+    runner: Runner, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = tmp_path_factory.mktemp("service")
+    (service / "gh").write_text(COMMENTS)
+    (service / "gh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{service}:{os.environ['PATH']}")
+    for _ in range(2):
+        assert not runner.action(model="replay:good.jsonl", comment="3", token="t").failed
+    sent = [line.split(" --field")[0] for line in (service / "calls.txt").read_text().splitlines()]
+    assert sent[1::2] == [
+        "api repos/owner/models/issues/3/comments",
+        "api --method PATCH repos/owner/models/issues/comments/17",
+    ]
+    body = (service / "body.md").read_text()
+    assert body.startswith("<!-- adaptive-eval -->\n## ")
+    assert "[The whole report](https://github.com/owner/models/actions/runs/)" in body
+    assert len(body) < 65_536
+    failed = runner.action(model="replay:good.jsonl", comment="3; rm", token="t")
+    assert not failed.failed
+    assert ("warning", "adaptive evaluation") in told(failed)
+
+
 LOUD = """
 import os, sys
 

@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm
 
-__all__ = ["WORST_FIRST", "summary_markdown"]
+__all__ = ["COMMENT_MARK", "WORST_FIRST", "comment_markdown", "summary_markdown"]
 
+#: First line of a comment, by which a later one replaces it.
+COMMENT_MARK = "<!-- adaptive-eval -->"
+#: Bytes of a comment; GitHub refuses one of more than 65,536 characters.
+_COMMENT = 60_000
+_LINK = re.compile(r"https?://[\w.:/-]+")
 #: Outcomes by urgency.
 WORST_FIRST = (Outcome.ERROR, Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
 _SIGNS = {Outcome.PASS: "✅", Outcome.FAIL: "❌", Outcome.INCONCLUSIVE: "❔", Outcome.ERROR: "🛑"}
@@ -104,6 +109,24 @@ def summary_markdown(
     if omitted:
         texts.append(_omission(omitted))
     return "\n".join(texts)
+
+
+def comment_markdown(
+    record: RunRecord, *, banks: Mapping[str, ItemBank], alarms: Sequence[Alarm] = (), link: str = ""
+) -> str:
+    """Return the summary for a comment of a pull request, with the mark `COMMENT_MARK` and a link to the whole report.
+
+    Parameters
+    ----------
+    record : RunRecord
+    banks, alarms
+        See `summary_markdown`.
+    link : str
+        An http address; any other text is left out.
+    """
+    text = summary_markdown(record, banks=banks, alarms=alarms, limit=_COMMENT)
+    linked = _LINK.fullmatch(link)
+    return f"{COMMENT_MARK}\n{text}" + (f"\n[The whole report]({link})\n" if linked else "")
 
 
 def _omission(names: Sequence[str]) -> str:

@@ -36,6 +36,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("run", metavar="RUN", nargs="?", default="latest", help=f"{RUN} (%(default)s)")
     add("--html", metavar="FILE", type=Path, help="one page for people, without a network")
     add("--markdown", metavar="FILE", type=Path, help="a summary for a pull request")
+    text = "the summary, short enough for a comment and with a mark by which later ones replace it"
+    add("--comment", metavar="FILE", type=Path, help=text)
+    add("--link", metavar="URL", default="", help="address of the whole report, for the comment")
     add("--junit", metavar="FILE", type=Path, help="a JUnit report of the gates")
     add("--github", action="store_true", help="annotations, step summary and outputs of a GitHub Actions step")
     add("--responses", metavar="FILE", type=Path, help="every answer, as JSON lines or, by its suffix, CSV")
@@ -48,7 +51,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    names = ("html", "markdown", "junit", "responses", "studies")
+    names = ("html", "markdown", "comment", "junit", "responses", "studies")
     writes = {f"--{name}": getattr(options, name) for name in names}
     try:
         record = open_run(options.run, options.source, writes)
@@ -81,7 +84,7 @@ def _write(
 ) -> None:
     """Write the files that the options name."""
     banks: dict[str, ItemBank] = {}
-    if options.html or options.markdown or options.every_eval_ever:
+    if options.html or options.markdown or options.comment or options.every_eval_ever:
         from pytest_adaptive_eval.config import recorded_banks
 
         banks = recorded_banks(
@@ -99,6 +102,13 @@ def _write(
         text = summary_markdown(record, banks=banks, alarms=alarms)
         write_whole(options.markdown, [text.encode("utf-8")], "the summary")
         screen.note(f"summary: {options.markdown}")
+    if options.comment:
+        from pytest_adaptive_eval.outputs import write_whole
+        from pytest_adaptive_eval.reports.markdown import comment_markdown
+
+        text = comment_markdown(record, banks=banks, alarms=alarms, link=options.link)
+        write_whole(options.comment, [text.encode("utf-8")], "the comment")
+        screen.note(f"comment: {options.comment}")
     if options.junit:
         from pytest_adaptive_eval.reports.junit import write_gate_report
 
