@@ -70,6 +70,15 @@ def test_an_interview_ends_when_more_than_half_of_the_answers_have_no_form(
     assert bool(said) is ends
 
 
+@pytest.mark.parametrize(("holding", "others", "told"), [(2, 1, True), (2, 2, False), (3, 2, True), (2, 0, False)])
+def test_the_expected_answer_in_most_wrong_answers_is_told(holding: int, others: int, told: bool) -> None:
+    item = Item("a", "Where?", "Paris", "exact")
+    texts = ["It is Paris, I think."] * holding + ["It is Rome."] * others
+    said = recorded(*((asked(item), Response(Status.OK, 0.0, text)) for text in texts)).unread_answers()
+    found = f"the expected answer stands in {holding} of {holding + others} wrong answers: use grader "
+    assert said.startswith(found) if told else not said
+
+
 def test_an_answer_that_the_test_did_not_pass_on_is_not_unreadable() -> None:
     item = choice("red", "blue")
     assert not recorded(*[(asked(item), right(""))] * 3).too_many_unreadable()
