@@ -144,7 +144,8 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
     line = indent if first is None else first
     empty = True
     for word in _BREAK.split(text):
-        if not empty and columns(line) + 1 + columns(word) > width:
+        command = _AT_START.match(word)  # CI runners read commands at the start of a line alone, and past its indent
+        if not empty and not command and columns(line) + 1 + columns(word) > width:
             lines.append(line)
             line, empty = indent, True
         line += word if empty else f" {word}"

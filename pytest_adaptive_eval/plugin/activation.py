@@ -47,7 +47,8 @@ def _settings_of(config: pytest.Config) -> Settings:
 
         need_jinja2()
     folder = _path(config, "dir") or config.rootpath / (_text(config, "dir") or ".adaptive-eval")
-    model, models = split_models(config.getoption("adaptive_eval_model") or ())
+    model, models = split_models(config.getoption("adaptive_eval_models", None) or ())
+    config.option.adaptive_eval_model = model  # without models of single evaluations, which fixtures cannot load
     return Settings(
         root=config.rootpath,
         folder=folder,

@@ -6,6 +6,7 @@ since plain ``pytest`` loads it.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 from collections.abc import Iterator
@@ -21,11 +22,26 @@ from pytest_adaptive_eval.plugin.names import MARKER, MISSING_BASELINE, REFUSAL,
 REPORTS = ("record", "html", "junit")
 
 
+class _Models(argparse.Action):
+    """Keep all models that flags name, and the last as what fixtures of users read."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Add one model."""
+        namespace.adaptive_eval_models = [*(getattr(namespace, "adaptive_eval_models", None) or ()), values]
+        setattr(namespace, self.dest, values)
+
+
 #: Flags by the end of their name, with further arguments of ``addoption``.
 _FLAGS: dict[str, dict[str, Any]] = {
     "model": {
         "metavar": "[NAME=]MODEL",
-        "action": "append",
+        "action": _Models,
         "help": "the subject",
     },
     "budget": {

@@ -439,9 +439,9 @@ def test_an_interrupt_within_a_step_leaves_the_state_before_it(monkeypatch):
     [
         ([[0.0, 1.0]], "at least two subjects"),
         ([0.0, 1.0], "at least two subjects"),
-        ([[0.0, 2.0], [1.0, 0.0]], r"lie in \[0, 1\]"),
-        ([[0.0, -0.1], [1.0, 0.0]], r"lie in \[0, 1\]"),
-        ([[0.0, np.inf], [1.0, 0.0]], r"lie in \[0, 1\]"),
+        ([[0.0, 2.0], [1.0, 0.0]], r"outside \[0, 1\]"),
+        ([[0.0, -0.1], [1.0, 0.0]], r"outside \[0, 1\]"),
+        ([[0.0, np.inf], [1.0, 0.0]], r"outside \[0, 1\]"),
         ([[0.0, np.nan], [1.0, np.nan]], "item number 1 has no response"),
         ([[0.0, 1.0, 0.0], [np.nan] * 3, [0.0] * 3], "subject number 1 has no response"),
     ],

@@ -26,7 +26,7 @@ RUN_CODE = ("code_generation", "code_repair")
 
 #: Settings of interviews of the text bank, by the name of the evaluation.
 ON_TEXT = {
-    "decide": "",
+    "decide": 'budget = "20%"',
     "decide-budget": 'stop = "budget"\nbudget = 24',
     "decide-one-by-one": 'batch = 1\nstop = "budget"\nbudget = 12',
     "decide-floor": 'floor = 0.2\nstop = "budget"\nbudget = 24',
@@ -169,7 +169,7 @@ def twenty_seeds(folder: Path) -> dict[str, Any]:
     for seed in range(SEEDS):
         replay = f"replay:{RESPONSES / 'released-text.csv.gz'}#{CHECKPOINTS[seed % len(CHECKPOINTS)]}"
         files[f"seed-{seed:02}.eval.toml"] = (
-            f'[[eval]]\nname = "text"\nbank = "{TEXT}"\nmodel = "{replay}"\nseed = {seed}\n{GATES}'
+            f'[[eval]]\nname = "text"\nbank = "{TEXT}"\nmodel = "{replay}"\nseed = {seed}\nbudget = "20%"\n{GATES}'
         )
     found = streams(_held(folder, files))
     for one in found.values():
@@ -186,7 +186,9 @@ def policies(folder: Path) -> dict[str, Any]:
         + (GATES if name in ("decide", "decide-budget") else "")
         for name, settings in ON_TEXT.items()
     ]
-    compared = f'[[eval]]\nname = "compared"\nbank = "{TEXT}"\nmodel = "{replay.replace("-mid", "-late")}"\n'
+    compared = (
+        f'[[eval]]\nname = "compared"\nbank = "{TEXT}"\nmodel = "{replay.replace("-mid", "-late")}"\nbudget = "20%"\n'
+    )
     parts.append(compared + '[[eval.gate]]\nnot_worse_than = "decide"\nmargin = 0.1\n')
     ranked = '[[eval.gate]]\nrank_within = 30\n[[eval.gate]]\nmetric = "ability"\nat_least = 0.5\n'
     parts.append(f'[[eval]]\nname = "ranked"\nbank = "{TEXT}"\nmodel = "{replay}"\nbudget = 24\n{ranked}'

@@ -125,6 +125,8 @@ class _Options:
     def addoption(self, *names: str, **more: Any) -> None:
         kept = {key: value for key, value in more.items() if key not in ("help", "metavar")}
         kept["type"] = getattr(kept.get("type"), "__name__", None)
+        if isinstance(kept.get("action"), type):  # which adds to a list, besides
+            kept["action"] = "append"
         self.flags[" ".join(names)] = json.loads(json.dumps(kept))
 
     def addini(self, name: str, help: str, type: Any = None, default: Any = None, **more: Any) -> None:

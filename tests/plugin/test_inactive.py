@@ -67,7 +67,7 @@ def test_required_under_xdist(project: Any) -> None:
 
 
 def test_help_and_markers(lab: Any) -> None:
-    lab.run("--help", active=False).stdout.fnmatch_lines(["*--adaptive-eval-model=MODEL*"])
+    lab.run("--help", active=False).stdout.fnmatch_lines(["*--adaptive-eval-model=[[]NAME=]MODEL*"])
     lab.run("--markers", active=False).stdout.fnmatch_lines(["@pytest.mark.adaptive_eval(bank, *"])
 
 

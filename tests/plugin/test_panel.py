@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -109,14 +110,15 @@ def test_gates_pass_and_fail(lab: Any, server: PeerServer) -> None:
     assert lab.record["warnings"] == []
     assert not lab.journals
     text = result.stdout.str()
-    assert "council: dog and 4 peers (ant, bee, cat, elk), 8 rounds of about 36 calls" in text
+    assert "council: dog and 4 peers (ant, bee, cat, elk), 8 rounds of about 36 calls" in " ".join(text.split())
+    lost = r"FAIL score of dog \(\S+\) above elk \(\S+\) with probability \.0\d*, \.95 required, 8 of 8 rounds"
+    assert re.search(lost, " ".join(text.split()))
     assert "adaptive-eval: council: round 1 of 8\n" in text
     assert "adaptive-eval: council: round 8 of 8\n" in text
     result.stdout.fnmatch_lines(
         [
             "adaptive-eval.toml::council PASSED*",
             "adaptive-eval.toml::council-score?at-least-3.5? PASSED*",
-            "FAIL score of dog (*) above elk (*) with probability .0*, .95 required, 8 of 8 rounds*",
             "council (peers): score of dog 4.* rank 2.0 ?2, 2? of 5, 8 of*",
         ]
     )

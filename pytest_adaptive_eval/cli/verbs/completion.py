@@ -119,5 +119,6 @@ REGISTERED = (
         "'source <(adaptive-eval completion bash)'.",
         _add_arguments,
         _run,
+        ("completion bash", "completion fish"),
     ),
 )
