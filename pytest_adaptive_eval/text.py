@@ -129,6 +129,8 @@ def _fitting(text: str, limit: int) -> str:
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
     """Break a line between words, not before a % sign; a wider word stays whole, so that paths can be copied.
 
+    Nor does a line begin with a workflow command of CI runners, which read them past an indent.
+
     Parameters
     ----------
     text : str
@@ -144,7 +146,7 @@ def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> l
     line = indent if first is None else first
     empty = True
     for word in _BREAK.split(text):
-        command = _AT_START.match(word)  # CI runners read commands at the start of a line alone, and past its indent
+        command = _AT_START.match(word)
         if not empty and not command and columns(line) + 1 + columns(word) > width:
             lines.append(line)
             line, empty = indent, True
