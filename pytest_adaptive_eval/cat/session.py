@@ -300,6 +300,9 @@ class Session:
     def _passes(self) -> list[slice]:
         """Return slices of the subjects, each for one pass: small enough for the work buffers, and of one selector."""
         rows, last = self._work.shape[1], self.subjects
+        alike = self.assistance is None or self.assistance.unlike is None
+        if alike and last <= rows:
+            return [slice(0, last)]
         starts = set(range(0, last, rows))
         if self.assistance is not None and self.assistance.unlike is not None:
             starts |= set((np.flatnonzero(np.diff(self.assistance.unlike)) + 1).tolist())

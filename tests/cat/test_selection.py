@@ -137,7 +137,16 @@ def test_logged_quantities_are_their_formulas(name: str, floor: float) -> None:
 def drawn(weights: np.ndarray, numbers: object) -> list[int]:
     """Draw from the same weights, one row a number."""
     u = np.atleast_1d(np.array(numbers))
-    return [int(index) for index in _draw(np.tile(weights, (len(u), 1)), u)]
+    return [int(index) for index in np.atleast_1d(_draw(np.tile(weights, (len(u), 1)), u.tolist()))]
+
+
+@pytest.mark.parametrize("n", [1, 5, BLOCK, BLOCK + 1, 5 * BLOCK - 3])
+def test_one_subject_draws_what_it_draws_among_others(n: int) -> None:
+    rng = np.random.default_rng(3)
+    weights = rng.gamma(0.3, size=n)
+    weights[rng.permutation(n)[: n // 3]] = 0.0
+    u = [*rng.random(200).tolist(), 0.0, np.nextafter(1.0, 0.0)]
+    assert drawn(weights, u) == [drawn(weights, number)[0] for number in u]
 
 
 @pytest.mark.parametrize("n", [1, 5, BLOCK, BLOCK + 1, 5 * BLOCK - 3])
