@@ -31,7 +31,18 @@ PACKAGE = Path(__file__).resolve().parent.parent / "pytest_adaptive_eval"
 #: ``__init__`` names the modules of the public names as texts, and imports none of them by itself.
 FLOORS = (
     ("__init__", "errors"),
-    ("text", "deadline", "checks", "faults", "inputs", "outputs", "registry", "retry_after", "typed_tables"),
+    (
+        "text",
+        "lazy_pattern",
+        "deadline",
+        "checks",
+        "faults",
+        "inputs",
+        "outputs",
+        "registry",
+        "retry_after",
+        "typed_tables",
+    ),
     ("tables",),
     ("irt", "inference"),
     ("items",),

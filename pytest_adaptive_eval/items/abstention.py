@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+
 __all__ = ["abstains"]
 
 #: Characters of an answer, from its end, that are searched.
@@ -24,7 +26,7 @@ _PATTERNS = (
     r"(?:не знаю|не уверена?)",
 )
 _PHRASES = ("不知道", "不确定", "无法确定", "无法回答", "わかりません", "分かりません", "모르겠")
-_ABSTENTION = re.compile(rf"\b(?:{'|'.join(_PATTERNS)})\b|{'|'.join(_PHRASES)}", re.IGNORECASE)
+_ABSTENTION = lazy_pattern(rf"\b(?:{'|'.join(_PATTERNS)})\b|{'|'.join(_PHRASES)}", re.IGNORECASE)
 
 
 def abstains(text: str) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from importlib.metadata import Distribution
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import pytest_adaptive_eval
 
@@ -93,6 +92,8 @@ def _contents(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
 @functools.cache
 def _editable_projects(folder: Path) -> tuple[Path, ...]:
     """Return the source folders of the editable distributions in a folder."""
+    from urllib.request import url2pathname  # it takes a tenth of a second
+
     projects = []
     for distribution in _distributions(folder):
         try:

@@ -92,11 +92,12 @@ class RunFiles:
             self.paths[name] = path
 
     def _write_run(self, _: Path) -> None:
-        from pytest_adaptive_eval.config.truth import agree_with_truth
-        from pytest_adaptive_eval.records.history import History
         from pytest_adaptive_eval.records.runs import write_run
 
         if self._run.studies:
+            from pytest_adaptive_eval.config.truth import agree_with_truth
+            from pytest_adaptive_eval.records.history import History
+
             agree_with_truth(self._run, History(self.state.folder).runs)
         write_run(self.state.folder, self._run)
 

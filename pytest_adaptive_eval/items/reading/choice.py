@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 __all__ = ["Chosen", "choice_of", "read_choice"]
 
@@ -21,18 +22,18 @@ _WORD = (
 )
 _OPEN = r"[\s\"'`$*_(\[{<:：「『【|~.=>-]*+"
 #: A letter alone, wrapped, before punctuation or at the end of its line; "A" and "I" before another word are words.
-_LEADING = re.compile(
+_LEADING = lazy_pattern(
     rf"{_OPEN}(?:(?:either|both)\s+)?(?:{_WORD}[\s_:#-]*)?{_OPEN}(?!I'[a-z])"
     r"([A-Z](?=[)\]}>*:,;$\"'`|/&」』】、。．]|\.(?![A-Z]\.)|\s*$|\s+[-=(\[{\u2013\u2014<|]|[^\x00-\x7f])"
     r"|(?-i:[B-HJ-Z])(?=\s)|(?-i:A)(?=\s+(?:is|because|since|as|and|or|with|i\.e|was|seems)\b))",
     re.IGNORECASE | re.MULTILINE,
 )
-_MORE = re.compile(
+_MORE = lazy_pattern(
     rf"[\s)\]}}>*'\"$.]*(?:,?\s*(?:and|or|or maybe|as well as|oder|und|ou|et|и|или|o|y|e|vs\.?)\s+"
     r"|\s*[,/&+、和或及与,]\s*(?:and\s+|or\s+)?)"
     rf"(?i:{_WORD}[\s_]*)?[\s(\[{{<*'\"$]*([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])",
 )
-_CUES = re.compile(
+_CUES = lazy_pattern(
     r"\b(?:i|we)(?:'d|'ll|\s+would|\s+will|\s+must|\s+have\s+to|\s+should|\s+can)?(?:\s+therefore|\s+thus)?\s+"
     r"(?:choose|chose|pick|select|go\s+with|opt\s+for|conclude(?:\s+that)?|guess|say)\b\s*(?:that\s+)?(?:it\s+is\s+)?(?:the\s+)?"
     r"|\b(?:thus|so|hence|therefore),?\s+(?=(?:the\s+)?(?:option|choice)\b)"
@@ -40,7 +41,7 @@ _CUES = re.compile(
     r"|(?:故选|应选|因此选|所以选|选择|我选|选)(?!项|择题)\s*[:：]?",
     re.IGNORECASE,
 )
-_SUFFIX = re.compile(
+_SUFFIX = lazy_pattern(
     rf"(?:{_WORD}[\s_]{{0,4}})?[(\[*\"'$]{{0,5}}"
     r"(?<![A-Za-z0-9])(?<!nor )([A-Z]|(?<=[(\[])[a-z](?=[)\]]))(?![A-Za-z0-9'])[)\]*\"'$]{0,5}"
     r"(?:\s{0,3}[(\[][^()\[\]\n]{0,80}[)\]]|\s+(?:(?![(\[][A-Za-z][)\]])[^\n.!?]){0,60}?)?[*,]{0,3}\s{0,3}"
@@ -50,9 +51,9 @@ _SUFFIX = re.compile(
     r"(?!\s+(?:than|for\s+the\s+first))|[-\u2013\u2014:(]\s{0,2}(?:correct|right)\b|是?(?:正确|对|最佳)的?|が正しい|este\s+correct)"
 )
 #: A line of a list of choices.
-_LISTED = re.compile(r"\s*(?:[-*]\s+)?(?i:choice[\s_]*)?[(\[]?[A-Z][)\].:]\s*\S")
-_LETTER = re.compile(r"(?<![A-Za-z0-9'\\])([A-Z])(?![A-Za-z0-9'])")
-_WRAPPED = re.compile(
+_LISTED = lazy_pattern(r"\s*(?:[-*]\s+)?(?i:choice[\s_]*)?[(\[]?[A-Z][)\].:]\s*\S")
+_LETTER = lazy_pattern(r"(?<![A-Za-z0-9'\\])([A-Z])(?![A-Za-z0-9'])")
+_WRAPPED = lazy_pattern(
     r"[(\[]\s{0,2}((?-i:[A-Z]))\s{0,2}[)\]]"
     rf"|\b{_WORD}[\s_]{{0,4}}(?:[(\[]([a-z])[)\]]|[(\[*\"']{{0,5}}((?-i:[A-Z]))(?![A-Za-z0-9]))",
     re.IGNORECASE,
@@ -60,14 +61,14 @@ _WRAPPED = re.compile(
 #: Characters of a text of which any single letter may be the answer.
 _SHORT = 200
 #: Part of a question that an answer repeats.
-_SUBQUESTION = re.compile(r"\A\s*\([a-z]\)\s")
-_NONE = re.compile(
+_SUBQUESTION = lazy_pattern(r"\A\s*\([a-z]\)\s")
+_NONE = lazy_pattern(
     r"\b(?:none|neither|no one) of (?:the|these|those)\b[^.\n]{0,40}\b(?:options|choices|answers|above)\b", re.I
 )
 #: What ends a choice that a line begins with.
-_ENDED = re.compile(r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)")
-_ARTICLE = re.compile(r"\A(?:an?|the)\s+", re.IGNORECASE)
-_LATEX = re.compile(
+_ENDED = lazy_pattern(r"[\s\"')\]*]*(?:[.,:;!(\n\u2013\u2014-]|\Z)")
+_ARTICLE = lazy_pattern(r"\A(?:an?|the)\s+", re.IGNORECASE)
+_LATEX = lazy_pattern(
     r"\\(?:text|textbf|mathbf|mathrm|textit|mbox|bf|rm|mathit|boldsymbol|bold|mathsf|displaystyle|left|right)\b"
     r"|\\[()\[\] ,;!]"
 )

@@ -6,28 +6,30 @@ import functools
 import re
 import unicodedata
 
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+
 __all__ = ["answer_part", "before_next_question", "is_program", "plain_characters", "without_reasoning"]
 
 _REASONING = "think|thinking|thought|thoughts|reasoning|reason|scratchpad|reflection|analysis|rationale|seed:think"
 #: A closed piece of reasoning.
-_CLOSED = re.compile(
+_CLOSED = lazy_pattern(
     rf"<({_REASONING})>(?:(?!<\1>).)*?</\1>"
     r"|\[(THINK|REASONING)\].*?\[/\2\]|◁think▷.*?◁/think▷|<unused94>.*?<unused95>"
     r"|<\|channel\|>(?:analysis|commentary)\b.*?(?=<\|channel\|>final|\Z)|<\|begin_of_thought\|>.*?<\|end_of_thought\|>",
     re.DOTALL | re.IGNORECASE,
 )
 #: The end of reasoning whose begin was in the prompt.
-_END = re.compile(rf"</(?:{_REASONING})>|\[/THINK\]|◁/think▷|<unused95>|<\|end_of_thought\|>", re.IGNORECASE)
+_END = lazy_pattern(rf"</(?:{_REASONING})>|\[/THINK\]|◁/think▷|<unused95>|<\|end_of_thought\|>", re.IGNORECASE)
 #: The begin of reasoning that was cut.
-_BEGIN = re.compile(rf"<(?:{_REASONING})>|\[THINK\]|◁think▷|<unused94>|<\|begin_of_thought\|>", re.IGNORECASE)
-_FINAL = re.compile(r".*<\|channel\|>final\b(?:(?!<\|message\|>).)*<\|message\|>", re.DOTALL)
+_BEGIN = lazy_pattern(rf"<(?:{_REASONING})>|\[THINK\]|◁think▷|<unused94>|<\|begin_of_thought\|>", re.IGNORECASE)
+_FINAL = lazy_pattern(r".*<\|channel\|>final\b(?:(?!<\|message\|>).)*<\|message\|>", re.DOTALL)
 #: Tokens at which a turn ends, and tokens that say nothing.
-_STOP = re.compile(
+_STOP = lazy_pattern(
     r"<\|(?:im_end|eot_id|end_of_text|endoftext|end|eom_id|return|end_of_turn|END_OF_TURN_TOKEN)\|>|<end_of_turn>|</s>"
     r"|<｜end▁of▁sentence｜>|<eoa>|\[/?INST\]"
 )
-_SILENT = re.compile(r"<s>|<pad>|<bos>|<eoe>|<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?")
-_NEXT = re.compile(
+_SILENT = lazy_pattern(r"<s>|<pad>|<bos>|<eoe>|<\|(?:im_start|start_header_id)\|>assistant(?:<\|end_header_id\|>)?")
+_NEXT = lazy_pattern(
     r"(?:\n\s*|(?<=[.!?。]) {0,2}(?=(?:Question|Human|User|Problem)\b))[#*<\[(]{0,4}\s*"
     r"(?:(?:next|new)\s+)?"
     r"(?:(?:question|problem|exercise|task|human|user|instruction|q|example|input|问题|題目|题目|问|例题|pregunta|frage|"
@@ -37,14 +39,14 @@ _NEXT = re.compile(
 )
 
 #: Characters of Markdown that are written with a backslash.
-_ESCAPED = re.compile(r"\\([_*#])")
-_STATEMENT = re.compile(
+_ESCAPED = lazy_pattern(r"\\([_*#])")
+_STATEMENT = lazy_pattern(
     r"^[ \t]*(?:import\s\w|from\s\w+\simport|def\s\w|for\s\w.*:$|while\s.*:$|(?:el)?if\s.*:$|else:$|print\s*\("
     r"|return\s|"
     r"[a-z_]\w*\s*=\s)",
     re.MULTILINE,
 )
-_LAST_STATEMENT = re.compile(
+_LAST_STATEMENT = lazy_pattern(
     r"(?:print\s*\(.*\)|return\b(?!\s+(?:the|a|to)\b).*|\w+\s*=\s*[\w.]+[(\[].*|(?:el)?if\s.*)\s*\Z"
 )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 __all__ = ["normal_expression", "read_expression"]
 
-_FORMULA = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
-_SENTENCE = re.compile(r"(?<=[\w)}\]])[.!?](?=\s|$)|\n|。")
+_FORMULA = lazy_pattern(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$(.+?)\$|\\\((.+?)\\\)", re.DOTALL)
+_SENTENCE = lazy_pattern(r"(?<=[\w)}\]])[.!?](?=\s|$)|\n|。")
 _LOOKS = (
     (
         r"\\(?:left|right|displaystyle|limits|mathrm|mathbf|boldsymbol|quad|qquad|[bB]igg?)\b|\\[!,;: ]|[{}\s$]|~",

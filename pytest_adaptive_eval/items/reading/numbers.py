@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_adaptive_eval.items.reading.cleaning import plain_characters
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -49,7 +50,7 @@ _DIGITS = (
     r"|\d{1,3}(?:[ \u2009\u202f'_]\d{3})+(?![\d])(?:[.,]\d+)?"  # 1 234 567
     r"|\d+(?:_\d+)+|\d+,\d{1,2}(?![\d,])|\d+,\d{4,}(?![\d,])|\d+(?:\.\d+)?|\.\d+)"
 )
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     rf"(?<![A-Za-z0-9_.])(?P<sign>[-+]\s?)?(?:{_CURRENCY}\s?)?(?P<inner>[-+])?(?P<digits>{_DIGITS})"
     r"(?P<exponent>[eE][-+]?\d+|\s?(?:\\times|\\cdot|[×x*·])\s?10\s?(?:\^|\*\*)\s?\{?\(?(?P<power>[-+]?\d+)\)?\}?)?"
     r"(?P<mixed>\s\d+/\d+)?(?:\s?/\s?(?P<bottom>\d+(?:\.\d+)?))?"
@@ -57,7 +58,7 @@ _NUMBER = re.compile(
     r"(?:\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|亿|億|만|억)(?![a-rt-z]))?",
     re.IGNORECASE,
 )
-_WORD = re.compile(
+_WORD = lazy_pattern(
     rf"(?<![\w-])(?P<minus>(?:minus|negative)\s)?(?P<word>{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
     r"(?:\s(?P<scale>hundred|thousand|million|billion))?(?![\w-])",
     re.IGNORECASE,

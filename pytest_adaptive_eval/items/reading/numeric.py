@@ -11,36 +11,37 @@ from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.reading.numbers import Number, find_numbers, plain_latex
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
 from pytest_adaptive_eval.items.reading.stated import JOINED
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 __all__ = ["read_number"]
 
 Values = tuple[Fraction, ...]
-_JOIN = re.compile(rf"[\s$*()\[\]\\'\"]*(?:[,;/&|]|{JOINED})?[\s$*()\[\]\\'\"]*", re.IGNORECASE)
-_EQUAL = re.compile(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
-_END = re.compile(
+_JOIN = lazy_pattern(rf"[\s$*()\[\]\\'\"]*(?:[,;/&|]|{JOINED})?[\s$*()\[\]\\'\"]*", re.IGNORECASE)
+_EQUAL = lazy_pattern(r"=|≈|\\approx|\\equiv|≅|\bequals\b|→|\\Rightarrow")
+_END = lazy_pattern(
     r"(?<=[^\W\d])[.!?](?=\s|$)|(?<=\d)[.!?](?=\s+[A-Z]|$)|。|\n|;|\b(?:because|since|given that|as there)\b"
 )
 #: Characters of a line that are searched, from its end, and of the words before a number.
 _CHARACTERS, _BEFORE = 1000, 60
 #: What stands before the number that a sentence tells.
-_TOLD = re.compile(
+_TOLD = lazy_pattern(
     r"(?:=|≈|\\approx|≅|→|(?P<verb>\b(?:is|are|was|were|be|equals)\b))[\s:~]*(?:(?:\w+ly|about|around|equal\s+to|only|just)\s+)*"
     r"[\s$*(\\\"'{]*\Z",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,;](?!\d)|\.(?:\s|$)")
-_CORRECTED = re.compile(r"\b(?:or rather|no|wait|actually|correction)\b", re.IGNORECASE)
+_CLAUSE = lazy_pattern(r"[,;](?!\d)|\.(?:\s|$)")
+_CORRECTED = lazy_pattern(r"\b(?:or rather|no|wait|actually|correction)\b", re.IGNORECASE)
 #: What makes a number part of an expression, which is no number.
-_EXPRESSION = re.compile(r"\s?(?:\\sqrt|\\pi|π|√|\^)")
-_ROUNDED = re.compile(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
-_ROOT = re.compile(r"(?:\\sqrt|√)\s*[{(\[]?\s*\Z")
+_EXPRESSION = lazy_pattern(r"\s?(?:\\sqrt|\\pi|π|√|\^)")
+_ROUNDED = lazy_pattern(r"\brounds?\s+(?:up\s+|down\s+|off\s+)?to\s+[\s$\\(*]*\Z", re.IGNORECASE)
+_ROOT = lazy_pattern(r"(?:\\sqrt|√)\s*[{(\[]?\s*\Z")
 #: Values of several names.
-_ASSIGNED = re.compile(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
+_ASSIGNED = lazy_pattern(r"(?:^|[\s(])[A-Za-z]\w?\s*=[^=]*?(?:,|;|\\quad|\band\b)[\s\\quad]*(?:and\s+)?[A-Za-z]\w?\s*=")
 #: A number alone, or with a unit.
-_SHORT = re.compile(r"\W{0,4}[\d.,/\s]+\W{0,3}(?:[^\W\d]+\W?){0,2}\W{0,3}")
+_SHORT = lazy_pattern(r"\W{0,4}[\d.,/\s]+\W{0,3}(?:[^\W\d]+\W?){0,2}\W{0,3}")
 #: Places in bold that are looked at.
 _BOLDEST = 50
-_BOLD = re.compile(r"\*\*(.+?)\*\*")
+_BOLD = lazy_pattern(r"\*\*(.+?)\*\*")
 
 
 def _first(text: str) -> list[Values]:

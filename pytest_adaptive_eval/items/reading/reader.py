@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 from pytest_adaptive_eval.items.reading.cleaning import answer_part, before_next_question, is_program
 from pytest_adaptive_eval.items.reading.stated import boxes, cue_parts, json_fields, tag_parts, without_notes
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 __all__ = ["Parser", "Reading", "read_answer", "stated_texts"]
 
@@ -22,7 +23,7 @@ _PARTS, _CHARACTERS = 30, 1000
 #: Characters before a restated question; more of them before another question are an answer, be it unreadable.
 _RESTATED = 200
 Value = TypeVar("Value")
-_SENTENCE = re.compile(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
+_SENTENCE = lazy_pattern(r"(?<=[\w)\"'*])[.!?](?=\s|$)|\n|。")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
+
 __all__ = ["JOINED", "boxes", "cue_parts", "json_fields", "tag_parts", "without_notes"]
 
 #: Words that join two different answers.
 JOINED = r"(?:or|and|or maybe|or perhaps|vs\.?|oder|und|ou|et|o|y|e|или|и|或者?|和|と|または|또는|atau|या|أو|va|veya)"
 _TAGS = "answer|final_answer|final-answer|finalanswer|final|ans|result|output|response|choice|option|label|solution"
-_TAG = re.compile(rf"<({_TAGS})\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
-_CALL = re.compile(
+_TAG = lazy_pattern(rf"<({_TAGS})\b[^>]*>(.*?)(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_CALL = lazy_pattern(
     r"\bfinish\s*\[(.{1,400}?)\]|\b(?:final_answer|submit_answer|submit|return_answer)\s*\(\s*(?:answer\s*=\s*)?"
     r"(.{1,400}?)\s*\)\s*(?:$|\n|```)",
     re.IGNORECASE | re.DOTALL,
@@ -21,13 +23,13 @@ _KEYS = (
     r"(?:answer|ans|choice|option|label|prediction|result|response|solution|output)"
     r"(?:[_ ]?(?:choice|letter|index))?|答案"
 )
-_FIELD = re.compile(
+_FIELD = lazy_pattern(
     rf"[{{,\n]\s*[\"'](?P<key>{_KEYS})[\"']\s*:\s*"
     r"(?:\"(?P<double>(?:\\.|[^\"\\])*)\"|'(?P<single>(?:\\.|[^'\\])*)'|\[(?P<several>[^\[\]]*)\]|(?P<bare>[^\s,}\n\"']+)"
     r"|\"(?P<open>(?:\\.|[^\"\\])*)\Z)",
     re.IGNORECASE,
 )
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox|mathboxed)\s*(?:\{|(?=[\dA-Za-z\\-]))")
+_BOX = lazy_pattern(r"\\(?:boxed|fbox|framebox|mathboxed)\s*(?:\{|(?=[\dA-Za-z\\-]))")
 
 _COPULA = r"\b(?:is|are|was|(?:would|will|should|must|could|has to) be|becomes|equals)\b"
 _ENGLISH = (
@@ -56,16 +58,16 @@ _OTHERS = (
     r"\b(?:jawaban|jawapan|jawabannya|cevap|yanıt|đáp án|câu trả lời|svar|svaret|răspuns|jibu)\b"
     r"(?:[^\n.!?:=|]{0,40}?\b(?:adalah|ialah|là|är|er|este|ni)\b|[^\n.!?:=|]{0,30}?[:=|])\s*:?",
 )
-_CUE = re.compile(
+_CUE = lazy_pattern(
     rf"(?:{_ENGLISH})\s*:?|####+(?=\s*\S)|{'|'.join(_OTHERS)}"
     r"|^[^\w\n]*(?:(?:the\s+)?(?:final|correct)\s+)?answer[^\w\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEGATED = re.compile(r"\s*(?:not|never|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE)
-_QUESTION = re.compile(r"[^\n.!]*\?")
-_ASKING = re.compile(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNORECASE)
+_NEGATED = lazy_pattern(r"\s*(?:not|never|neither|no longer|不是|不|nicht|pas|не|não é)\b(?=\W*\w)", re.IGNORECASE)
+_QUESTION = lazy_pattern(r"[^\n.!]*\?")
+_ASKING = lazy_pattern(r"\b(?:what|which|is|does|do)\b\s*(?:the)?\s*$", re.IGNORECASE)
 #: A line or a bracket that says something about the answer, and is none.
-_NOTE = re.compile(
+_NOTE = lazy_pattern(
     r"^[^\w\n]*(?:(?:my\s+)?(?:overall\s+)?(?:confidence|certainty|probability|likelihood|conf)(?:\s+(?:level|score))?"
     r"|notes?|n\.b|source|sources|reference|references|p\.?s|disclaimer|units?|tip|remark|caveat|difficulty|time|tokens"
     r"|置信度|备注|注|確信度|신뢰도|confianza|confiance|konfidenz|уверенность)\b\s*[*_]*\s*[:=(].*$"

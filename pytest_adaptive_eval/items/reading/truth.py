@@ -6,6 +6,7 @@ import re
 
 from pytest_adaptive_eval.items.abstention import abstains
 from pytest_adaptive_eval.items.reading.reader import Parser, Reading, read_answer
+from pytest_adaptive_eval.lazy_pattern import lazy_pattern
 
 __all__ = ["read_truth", "truth_of"]
 
@@ -42,20 +43,23 @@ def _pattern(words: str) -> str:
     return "|".join(filter(None, (f"{_BEFORE}(?:{'|'.join(spaced)}){_AFTER}", "|".join(others))))
 
 
-_TOKEN = re.compile(
-    rf"(?P<negated>\b(?:{_NEGATED})\b)|(?P<unknown>{_pattern(_UNKNOWN)})|(?P<no>{_pattern(_NO)})|(?P<yes>{_pattern(_YES)})",
-    re.IGNORECASE,
+_WORDS = "|".join(
+    (
+        rf"(?P<negated>\b(?:{_NEGATED})\b)",
+        rf"(?P<unknown>{_pattern(_UNKNOWN)})",
+        rf"(?P<no>{_pattern(_NO)})",
+        rf"(?P<yes>{_pattern(_YES)})",
+    )
 )
+_TOKEN = lazy_pattern(_WORDS, re.IGNORECASE)
 _OPEN = r"[\s\"'`$*_(\[{<:「【|#.=>-]*+"
 #: A letter of a choice may stand before the word.
-_LEADING = re.compile(
-    rf"{_OPEN}(?:(?:option\s+)?[A-D](?:\s?[).:]|\s(?=\())+{_OPEN})?(?:{_TOKEN.pattern})", re.IGNORECASE
-)
+_LEADING = lazy_pattern(rf"{_OPEN}(?:(?:option\s+)?[A-D](?:\s?[).:]|\s(?=\())+{_OPEN})?(?:{_WORDS})", re.IGNORECASE)
 #: "no" before another word is mostly no answer, nor is "right" or "there are".
-_ALONE = re.compile(r"[\s]*(?:[.,!;:)\]}*\"'`|<$\n—–-]|\Z|[^\x00-\x7f])")
+_ALONE = lazy_pattern(r"[\s]*(?:[.,!;:)\]}*\"'`|<$\n—–-]|\Z|[^\x00-\x7f])")
 #: Characters of a text whose first word is its answer though a sentence follows.
 _SHORT = 200
-_CLAIM = re.compile(
+_CLAIM = lazy_pattern(
     r"(?:statement|claim|sentence|assertion|hypothesis|proposition|it|that|this|which|answer)\s+"
     r"(?:is|was|must be|would be)\s+"
     r"(?:therefore\s+|thus\s+|indeed\s+|definitely\s+|clearly\s+|actually\s+)?"
