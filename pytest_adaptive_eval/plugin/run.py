@@ -40,7 +40,7 @@ class RunHooks:
         state = self.state
         restore_parameters(item)
         if state.owns(item) and not isinstance(item, Question) and state.places.begin(item.nodeid):
-            if state.worker:
+            if state.worker and not state.config.getoption("setuponly", False):  # which gives no results
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])
             if isinstance(item, EvaluationNode):
                 item.administer()

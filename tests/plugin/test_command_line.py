@@ -219,10 +219,20 @@ def test_setup_only_and_setup_plan(project: Any) -> None:
     assert project.records == []
 
 
+def test_setup_only_with_workers(project: Any) -> None:
+    """No interview has a result to hand to the other workers."""
+    pytest.importorskip("xdist")
+    result = project.spawn("--setup-only", "-n2")
+    assert result.ret == 0
+    assert "INTERNALERROR" not in result.stdout.str()
+    assert project.records == []
+
+
 @pytest.mark.parametrize(
     "args",
     [
         ("-p", "no:cacheprovider"),
+        ("-p", "no:setuponly"),
         ("-p", "no:xdist"),
         ("-p", "no:timeout"),
         ("-p", "no:junitxml"),

@@ -6,6 +6,7 @@ import json
 import math
 import signal
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.records.runs import read_run
 from pytest_adaptive_eval.reports.exports import responses_jsonl
 
@@ -162,6 +164,13 @@ def test_greedy_decoding_is_said(lab: Any) -> None:
     lab.tests(ASK.format(settings="budget=8, samples=2").replace("assert item.grade(", "assert ("))
     assert lab.run().ret == 0
     assert any("greedy" in note and "device" in note for note in notes(lab))
+
+
+def test_an_item_whose_samples_were_cut_off_has_no_score() -> None:
+    evaluation = SimpleNamespace(evaluation=SimpleNamespace(samples=3))
+    scores = AskingLoop.item_scores(evaluation, [1.0, 0.0, 0.5, 1.0, 1.0])  # type: ignore[arg-type]
+    assert scores == [0.5, None]
+    assert AskingLoop.item_scores(evaluation, [1.0] * 6) == [1.0, 1.0]  # type: ignore[arg-type]
 
 
 def test_an_item_without_one_of_its_samples_has_no_score(lab: Any) -> None:
