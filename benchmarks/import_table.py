@@ -42,6 +42,7 @@ PRESETS = {
     "mmlu_hf_arrow": ("mmlu", ""),
     "mmlu_pro": ("mmlu-pro", ""),
     "mmmu": ("mmmu", ""),
+    "mt_bench": ("mt-bench", ""),
     "nq_open": ("nq-open", ""),
     "openai_evals": ("openai-evals", ""),
     "openbookqa": ("openbookqa", ""),

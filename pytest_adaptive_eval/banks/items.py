@@ -14,9 +14,10 @@ from pytest_adaptive_eval.banks.code import CODE, grade_code
 from pytest_adaptive_eval.checks import unique_keys
 from pytest_adaptive_eval.errors import BankError
 from pytest_adaptive_eval.items.graders.kind import grader_kinds
-from pytest_adaptive_eval.items.grading import LimitedGrader
+from pytest_adaptive_eval.items.grading import JUDGE, LimitedGrader, needs_judge
 from pytest_adaptive_eval.items.item import EXPRESSION, MARKED, Grader, Item, named_choice, unmarked
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, no_text_grade
+from pytest_adaptive_eval.items.turns import MOST_CHARACTERS
 
 __all__ = ["ITEM_FIELDS", "LENIENT", "NO_TASKS", "is_item_id", "parse_item"]
 
@@ -32,6 +33,7 @@ ITEM_FIELDS: MappingProxyType[str, type] = MappingProxyType(
         "category": list,
         "formats": list,
         "messages": list,
+        "turns": list,
         "meta": dict,
     }
 )
@@ -109,6 +111,7 @@ def parse_item(
         custom=custom,
         root=root,
         likelihood=TEXT_SCORINGS.get(grader),
+        turns=tuple(data.get("turns", ())),
     )
     if not textless:
         _check_likelihood(item, where)
@@ -166,6 +169,7 @@ def _check_question(data: Mapping[str, Any], where: str, textless: bool) -> None
         if name in data and not all(isinstance(value, str) for value in data[name]):
             raise BankError(f"{where}: {name} is {data[name]!r:.80}, expected a list of strings")
     _check_messages(data.get("messages", []), where)
+    _check_turns(data, where)
     _check_images(data.get("images", []), where)
 
 
@@ -183,6 +187,19 @@ def _check_messages(messages: Sequence[Any], where: str) -> None:
             raise BankError(f'{where}: message {message!r:.80}, expected {{"role": ..., "content": ...}}')
         if not isinstance(message["content"], str | list):
             raise BankError(f"{where}: the content {message['content']!r:.80} of a message, expected a text or parts")
+
+
+def _check_turns(data: Mapping[str, Any], where: str) -> None:
+    """Refuse further prompts that are no texts or too long, or that come after nothing."""
+    turns = data.get("turns", [])
+    if not all(isinstance(turn, str) and turn.strip() for turn in turns):
+        raise BankError(f"{where}: turns is {turns!r:.80}, expected a list of texts, the further prompts of the user")
+    if turns and not (data.get("prompt") or data.get("messages")):
+        raise BankError(f"{where}: turns follow a prompt or messages, and the item has neither; add the first prompt")
+    if (length := sum(map(len, turns))) > MOST_CHARACTERS:
+        raise BankError(
+            f"{where}: turns have {length} characters, at most {MOST_CHARACTERS} are possible; shorten them"
+        )
 
 
 def _check_images(images: Sequence[str], where: str) -> None:
@@ -205,8 +222,10 @@ def _custom_grader(grader: str, where: str, trusted: Sequence[str]) -> Grader | 
         return no_text_grade
     if grader == CODE:
         return grade_code
+    if grader == JUDGE:
+        return needs_judge
     if grader not in grader_kinds():
-        graders = ", ".join((*grader_kinds(), CODE, *TEXT_SCORINGS))
+        graders = ", ".join((*grader_kinds(), CODE, JUDGE, *TEXT_SCORINGS))
         raise BankError(f"{where}: grader {grader!r:.80} is not known; use {graders}, task or python:module:function")
     return None
 

@@ -1,4 +1,4 @@
-"""Grading functions of users, with a time limit."""
+"""Grading functions of users, with a time limit, and items that only a judge grades."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_adaptive_eval.deadline import Overdue, within
-from pytest_adaptive_eval.errors import BankError, Unscored
+from pytest_adaptive_eval.errors import BankError, ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
 
-__all__ = ["LimitedGrader"]
+__all__ = ["JUDGE", "LimitedGrader", "needs_judge"]
+
+#: Grader of items that only a judge grades.
+JUDGE = "judge"
 
 #: Time limit of a user's grading function, in seconds, unless its attribute ``timeout`` is another number.
 FUNCTION_SECONDS = 15.0
@@ -61,3 +64,17 @@ class LimitedGrader:
                 text,
                 lasting=True,
             ) from None
+
+
+def needs_judge(item: Item, _: str) -> float:
+    """Refuse to grade an item whose grader is `JUDGE` without one.
+
+    Raises
+    ------
+    ConfigError
+        Always.
+    """
+    raise ConfigError(
+        f"item {item.id!r} is graded by a judge, and the evaluation names none: write judge = {{ model = "
+        '"http://HOST:PORT/v1#MODEL" }'
+    )

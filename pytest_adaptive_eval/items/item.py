@@ -15,6 +15,7 @@ from pytest_adaptive_eval.errors import BankError, Unscored
 from pytest_adaptive_eval.items.graders.kind import GraderKind, grader_kinds
 from pytest_adaptive_eval.items.likelihood import TEXT_SCORINGS, Continuation, LikelihoodResult, LikelihoodScoring
 from pytest_adaptive_eval.items.reading.choice import choice_of
+from pytest_adaptive_eval.items.turns import answers_of, transcript
 
 __all__ = [
     "EXPRESSION",
@@ -165,6 +166,9 @@ class Item:
         How log-likelihoods score the item; None if its grader scores what a model writes.
     others : tuple of str
         Further accepted answers.
+    turns : tuple of str
+        Further prompts of the user, each asked after the answer to the one before.  A grader reads the last answer,
+        and a judge all of them.
     """
 
     id: str
@@ -181,6 +185,7 @@ class Item:
     root: str = ""
     likelihood: LikelihoodScoring | None = None
     others: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         answers: Any = self.answer
@@ -210,8 +215,10 @@ class Item:
         return self.id.partition("-")[0]
 
     def grade(self, text: str) -> float:
-        """Return the score of an answer, in [0, 1]."""
+        """Return the score of an answer, in [0, 1]; of an item with turns, of its transcript."""
         text = str(text)[:GRADED_CHARACTERS]
+        if self.turns and getattr(self.custom, "reads", "") != "transcript":
+            text = self._last_answer(text)
         if self.custom is not None:
             returned = self.custom(self, text)
             try:
@@ -231,6 +238,32 @@ class Item:
         if not 0.0 <= score <= 1.0:
             raise BankError(f"item {self.id!r}: its grader {self.grader!r} gave {score!r}, expected a number in [0, 1]")
         return score
+
+    def _last_answer(self, text: str) -> str:
+        """Return the last answer of a transcript.
+
+        Raises
+        ------
+        BankError
+            The text is no transcript of this item.
+        """
+        try:
+            return answers_of(self.turns, text)[-1]
+        except ValueError as error:
+            raise BankError(f"item {self.id!r}: {error}") from None
+
+    def after(self, answers: Sequence[str]) -> Item:
+        """Return the item that asks the turn after these answers, with all that was said before as its messages."""
+        said: list[Mapping[str, Any]] = [*self.messages] or [{"role": "user", "content": self.prompt}]
+        for answer, prompt in zip(answers, self.turns, strict=False):
+            said += [{"role": "assistant", "content": answer}, {"role": "user", "content": prompt}]
+        if not answers:
+            return replace(self, turns=())
+        return replace(self, prompt="", messages=tuple(said), turns=())
+
+    def transcript(self, answers: Sequence[str]) -> str:
+        """Return the answers to all turns as the text that is kept and graded."""
+        return transcript(self.turns, answers, GRADED_CHARACTERS)
 
     def _kind(self) -> GraderKind:
         """Return the kind of grader.
@@ -264,6 +297,8 @@ class Item:
         """
         if self.likelihood is None:
             return []
+        if self.turns:
+            raise BankError(f"item {self.id!r} has turns, which are answered in writing: it has no likelihoods")
         if problem := self.likelihood.check(self.prompt, self.choices):
             raise BankError(f"item {self.id!r} has {problem}")
         return self.likelihood.continuations(self.prompt, self.choices)
@@ -288,7 +323,7 @@ class Item:
         if "image" not in modalities:
             item = replace(item, images=())
         if "text" not in modalities:
-            item = replace(item, prompt="", messages=())
+            item = replace(item, prompt="", messages=(), turns=())
         return item
 
     def to_json(self) -> dict[str, Any]:
@@ -297,7 +332,7 @@ class Item:
         for name in ("prompt", "answer", "grader"):
             if getattr(self, name):
                 out[name] = list(self.answers) if name == "answer" and self.others else getattr(self, name)
-        for name in ("images", "choices", "category", "messages"):
+        for name in ("images", "choices", "category", "messages", "turns"):
             if getattr(self, name):
                 out[name] = [dict(v) if isinstance(v, Mapping) else v for v in getattr(self, name)]
         if self.formats != ("text",):

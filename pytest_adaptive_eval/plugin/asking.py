@@ -15,6 +15,7 @@ from pytest_adaptive_eval.cat.stopping import StopReason, repeats
 from pytest_adaptive_eval.errors import AdaptiveEvalError, ConfigError, JournalError, UsageError
 from pytest_adaptive_eval.inference.design import Proposal
 from pytest_adaptive_eval.inference.noise import item_score
+from pytest_adaptive_eval.items.grading import needs_judge
 from pytest_adaptive_eval.items.item import Item, Response, Status
 from pytest_adaptive_eval.plugin.decoding import DecodingCheck
 from pytest_adaptive_eval.plugin.fingerprint import source_hash
@@ -412,11 +413,26 @@ class AskingLoop:
             samples=bool(respondent.noise_check and respondent.noise_check.reason)
         )
         self.session.decodings = self.evaluation.decodings
-        if self.evaluation.judge is not None:
-            self.evaluation.judge.check(self.evaluation.bank.items)
+        self._check_judge()
         self.reuse.bind(respondent.subject)
         if identity.checkpoint:  # else cached answers could belong to another subject
             self._open_journal(respondent)
+
+    def _check_judge(self) -> None:
+        """Have the judge rank a few answers.  A TOML file without a judge may have no items that only one grades.
+
+        Raises
+        ------
+        ConfigError
+            There is none, or it gives no rank.
+        """
+        evaluation = self.evaluation
+        if evaluation.judge is not None:
+            evaluation.judge.check(evaluation.bank.items)
+        elif self.asks_items:
+            for item in evaluation.bank.items:
+                if item.custom is needs_judge:
+                    needs_judge(item, "")
 
     def _check_likelihood(self, respondent: Respondent) -> None:
         """Refuse a model that cannot score items by likelihood, if the first item needs it.

@@ -28,6 +28,11 @@ __all__ = ["EvalFile"]
 def _ask(item: AskedItem, model: Any) -> None:
     """Ask one question of a subject, or of an object with ``generate(prompt)``."""
     if not isinstance(model, Subject):
+        if item.turns:
+            raise ConfigError(
+                f"item {item.id!r} has turns, which only a subject of this package asks, and the model is "
+                f"{type(model).__name__}: derive it from pytest_adaptive_eval.Subject"
+            )
         item.score(item.grade(model.generate(item.prompt)))
         return
     completion = model.complete(item.item)

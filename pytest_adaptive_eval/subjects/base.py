@@ -290,15 +290,36 @@ class Subject(abc.ABC):
                 note(index, known)
         unknown = [index for index in range(len(items)) if index not in done]
         asked = [items[index] for index in unknown]
-        if arrived is None:
-            completions = self.answer(asked) if asked else []
-        else:
-            completions = self.answer_each(asked, lambda n, answer: note(unknown[n], _cut(answer))) if asked else []
+        each = None if arrived is None else lambda n, answer: note(unknown[n], _cut(answer))
+        completions = self._answer_turns(asked, each) if asked else []
         for index, completion in zip(unknown, map(_cut, completions), strict=True):
             done[index] = completion
             if source is not None:
                 source.keep(items[index], completion)
         return [done[index] for index in range(len(items))]
+
+    def _answer_turns(
+        self, items: Sequence[Item], arrived: Callable[[int, Completion], object] | None
+    ) -> list[Completion]:
+        """Answer items; those with turns in several calls, each after the answers to the one before.
+
+        The completion of an item with turns has its transcript.  A turn without an answer ends its item.
+        """
+        said: list[list[Completion]] = [[] for _ in items]
+        waiting = list(range(len(items)))
+        while waiting:
+            asked = [items[n].after([c.text for c in said[n]]) if items[n].turns else items[n] for n in waiting]
+
+            def note(place: int, completion: Completion, waiting: Sequence[int] = waiting) -> None:
+                n = waiting[place]
+                if arrived is not None and (whole := _whole(items[n], [*said[n], completion])) is not None:
+                    arrived(n, whole)
+
+            answers = self.answer(asked) if arrived is None else self.answer_each(asked, note)
+            for n, completion in zip(waiting, answers, strict=True):
+                said[n].append(completion)
+            waiting = [n for n in waiting if _whole(items[n], said[n]) is None]
+        return [whole for n, item in enumerate(items) if (whole := _whole(item, said[n])) is not None]
 
     def restore(self, item: Item, sample: int, completion: Completion) -> None:
         """Store a completion, such as one of an earlier run, so that `generate` and `score` find it."""
@@ -372,6 +393,17 @@ class Subject(abc.ABC):
         return completion
 
 
+def _whole(item: Item, said: Sequence[Completion]) -> Completion | None:
+    """Return the completion of an item from those of its turns so far; None if a turn is to come."""
+    last = said[-1]
+    if last.status is not Status.OK or last.score is not None or not item.turns:
+        return last
+    if len(said) <= len(item.turns):
+        return None
+    cost = sum((completion.cost for completion in said), Usage())
+    return replace(last, text=item.transcript([completion.text for completion in said]), cost=cost)
+
+
 def _cut(completion: Completion) -> Completion:
     """Return the completion with its text cut to the stored length."""
     text = cut_text(completion.text)
@@ -386,7 +418,7 @@ def _drawn(item: Item, sample: int) -> Item:
 def _key(item: Item) -> tuple[Any, ...]:
     """Return the content that a subject reads, which identifies a prefetched answer."""
     messages = json.dumps([dict(m) for m in item.messages], sort_keys=True) if item.messages else ""
-    return item.prompt, messages, item.image_paths, item.meta.get("sample", 0)
+    return item.prompt, messages, item.turns, item.image_paths, item.meta.get("sample", 0)
 
 
 def sample_of(item: Item) -> int:

@@ -14,7 +14,9 @@ from typing import Any
 
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import ItemBank
+from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item, Status
+from pytest_adaptive_eval.items.turns import later_turns
 from pytest_adaptive_eval.subjects.agent import Agent, Message
 from pytest_adaptive_eval.subjects.foreign import DATA, RANK_REPLY, Unranked, marked, one_line, read_rank
 from pytest_adaptive_eval.text import number
@@ -44,9 +46,13 @@ def judgment_messages(item: Item, answer: str, rubric: str, *, again: bool = Fal
     question = item.prompt or "\n".join(str(message.get("content", "")) for message in item.messages)
     choices = "".join(f"\n{chr(65 + n)}. {choice}" for n, choice in enumerate(item.choices))
     accepted = marked("accepted answer", "\n".join(item.answers), CHARACTERS) if item.answer else ""
+    turns, judged = 1 + len(item.turns), "an answer to a question"
+    if item.turns:
+        judged = f"the answers of one model in a conversation of {turns} turns, all of them together,"
     text = (
-        f"{'Once more: you' if again else 'You'} judge an answer to a question by a rubric.\n{DATA}"
-        f"{marked('question', question + choices, CHARACTERS)}{accepted}{marked('answer', answer, CHARACTERS)}"
+        f"{'Once more: you' if again else 'You'} judge {judged} by a rubric.\n{DATA}"
+        f"{marked('question', question + choices + later_turns(item.turns), turns * CHARACTERS)}{accepted}"
+        f"{marked('answer', answer, turns * CHARACTERS)}"
         f"Rubric, from 5 (best) to 1:\n{rubric}\n{RANK_REPLY}"
     )
     return [Message("user", text)]
@@ -149,8 +155,9 @@ class Judge:
         """
         probes, faults = list(items[:PROBES]), []
         for item in probes:
+            text = "\n".join(item.answers) or "I do not know."
             try:
-                self._rank(item, "\n".join(item.answers) or "I do not know.")
+                self._rank(item, item.transcript([text] * (1 + len(item.turns))))
             except Unscored as error:
                 faults.append(error.detail)
         if probes and len(faults) == len(probes):
@@ -206,7 +213,7 @@ class Judge:
 
     def _compare(self, item: Item, text: str, rank: int) -> None:
         """Compare with the item's own grader, where it has an answer that code can grade."""
-        if not item.answer:
+        if not item.answer or item.grader == JUDGE:
             return
         try:
             coded = item.grade(text)
@@ -225,6 +232,8 @@ class _Judgment:
 
     #: A second judgment of a text may give another score.
     deterministic = False
+    #: A judge reads all turns of an item, see `Item.grade`.
+    reads = "transcript"
 
     def __call__(self, _: Item, text: str) -> float:
         return self.judge.score(self.item, text)
@@ -243,7 +252,7 @@ class _JudgedItems(Sequence[Any]):
         if isinstance(index, slice):
             return [self[n] for n in range(*index.indices(len(self)))]
         item = self._items[index]
-        return replace(item, grader="judge", custom=_Judgment(self._judge, item))
+        return replace(item, grader=JUDGE, custom=_Judgment(self._judge, item))
 
 
 def judged_bank(bank: ItemBank, judge: Judge) -> ItemBank:

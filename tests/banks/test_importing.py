@@ -472,3 +472,26 @@ def test_the_few_shot_split_of_a_preset_becomes_examples_of_an_evaluation(tmp_pa
     assert "--examples takes the few-shot split of a preset, and there is no preset" in capsys.readouterr().err
     assert main(["import", str(tmp_path), "--split", "dev", "-o", str(tmp_path / "c.bank")]) == 4
     assert "no file of the split 'dev'; the names of its files tell test, train" in capsys.readouterr().err
+
+
+def test_turns_of_the_user_follow_each_other_and_a_judge_or_the_last_reference_grades(tmp_path):
+    from pytest_adaptive_eval.banks.reader import read_bank
+    from pytest_adaptive_eval.cli import main
+
+    rows = [{"question_id": n, "category": "math", "turns": [f"What is {n} + 3?", "Double it."]} for n in range(8)]
+    rows = [{**row, "reference": [f"{n + 3}", f"{2 * n + 6}"]} if n % 2 else row for n, row in enumerate(rows)]
+    data = write(tmp_path, "question.jsonl", rows)
+    assert main(["import", str(data), "--preset", "mt-bench", "-o", str(tmp_path / "judged.bank")]) == 0
+    items = list(read_bank(tmp_path / "judged.bank").items)
+    assert [(item.grader, item.prompt, item.turns) for item in items[:2]] == [
+        ("judge", "What is 0 + 3?", ("Double it.",)),
+        ("judge", "What is 1 + 3?", ("Double it.",)),
+    ]
+    assert [item.answer for item in items[:2]] == ["", "4\n\n[turn 2] 8"]
+    options = ["--partial", "--grader", "numeric", "-o", str(tmp_path / "coded.bank")]
+    assert main(["import", str(data), *options]) == 0
+    first = read_bank(tmp_path / "coded.bank").items[0]
+    assert (first.id, first.answers, first.prompt) == ("1", ("8",), "What is 1 + 3?")
+    assert first.turns[0].startswith("Double it.\n\n")  # the instruction stands where the answer is graded
+    assert first.grade(first.transcript(["4", "It is 8."])) == 1.0
+    assert first.grade(first.transcript(["8", "It is 4."])) == 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.network_agents import CodedAgent
+from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item, Status
@@ -68,3 +69,22 @@ def test_a_judge_that_misses_one_probe_may_judge() -> None:
     one = judge(lambda text: "hm" if "Rome" in text else honest(text))
     one.check([ITEM, Item("r", "And of Italy?", "Rome", "contains")])
     assert one.counts.unread == 0
+
+
+def test_a_judge_reads_all_turns_and_no_code_is_compared_with_it() -> None:
+    seen: list[str] = []
+
+    def rank(text: str) -> str:
+        seen.append(text)
+        return "<rank>4</rank>"
+
+    item = parse_item('{"id": "t", "prompt": "Name a city.", "grader": "judge", "turns": ["Why that?"]}', "here")
+    one = judge(rank)
+    judged = judged_bank(ItemBank.uncalibrated("toy", [item], content_hash="h"), one).items[0]
+    assert judged.grade(item.transcript(["Rome", "It is old."])) == 0.75
+    assert "a conversation of 2 turns" in seen[0]
+    assert "Name a city.\n\n[turn 2] Why that?" in seen[0]
+    assert "Rome\n\n[turn 2] Why that?\n\nIt is old." in seen[0]
+    assert one.counts.coded == 0
+    one.check([item])
+    assert "I do not know.\n\n[turn 2] Why that?\n\nI do not know." in seen[-1]

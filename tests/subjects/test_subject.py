@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from pytest_adaptive_eval.errors import ConfigError, Unscored
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.subjects import Completion, Subject, SubjectIdentity, load_subject
+from pytest_adaptive_eval.subjects.base import Usage
 
 
 class Counted(Subject):
@@ -96,3 +98,58 @@ def test_a_checkpoint_without_its_libraries_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pytest_adaptive_eval.subjects.checkpoint.subject", None)
     with pytest.raises(ConfigError, match=r"install pytest-adaptive-eval\[hf\]"):
         load_subject(str(tmp_path))
+
+
+class Echo(Subject):
+    """Answers with the number of messages that it reads and the last of them; refuses `refused`."""
+
+    def __init__(self, refused: str = "") -> None:
+        super().__init__(SubjectIdentity("echo"))
+        self.batches: list[list[str]] = []
+        self.refused = refused
+
+    def answer(self, items: Sequence[Item]) -> list[Completion]:
+        said = [[str(m["content"]) for m in item.messages] or [item.prompt] for item in items]
+        self.batches.append([texts[-1] for texts in said])
+        return [
+            Completion("", Status.REFUSED, detail="no")
+            if texts[-1] == self.refused
+            else Completion(f"{len(texts)} {texts[-1]}", cost=Usage(calls=1))
+            for texts in said
+        ]
+
+
+TURNED = Item("t", "one", "x", turns=("two", "three"))
+
+
+def test_each_turn_is_a_call_with_the_items_that_still_have_one() -> None:
+    subject = Echo()
+    arrived: list[tuple[int, str]] = []
+    short = Item("s", "alone", "x")
+    subject.prefetch(
+        [short, TURNED, Item("u", "eins", turns=("zwei",))], arrived=lambda n, c: arrived.append((n, c.text))
+    )
+    assert subject.batches == [["alone", "one", "eins"], ["two", "zwei"], ["three"]]
+    assert [n for n, _ in arrived] == [0, 2, 1]
+    text = subject.generate(TURNED)
+    assert text == dict(arrived)[1] == TURNED.transcript(["1 one", "3 two", "5 three"])
+    assert subject.generate(short) == "1 alone"
+    assert len(subject.batches) == 3
+
+
+def test_the_cost_of_an_item_is_that_of_all_its_turns() -> None:
+    (completion,) = Echo().answer_draws([(TURNED, 0)])
+    assert completion.cost == Usage(calls=3)
+
+
+def test_a_turn_without_an_answer_ends_its_item() -> None:
+    subject = Echo(refused="two")
+    with pytest.raises(Unscored, match="no"):
+        subject.generate(TURNED)
+    assert subject.batches == [["one"], ["two"]]
+
+
+def test_a_recorded_score_stands_for_all_turns() -> None:
+    subject = Counted(Completion("", score=0.5))
+    assert subject.score(replace(TURNED, id="0")) == 0.5
+    assert subject.batches == [["0"]]

@@ -18,6 +18,7 @@ from pytest_adaptive_eval.banks.importing.free import Free, accepted_answers, ch
 from pytest_adaptive_eval.banks.importing.mapping import ItemMapping
 from pytest_adaptive_eval.banks.items import parse_item
 from pytest_adaptive_eval.errors import BankError, DatasetError
+from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item
 
 __all__ = ["Built", "build_items", "file_of"]
@@ -244,9 +245,12 @@ def _without(drafts: Sequence[Draft], mapping: ItemMapping, built: Built) -> lis
     rows: list[tuple[Draft, list[str]]] = []
     for draft in drafts:
         answers = [] if draft.answer is None else accepted_answers(draft.answer)
+        if draft.turns and len(answers) == 1 + len(draft.turns):  # one for each turn
+            all_turns = answers[0] + "".join(f"\n\n[turn {n}] {text}" for n, text in enumerate(answers[1:], 2))
+            answers = [all_turns if mapping.grader == JUDGE else answers[-1]]
         if answers:
             rows.append((draft, answers))
-        elif mapping.grader == CODE or mapping.grader.startswith("python:"):
+        elif mapping.grader in (CODE, JUDGE) or mapping.grader.startswith("python:"):
             rows.append((draft, [""]))
         else:
             built.refused.append((draft.where, "no answer"))
@@ -297,7 +301,9 @@ def _item(question: _Question, mapping: ItemMapping, root: str, ids: _Ids) -> It
         data["messages"] = draft.messages
     else:
         text = "\n\n".join(filter(None, (draft.question, *(message["content"] for message in draft.messages))))
-        data["prompt"] = _prompt(text, question, mapping)
+        data["prompt"] = text if draft.turns else _prompt(text, question, mapping)
+    if draft.turns:
+        data["turns"] = [*draft.turns[:-1], _prompt(draft.turns[-1], question, mapping)]
     data = {name: value for name, value in data.items() if value not in ("", [], {})}
     content = json.dumps({**data, "meta": _plain(draft.meta)}, sort_keys=True)
     data["id"] = ids.next(draft.name, content)

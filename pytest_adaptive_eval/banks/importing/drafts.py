@@ -46,6 +46,8 @@ class Draft:
         Images as the data set writes them.
     category : tuple of str
     meta : dict
+    turns : list of str
+        Further prompts of the user, each asked after the answer to the one before.
     """
 
     where: str
@@ -58,6 +60,7 @@ class Draft:
     images: list[Any]
     category: tuple[str, ...]
     meta: dict[str, Any]
+    turns: list[str]
 
 
 def choices_of(columns: Sequence[str]) -> Callable[[Record], Choices]:
@@ -133,7 +136,7 @@ class Drafter:
 
         choices, answer = self._alternatives(data, names, value(self._answer) if self._answer else names["label"])
         images = [part for expression in self._images for part in _pictures(expression(data, names))]
-        chat = value(self._messages)
+        chat, turns = _turns(value(self._messages))
         messages, pictures = _chat(chat) if self._messages and (chat is not None or not self._question) else ([], [])
         question = _joined(value(self._context), value(self._question))
         if not (question or messages):
@@ -141,7 +144,8 @@ class Drafter:
             raise DatasetError(f"no question at {self.mapping.question or self.mapping.messages!r}; it has {present}")
         _refuse_media(data)
         category, meta = self._filed(data, names)
-        return Draft(record.where, number, name, question, messages, choices, answer, images + pictures, category, meta)
+        pictures = images + pictures
+        return Draft(record.where, number, name, question, messages, choices, answer, pictures, category, meta, turns)
 
     def _filed(self, data: Any, names: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
         """Return the categories of a record, and its further fields that have a value."""
@@ -206,6 +210,14 @@ def _pictures(value: Any) -> list[Any]:
     return [] if value in _EMPTY else list(value) if isinstance(value, list) else [value]
 
 
+def _turns(value: Any) -> tuple[Any, list[str]]:
+    """Return the first prompt of a list of prompts, and the others; anything else as it is."""
+    listed = literal(value)
+    if isinstance(listed, list) and len(listed) > 1 and all(isinstance(part, str) for part in listed):
+        return listed[0], listed[1:]
+    return value, []
+
+
 def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
     """Return the messages of a chat as role and text, and the images in them.
 
@@ -214,8 +226,6 @@ def _chat(value: Any) -> tuple[list[dict[str, str]], list[Any]]:
     value = literal(value)
     if isinstance(value, str):
         return [{"role": "user", "content": value}], []
-    if isinstance(value, list) and len(value) > 1 and all(isinstance(part, str) for part in value):
-        raise DatasetError(f"{len(value)} turns of the user, between which the model answers; a bank asks one")
     if not isinstance(value, list) or not value:
         raise DatasetError(f"the chat is {value!r:.80}, expected messages of role and content")
     messages: list[dict[str, str]] = []

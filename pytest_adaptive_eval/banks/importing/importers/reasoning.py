@@ -130,4 +130,9 @@ REGISTERED = (
         "StrategyQA",
         ItemMapping(id="qid", question="question", answer="answer", grader="yesno", instruction="Answer yes or no."),
     ),
+    preset(
+        "mt-bench",
+        "MT-bench: two turns, which a judge ranks together",
+        ItemMapping(id="question_id", messages="turns", answer="reference", category=("category",), grader="judge"),
+    ),
 )
