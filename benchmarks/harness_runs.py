@@ -5,8 +5,9 @@ checkpoints of it.  Of the unedited logs of each tool ``adaptive-eval calibrate`
 the table compares the accuracy that the tool printed, the one read from its logs, and the gate's on the whole bank.
 Then the same questions come from a folder of ``datasets`` (``save_to_disk``; their
 prompts without an instruction, since these models know no other), and ``adaptive-eval gate`` judges logs
-of two runs of one checkpoint, and of a worse one.  ``--folder`` leaves the tools out and times the two commands from
-the folder of `datasets` alone.  Both tools and `datasets` must be importable; nothing is downloaded.
+of two runs of one checkpoint, and of a worse one.  ``--tool`` names one of the tools, where each has an environment of
+its own, and ``--folder`` leaves both out and times the two commands from the folder of `datasets`.  The first line
+is the versions.  What is asked for must be importable; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ("lm-eval", "inspect")
 CHECKPOINTS = ("text-early", "text-mid", "text-late")
 TASK = """\
 task: tiny
@@ -135,13 +138,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run both tools, make the banks, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--tool", choices=TOOLS, help="this tool alone, without the folder")
     parser.add_argument("--folder", action="store_true", help="the folder of datasets alone")
     options = parser.parse_args(arguments)
-    tools = () if options.folder else (("lm-eval", ask_by_lm_eval), ("inspect", ask_by_inspect))
+    if options.tool and options.folder:
+        parser.error("--tool and --folder exclude each other")
+    asks = {"lm-eval": ask_by_lm_eval, "inspect": ask_by_inspect}
+    tools = [(tool, asks[tool]) for tool in TOOLS if options.tool in (None, tool) and not options.folder]
     checkpoints = [ROOT / "fixtures" / "checkpoints" / name for name in CHECKPOINTS]
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work)
         rows = write_rows(folder, options.questions)
+        print(f"{versions()}\n")
         print("| from | checkpoint | printed | read from the logs | gate, whole bank | verdict | processor seconds |")
         print("| --- | --- | --- | --- | --- | --- | --- |")
         printed: dict[str, float] = {}
@@ -157,7 +165,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     f"| {tool} | {path.name} | {' | '.join(map(str, cells))} | {outcome} | {making + asking:.0f} |",
                     flush=True,
                 )
-        print(ask_saved(folder, rows), flush=True)
+        if not options.tool:
+            print(ask_saved(folder, rows), flush=True)
         for tool, ask_by in tools:
             (folder / f"{tool}-logs").rename(folder / f"{tool}-before")
             ask_by(folder, checkpoints[-1])
@@ -167,6 +176,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 pair = (new, old) if checkpoint == CHECKPOINTS[-1] else (old, new)
                 said, _ = run(folder, "adaptive-eval", "gate", pair[0], "--baseline", pair[1], codes=(0, 1))
                 print(f"\n`adaptive-eval gate`, {checkpoint} of {tool} and another run of {CHECKPOINTS[-1]}:\n\n{said}")
+
+
+def versions() -> str:
+    """Return the versions of Python and of what the run rests on."""
+    names = ("lm_eval", "inspect-ai", "datasets", "transformers", "torch", "pytest", "pytest-adaptive-eval")
+    found = {dist.metadata["Name"].lower().replace("_", "-"): dist.version for dist in metadata.distributions()}
+    known = [(name, found.get(name.replace("_", "-"))) for name in names]
+    return ", ".join([f"Python {sys.version.split()[0]}", *(f"{name} {version}" for name, version in known if version)])
 
 
 def named(logs: Path, checkpoint: str) -> str:
