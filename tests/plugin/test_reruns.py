@@ -113,6 +113,18 @@ def test_a_fault_is_recorded_once_and_is_no_answer(lab: Any) -> None:
     assert interview["statuses"] == {"ok": 29, "error": 1}
 
 
+def test_another_plugin_runs_only_the_tests_of_others_again(lab: Any) -> None:
+    lab.bank(n=100)
+    lab.toy(fault="if n == 3: raise OSError('down')", more=RERUNS)
+    lab.tests()
+    (lab.path / "test_flaky.py").write_text(
+        "TRIES = []\n\ndef test_flaky():\n    TRIES.append(1)\n    assert TRIES[2:]\n"
+    )
+    found = lab.run().parseoutcomes()
+    assert (found["rerun"], found["failed"]) == (2, 1), "the flaky test passed, the question failed once"
+    assert asked_once(lab)["statuses"] == {"ok": 29, "error": 1}
+
+
 @pytest.mark.parametrize("plugin", [RERUNS, RETRIES], ids=["protocol", "makereport"])
 def test_a_gate_that_failed_once_fails_the_run(lab: Any, plugin: str) -> None:
     lab.bank()
