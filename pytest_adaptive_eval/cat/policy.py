@@ -11,7 +11,7 @@ from pytest_adaptive_eval.cat.selection import (
     Selector,
     StatefulSelector,
 )
-from pytest_adaptive_eval.cat.selectors import SELECTORS, Form, Random
+from pytest_adaptive_eval.cat.selectors import SELECTORS, Cluster, Form, Random
 from pytest_adaptive_eval.cat.stopping import (
     AnyOf,
     Budget,
@@ -110,8 +110,8 @@ class Policy:
     @property
     def draws_ahead(self) -> bool:
         """Whether the first draws of a batch, and those before a budget, are the same for longer ones."""
-        stateful = isinstance(self.selector, StatefulSelector)
-        return not stateful and (self.batch == 1 or self.selector.mode == "proportional")
+        bound = isinstance(self.selector, StatefulSelector) or getattr(self.selector, "uses_budget", False)
+        return not bound and (self.batch == 1 or self.selector.mode == "proportional")
 
     @property
     def levelled(self) -> LevelSelector | None:
@@ -163,7 +163,7 @@ class Policy:
 
     def assisted_by(self, bank: ItemBank) -> dict[str, str]:
         """Return the hash of the predictor that determines draws or estimates, as settings of a record; or nothing."""
-        if bank.predictor is None or (self.assistance(bank) is None and not isinstance(self.selector, Form)):
+        if bank.predictor is None or (self.assistance(bank) is None and not isinstance(self.selector, Cluster | Form)):
             return {}
         return {"predictor": bank.predictor.hash}
 

@@ -79,6 +79,8 @@ class View:
         avoids repeated allocation of large arrays.
     claim_probability : array, shape (S, 1), optional
         Probability, in [0, 1], that the claims hold; if None, the floor is uniform.
+    budget : int, optional
+        Items that the interview administers at most.
     """
 
     bank: ItemBank
@@ -88,6 +90,7 @@ class View:
     asked: Ints
     work: Array | None = None
     claim_probability: Array | None = None
+    budget: int | None = None
     _spread: Array | None = field(default=None, init=False, repr=False)
 
     @property
@@ -156,7 +159,8 @@ class View:
 class Selector(Protocol):
     """Rating of items for the next administration.
 
-    A selector of mode ``top`` may also have a method ``highest(view, k)``.  It returns
+    One whose ratings depend on `View.budget` has ``uses_budget = True``, so that interviews of several budgets share no
+    draws.  A selector of mode ``top`` may also have a method ``highest(view, k)``.  It returns
     the `k` items with the highest ratings and their predicted scores, both (S, k),
     without rating all items, or None if it cannot.
     """

@@ -8,11 +8,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_adaptive_eval.cat.clustered import cluster_order
 from pytest_adaptive_eval.cat.selection import Selector, View, take_highest
 from pytest_adaptive_eval.irt import model as irt
 
 __all__ = [
     "SELECTORS",
+    "Cluster",
     "FixedForm",
     "Form",
     "Information",
@@ -196,6 +198,27 @@ class Stratified:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """Selection of the items nearest to the centres of as many clusters as the budget has items.
+
+    Items are near whose scores the bank predicts alike, whoever is asked, see `clustered.cluster_order`.  Every
+    subject gets the same items.
+    """
+
+    name: str = "cluster"
+    mode: Literal["top", "proportional"] = "top"
+    needs_calibration: bool = True
+    uses_budget: ClassVar[bool] = True
+
+    def criterion(self, view: View) -> Array:
+        """Return ratings that fall along the order of the items, shape (S, n)."""
+        subjects, n = view.probability.shape
+        value = np.empty(n)
+        value[cluster_order(view.bank, view.budget or n)] = np.linspace(1.0, 0.0, n)
+        return np.tile(value, (subjects, 1))
+
+
+@dataclass(frozen=True, slots=True)
 class FixedForm:
     """Test form: the same items in the same order for every subject.
 
@@ -256,6 +279,7 @@ SELECTORS: dict[str, Selector] = {
         Variance(),
         NearestDifficulty(),
         Stratified(),
+        Cluster(),
         Random(),
     )
 }

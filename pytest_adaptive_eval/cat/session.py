@@ -25,7 +25,7 @@ from pytest_adaptive_eval.cat.selection import (
     View,
     propose,
 )
-from pytest_adaptive_eval.cat.selectors import Form, Random
+from pytest_adaptive_eval.cat.selectors import Cluster, Form, Random
 from pytest_adaptive_eval.cat.stopping import (
     Budget,
     Progress,
@@ -322,7 +322,8 @@ class Session:
         lazy = self.bank.calibrated and self._paired is None  # the view computes the bank's predictions on access
         predictions, items = None if lazy else self._predicted(subjects), self._items[subjects, : self.asked]
         estimate, work = self.estimate, self._work[:, : len(items)]
-        view = View(self.bank, estimate.theta[subjects], estimate.covariance[subjects], predictions, items, work)
+        theta, covariance = estimate.theta[subjects], estimate.covariance[subjects]
+        view = View(self.bank, theta, covariance, predictions, items, work, budget=self.budget)
         if self._draws_for_claims:
             variance = self._design[DESIGN.index("variance"), subjects, self.asked - 1] / self.asked
             view.set_claim_probability(self._claimed_sums, self._scores[subjects, : self.asked], variance)
@@ -350,6 +351,8 @@ class Session:
         selector = self._selector(subject)
         if isinstance(selector, Form):
             return "next of the bank's form"
+        if isinstance(selector, Cluster) and policy.floor == 0:
+            return "from the middle of a cluster of items"
         if selector.mode == "top" and policy.floor == 0:
             return f"highest {selector.name.removeprefix('maximum-')}"
         if isinstance(selector, Random):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,13 +11,21 @@ from hypothesis import strategies as st
 
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.selection import Selector, View, propose
-from pytest_adaptive_eval.cat.selectors import FixedForm, MaximumInformation, NearestDifficulty, Stratified, Variance
+from pytest_adaptive_eval.cat.selectors import (
+    Cluster,
+    FixedForm,
+    MaximumInformation,
+    NearestDifficulty,
+    Stratified,
+    Variance,
+)
 from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.irt import model as irt
+from pytest_adaptive_eval.irt.prediction import Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
 
-ALL = (Variance(), NearestDifficulty(), Stratified(), FixedForm((5, 3, 8)))
+ALL = (Variance(), NearestDifficulty(), Stratified(), FixedForm((5, 3, 8)), Cluster())
 
 
 def make_bank(n, *, seed=0, guess=0.0, dimensions=1, categories=()):
@@ -222,6 +232,59 @@ def test_a_bank_without_categories_or_parameters_is_one_stratum():
     session = interview(bank, Stratified(), answers(3, 12))
     assert session.log(0).items.tolist() != session.log(1).items.tolist()
     np.testing.assert_allclose(session.log(0).propensities, 1 / np.arange(12, 0, -1))
+
+
+# Clusters
+
+
+def grouped_bank(sizes=(12, 8, 4), *, predictor=False):
+    """A bank of tight groups of difficulties far apart; with `predictor` of equal difficulties and other residuals."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    n, noise = len(group), np.random.default_rng(4).normal(size=len(group)) * 0.02
+    residuals = np.stack([(group == k) * 0.3 + noise for k in range(len(sizes))])
+    bank = ItemBank(
+        "g", [str(i) for i in range(n)], (), np.ones((n, 1)), np.zeros(n) if predictor else 3.0 * group + noise
+    )
+    return group, replace(bank, predictor=Predictor(residuals, np.zeros(n), np.arange(n)) if predictor else None)
+
+
+@pytest.mark.parametrize("predictor", [False, True])
+def test_clusters_give_the_middle_item_of_each_group_and_large_groups_first(predictor):
+    group, bank = grouped_bank(predictor=predictor)
+    session = interview(bank, Cluster(), answers(2, 24), budget=3)
+    items = session.log(0).items
+    assert group[items].tolist() == [0, 1, 2]
+    assert session.log(1).items.tolist() == items.tolist()
+    position = bank.predictor.residuals.T if predictor else bank.intercept[:, None]
+    for k, item in enumerate(items):
+        members = np.flatnonzero(group == k)
+        gap = np.linalg.norm(position[members] - position[members].mean(axis=0), axis=1)
+        assert gap[members == item] <= 1.5 * gap.min() + 1e-3
+
+
+def test_there_are_as_many_clusters_as_the_budget_has_items():
+    group, bank = grouped_bank()
+    two = interview(bank, Cluster(), answers(1, 24), budget=2).log().items
+    three = interview(bank, Cluster(), answers(1, 24), budget=3).log().items
+    assert len(set(group[two])) == 2
+    assert set(two) - set(three)  # other items, not the first of the longer form
+    assert not Policy(Cluster(), 0.0).draws_ahead
+
+
+def test_beyond_the_limit_of_clusters_their_second_items_follow(monkeypatch):
+    monkeypatch.setattr("pytest_adaptive_eval.cat.clustered.CLUSTERS", 3)
+    group, bank = grouped_bank()
+    items = interview(bank, Cluster(), answers(1, 24), budget=9).log().items
+    assert group[items].tolist() == [0, 1, 2] * 3
+
+
+def test_a_large_bank_is_clustered_by_a_sample_and_asked_in_full(monkeypatch):
+    monkeypatch.setattr("pytest_adaptive_eval.cat.clustered.SAMPLE", 10)
+    _, bank = grouped_bank()
+    items = interview(bank, Cluster(), answers(1, 24)).log().items
+    assert sorted(items) == list(range(24))
+    rest = items[10:].tolist()
+    assert rest == sorted(rest)
 
 
 # Fixed form

@@ -205,6 +205,7 @@ KEYS: dict[str, tuple[str, dict[str, list[str]]]] = {
                 '"maximum-information"',
                 '"nearest-difficulty"',
                 '"stratified"',
+                '"cluster"',
                 '"autojudger"',
             ],
             "floor": ["0.2", "1"],

@@ -47,6 +47,7 @@ ON_TEXT = {
     "random": 'selector = "random"\nbudget = 16',
     "spread": 'selector = "spread"\nbudget = 16',
     "stratified": 'selector = "stratified"\nbudget = 16',
+    "cluster": 'selector = "cluster"\nfloor = 0.1\nbudget = 16',
     "variance": 'selector = "variance"\nbudget = 16',
 }
 #: Interviews led by code, of a plain bank whose embeddings are of words alone.
