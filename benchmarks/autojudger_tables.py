@@ -34,7 +34,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 from backtests import BENCHMARKS, DATA, FOLDER, draw, models, read
-from interview_metrics import difficulty_distance, relative_cost, semantic_distance, spread
+from interview_metrics import relative_cost, spread
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split
@@ -48,6 +48,7 @@ from pytest_adaptive_eval.cat.stopping import resolve_budget
 from pytest_adaptive_eval.inference.clusters import clusters, residual_factors, response_factors
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
+from pytest_adaptive_eval.interviewer.closeness import difficulty_distance, semantic_distance
 from pytest_adaptive_eval.interviewer.embeddings import FactorsEmbedder
 from pytest_adaptive_eval.interviewer.first import by_difficulty
 from pytest_adaptive_eval.items.bank import ItemBank

@@ -1,33 +1,12 @@
-"""Metrics of an interview in AutoJudger's paper, besides the ranking."""
+"""Costs and spreads of interviews, as in AutoJudger's paper."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["difficulty_distance", "relative_cost", "semantic_distance", "spread"]
-
-Array = NDArray[np.float64]
-
-
-def semantic_distance(points: NDArray[Any]) -> float:
-    """Return the mean Euclidean distance between two questions, from embeddings (t, d); NaN for fewer than two.
-
-    It is large for an interview with diverse questions.
-    """
-    if len(points) < 2:
-        return float("nan")
-    x = np.asarray(points, dtype=np.float64)
-    i, j = np.triu_indices(len(x), 1)
-    return float(np.sqrt(((x[i] - x[j]) ** 2).sum(axis=1)).mean())
-
-
-def difficulty_distance(difficulty: Array, ability: Array) -> float:
-    r"""Return the mean \|b - theta\| of difficulties and the abilities at their choice, in logits."""
-    return float(np.nanmean(np.abs(np.asarray(difficulty) - np.asarray(ability))))
+__all__ = ["relative_cost", "spread"]
 
 
 def spread(values: Sequence[float]) -> float:

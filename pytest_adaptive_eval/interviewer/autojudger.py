@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.cat.selection import View
 from pytest_adaptive_eval.checks import check_count
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.interviewer.closeness import difficulty_distance, semantic_distance
 from pytest_adaptive_eval.interviewer.deterministic import DeterministicInterviewer, categories_of
 from pytest_adaptive_eval.interviewer.difficulty import Difficulty, Sight, scale_of
 from pytest_adaptive_eval.interviewer.embeddings import Embedder
@@ -191,6 +192,9 @@ class Interview:
         self._ratings: tuple[int, Array] | None = None  # after that many questions
         self._reasons: list[dict[int, str]] = [{} for _ in seeds]
         self._chosen = self._widened = self._fallbacks = 0
+        self._asked = np.empty((len(seeds), 0), dtype=np.int64)
+        self._abilities = np.empty((len(seeds), 0))  # at the choice of each item, NaN where unknown
+        self._ability = np.full(len(seeds), np.nan)
 
     def _begin(self, points: NDArray[Any]) -> tuple[Ints, str]:
         """Return the first items of every subject, shape (S, count), and the reason for them."""
@@ -242,6 +246,8 @@ class Interview:
         np.put_along_axis(available, view.asked, False, axis=1)
         sight = None if self._scale is None else self._scale.relate(view)
         near = np.ones(shape) if sight is None else sight.proximity
+        if sight is not None and sight.ability is not None:
+            self._ability = sight.ability
         p = near if sight is None else sight.probability
         inside, widened = within(p, None if sight is None else s.window, available)
         order = self._retrieval_order(near, t) if s.agent else near
@@ -322,6 +328,8 @@ class Interview:
     def record_scores(self, items: Ints, scores: Array) -> None:
         """Update distances, abilities and memory after questions with items and scores (S, k)."""
         self._distances.record_items(items)
+        self._asked = np.hstack([self._asked, items])
+        self._abilities = np.hstack([self._abilities, np.repeat(self._ability[:, None], items.shape[1], axis=1)])
         if self._scale is not None:
             self._scale.record_scores(items, scores)
         if self._remembers:
@@ -346,6 +354,15 @@ class Interview:
                 )
         self._unsorted = [entry for entry in self._unsorted if entry[1] not in self._categories]
 
+    def _difficulty_distances(self) -> list[float | None]:
+        """Return each subject's distance of ability and difficulty past the first items; None if unknown."""
+        if self._scale is None:
+            return [None] * len(self._asked)
+        past = np.s_[:, self._first.shape[1] :]
+        difficulty = self._scale.difficulty[self._asked[past]]
+        pairs = zip(difficulty, self._abilities[past], strict=True)
+        return [_number(difficulty_distance(*pair)) for pair in pairs]
+
     def reason(self, subject: int, item: int) -> str:
         """Return the reason for the rating of an item; empty for an item that was no candidate."""
         return self._reasons[subject].get(item, "")
@@ -368,8 +385,14 @@ class Interview:
             "chosen": self._chosen,
             "fallbacks": self._fallbacks,
             "notes": list(getattr(s.embeddings, "notes", ())),
+            "semantic_distance": [_number(semantic_distance(self._distances.points(row))) for row in self._asked],
+            "difficulty_distance": self._difficulty_distances(),
             "memory": [memory.table.to_json() for memory in self._memories],
         }
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 6)
 
 
 def _top(key: NDArray[Any]) -> Array:

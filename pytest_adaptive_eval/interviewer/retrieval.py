@@ -40,6 +40,10 @@ class Distances:
         #: Shape (S, n); infinite before the first item.
         self.nearest: Floats = np.full((subjects, len(points)), np.inf, dtype=np.float32)
 
+    def points(self, items: Ints) -> Floats:
+        """Return the embeddings of some items, shape (t, d)."""
+        return np.asarray(self._coordinates[:, items].T)
+
     def record_items(self, items: Ints) -> None:
         """Update distances after the items of each subject, shape (S, k)."""
         for column in items.T:

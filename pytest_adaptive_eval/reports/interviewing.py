@@ -38,6 +38,7 @@ def interviewer_section(interview: InterviewRecord) -> InterviewerSection | None
         "embeddings": account.get("embeddings"),
         "window of chances": account.get("window"),
         "chose": _choices(account, interview),
+        "questions": _questions(account),
         "fallbacks": _fallbacks(account, interviewer),
         "cost": _cost(as_mapping(interview.costs)),
     }
@@ -77,6 +78,19 @@ def _choices(account: Mapping[str, Any], interview: InterviewRecord) -> str:
         return ""
     text = f"{int(chosen)} times, in {counted(interview.asked, 'question')}"
     return text + (f"; the window was empty and widened {int(widened)} times" if widened else "")
+
+
+def _questions(account: Mapping[str, Any]) -> str:
+    """Return how unlike the questions are, and how near their difficulties were to the ability."""
+    apart, off = (_first_number(account.get(name)) for name in ("semantic_distance", "difficulty_distance"))
+    parts = [] if apart is None else [f"{apart:.2f} apart on average by the embeddings (semantic distance)"]
+    if off is not None:
+        parts.append(f"difficulties {off:.2f} logits from the ability, past the first questions")
+    return "; ".join(parts)
+
+
+def _first_number(values: object) -> float | None:
+    return plottable((as_list(values) or [None])[0])
 
 
 def _fallbacks(account: Mapping[str, Any], interviewer: Mapping[str, Any]) -> str:

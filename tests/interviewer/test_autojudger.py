@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.interview_metrics import difficulty_distance, relative_cost, semantic_distance, spread
+from benchmarks.interview_metrics import relative_cost, spread
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Split, backtest
 from pytest_adaptive_eval.calibration.contenders import interviewer
 from pytest_adaptive_eval.calibration.recipe import Recipe
@@ -26,6 +26,7 @@ from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.planning import outlooks
 from pytest_adaptive_eval.interviewer.autojudger import AutoJudger
+from pytest_adaptive_eval.interviewer.closeness import difficulty_distance, semantic_distance
 from pytest_adaptive_eval.interviewer.difficulty import annotated_difficulty
 from pytest_adaptive_eval.interviewer.first import by_cluster
 from pytest_adaptive_eval.interviewer.interviewer import Choice
@@ -495,10 +496,27 @@ def test_the_papers_relative_cost(model, cost):
     assert exact < relative_cost(0.04, model, 23.25)
 
 
+def test_the_account_has_the_distances_of_the_paper():
+    session = interview(judge(), answers(2), budget=14)
+    account, (items, _) = session.account, session.answers
+    for s in range(2):
+        points = POINTS[items[s]]
+        pairs = [np.linalg.norm(points[i] - points[j]) for i in range(14) for j in range(i)]
+        assert account["semantic_distance"][s] == pytest.approx(np.mean(pairs), abs=1e-5)
+        gaps = np.abs(BANK.difficulty[items[s, 10:]] - session.trace[s, 9:-1, 0])
+        assert account["difficulty_distance"][s] == pytest.approx(gaps.mean(), abs=1e-5)
+
+
+def test_distances_that_are_not_defined_are_none():
+    account = interview(judge(difficulty="none"), answers(1), budget=1).account
+    assert (account["semantic_distance"], account["difficulty_distance"]) == ([None], [None])
+
+
 def test_distances_and_spread():
     assert semantic_distance(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]])) == pytest.approx(10 / 3)
     assert np.isnan(semantic_distance(np.ones((1, 3))))
     assert difficulty_distance(np.array([1.0, np.nan, -1.0]), np.array([0.0, 0.0, 2.0])) == 2.0
+    assert np.isnan(difficulty_distance(np.array([np.nan]), np.array([0.0])))
     assert spread([1.0, 3.0]) == pytest.approx(1.96 * np.sqrt(2))
     assert spread([1.0]) == 0.0
 

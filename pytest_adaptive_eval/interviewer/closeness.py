@@ -1,0 +1,34 @@
+"""How unlike the questions of an interview are, and how near their difficulties are to the ability."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["difficulty_distance", "semantic_distance"]
+
+Array = NDArray[np.float64]
+
+
+def semantic_distance(points: NDArray[Any]) -> float:
+    """Return the mean Euclidean distance between two questions, from embeddings (t, d); NaN for fewer than two.
+
+    It is large for an interview with diverse questions.
+    """
+    count = len(points)
+    if count < 2:
+        return float("nan")
+    x = np.asarray(points, dtype=np.float64)
+    norms = np.square(x).sum(axis=1)
+    squared = np.maximum(norms[:, None] + norms - 2.0 * (x @ x.T), 0.0)
+    np.fill_diagonal(squared, 0.0)
+    return float(np.sqrt(squared).sum() / (count * (count - 1)))
+
+
+def difficulty_distance(difficulty: Array, ability: Array) -> float:
+    r"""Return the mean \|b - theta\| of difficulties and the abilities at their choice, in logits; NaN without any."""
+    distances = np.abs(np.asarray(difficulty) - np.asarray(ability))
+    known = ~np.isnan(distances)
+    return float(distances[known].mean()) if known.any() else float("nan")

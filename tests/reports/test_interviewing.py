@@ -1,0 +1,32 @@
+"""The page's section on the interviewer."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_adaptive_eval.reports.interviewing import interviewer_section
+
+
+def facts(**account: Any) -> dict[str, str]:
+    record: Any = SimpleNamespace(interviewer={"chosen": 4, **account}, asked=14, costs={})
+    section = interviewer_section(record)
+    assert section is not None
+    return dict(section.facts)
+
+
+def test_distances_of_the_questions_are_shown() -> None:
+    assert facts(semantic_distance=[1.234], difficulty_distance=[0.456])["questions"] == (
+        "1.23 apart on average by the embeddings (semantic distance); difficulties 0.46 logits from the ability, past "
+        "the first questions"
+    )
+    assert facts(semantic_distance=[1.234], difficulty_distance=[None])["questions"].endswith("(semantic distance)")
+
+
+@pytest.mark.parametrize(
+    "account", [{}, {"semantic_distance": [None]}, {"semantic_distance": [], "difficulty_distance": "x"}]
+)
+def test_unknown_distances_are_left_out(account: dict[str, Any]) -> None:
+    assert "questions" not in facts(**account)
