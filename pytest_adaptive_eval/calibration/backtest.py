@@ -215,6 +215,7 @@ class Backtest:
                     "items": self.budgets[budget],
                     "ranking_accuracy": _rounded(mean),
                     "ranking_accuracy_se": _rounded(error),
+                    "ranking_accuracy_spread": _rounded(_spread(cell.ranking)),
                     "spearman": _rounded(_mean(cell.correlation)[0]),
                     "mean_absolute_error": _rounded(_mean(cell.error)[0]),
                     "intervals": {
@@ -255,6 +256,13 @@ def _mean(values: ArrayLike) -> tuple[float, float]:
         return float("nan"), float("nan")
     error = float(array.std(ddof=1) / math.sqrt(len(array))) if len(array) > 1 else float("nan")
     return float(array.mean()), error
+
+
+def _spread(values: Sequence[float]) -> float:
+    """Return 1.96 standard deviations over splits, as papers give them; NaN for fewer than two."""
+    array = np.asarray(values, dtype=np.float64)
+    array = array[~np.isnan(array)]
+    return 1.96 * float(array.std(ddof=1)) if len(array) > 1 else float("nan")
 
 
 def backtest(

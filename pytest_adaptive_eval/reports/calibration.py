@@ -143,7 +143,7 @@ def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
     result : mapping
         See `Backtest.to_json`.
     width : int
-        Columns of a sentence; the tables need 79.
+        Columns of a sentence; the tables need 88 at most.
     """
     rows = [{**row, "policy": clean_terminal(row["policy"], 30)} for row in result["rows"]]
     wide = max([len(row["policy"]) for row in rows] + [6])
@@ -155,12 +155,13 @@ def backtest_lines(result: Mapping[str, Any], width: int = 80) -> list[str]:
             width,
         ),
         "",
-        f"{'policy':{wide}} {'budget':>7} {'items':>6} {'ranking':>8} {'s.e.':>5} {'Spearman':>9} {'error':>6}",
+        f"{'policy':{wide}} {'budget':>7} {'items':>6} {'ranking':>8} {'s.e.':>5} {'1.96 SD':>8} {'Spearman':>9} "
+        f"{'error':>6}",
     ]
     lines += [
         f"{row['policy']:{wide}} {row['budget']:>7} {row['items']:>6} {number_or_dash(row['ranking_accuracy'], 2):>8} "
-        f"{number_or_dash(row['ranking_accuracy_se'], 2):>5} {number_or_dash(row['spearman']):>9} "
-        f"{number_or_dash(row['mean_absolute_error']):>6}"
+        f"{number_or_dash(row['ranking_accuracy_se'], 2):>5} {number_or_dash(row['ranking_accuracy_spread'], 2):>8} "
+        f"{number_or_dash(row['spearman']):>9} {number_or_dash(row['mean_absolute_error']):>6}"
         for row in rows
     ]
     lines += ["", *_intervals(rows, wide, width, 2 * result["confidence"] - 1)]

@@ -113,7 +113,9 @@ def test_parts_are_joined_in_step():
     rows = whole.to_json()["rows"]
     assert [(row["policy"], row["ranking_accuracy"]) for row in rows] == [("a", 85.0), ("b", 70.0)]
     assert rows[0]["ranking_accuracy_se"] == pytest.approx(5.0)
+    assert rows[0]["ranking_accuracy_spread"] == pytest.approx(1.96 * 50**0.5, abs=1e-5)
     assert rows[1]["ranking_accuracy_se"] is None
+    assert rows[1]["ranking_accuracy_spread"] is None
 
 
 def test_the_smallest_budget_is_by_items_not_by_order():

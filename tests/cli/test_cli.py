@@ -555,7 +555,7 @@ def test_a_backtest_prints_a_table(run, matrix):
     ]
     for row in data["rows"]:
         assert row.keys() == {
-            *("policy", "budget", "items", "ranking_accuracy", "ranking_accuracy_se"),
+            *("policy", "budget", "items", "ranking_accuracy", "ranking_accuracy_se", "ranking_accuracy_spread"),
             *("spearman", "mean_absolute_error", "intervals"),
         }
         assert 0 <= row["ranking_accuracy"] <= 100

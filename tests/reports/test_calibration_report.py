@@ -52,6 +52,7 @@ def row(policy: str = "estimate", budget: str = "5%", items: int = 31, **changes
         "items": items,
         "ranking_accuracy": 91.234,
         "ranking_accuracy_se": 0.51,
+        "ranking_accuracy_spread": 4.47,
         "spearman": 0.943,
         "mean_absolute_error": 0.0312,
         "intervals": {},
@@ -116,9 +117,9 @@ def test_lines_fit_the_terminal(width: int) -> None:
 def test_the_table() -> None:
     lines = backtest_lines(result(row(), row("random", "10%", 62, ranking_accuracy=100.0), splits=1), 200)
     assert lines[0].startswith("624 items, 1 split; ")
-    at = lines.index("policy    budget  items  ranking  s.e.  Spearman  error")
-    assert lines[at + 1] == "estimate      5%     31    91.23   .51      .943   .031"
-    assert lines[at + 2] == "random       10%     62   100.00   .51      .943   .031"
+    at = lines.index("policy    budget  items  ranking  s.e.  1.96 SD  Spearman  error")
+    assert lines[at + 1] == "estimate      5%     31    91.23   .51     4.47      .943   .031"
+    assert lines[at + 2] == "random       10%     62   100.00   .51     4.47      .943   .031"
     assert lines[-2:] == [
         "  estimate 85 % at 5%, 90 % at none of them",
         "  random   85 % at 10%, 90 % at none of them",
@@ -135,9 +136,10 @@ def test_intervals_have_a_table_of_their_own() -> None:
 
 
 def test_what_is_no_number_is_a_dash() -> None:
-    nothing = row(ranking_accuracy=None, ranking_accuracy_se=None, spearman=None, mean_absolute_error=None)
+    numbers = ("ranking_accuracy", "ranking_accuracy_se", "ranking_accuracy_spread", "spearman", "mean_absolute_error")
+    nothing = row(**dict.fromkeys(numbers))
     [line] = [line for line in backtest_lines(result(nothing)) if line.startswith("estimate")]
-    assert line.split() == ["estimate", "5%", "31", "-", "-", "-", "-"]
+    assert line.split() == ["estimate", "5%", "31", "-", "-", "-", "-", "-"]
     assert ElementTree.fromstring(backtest_svg(result(nothing))).tag == f"{SVG}svg"
 
 
