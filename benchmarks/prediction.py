@@ -9,6 +9,9 @@ subjects; all numbers have standard errors over splits, which share subjects.
 ``--intervals`` prints instead the coverage of the 95 % intervals of `estimate`, that in the worst fifth of the subjects
 by accuracy, and the half-width over that of as many uniform draws.
 
+``--out FILE`` keeps a line for each split and method.  What is there already is not done again, so that a run can be
+stopped, gone on with, and done in parts.
+
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
 
@@ -20,6 +23,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -112,6 +116,50 @@ def intervals(matrix: str, responses: Responses, seeds: Sequence[int]) -> None:
         print(f"  {budget:>4} {len(cell.truth)} interviews: {', '.join(each)}", flush=True)
 
 
+def measured(matrix: str, responses: Responses, seed: int) -> list[dict[str, Any]]:
+    """Errors and rankings of one split, a row for each budget and method."""
+    counts = [max(2, round(budget * len(responses.items))) for budget in BUDGETS]
+    train, test = split(matrix, responses, seed)
+    recipe = Recipe()
+    designs = choose_designs(train, recipe, counts, seed=seed)
+    bank = designs.bank(recipe.fit_completely(train.scores, train.weights), train)
+    truth = np.nanmean(test.scores, axis=1)
+    rows = []
+    for count in counts:
+        yardstick = uniform_error(test.scores, truth, count, np.random.default_rng(seed))
+        for name, found in estimates(bank, test, count, seed):
+            error, ranking = float(np.abs(found - truth).mean()), ranking_accuracy(found, truth)
+            key = {"matrix": matrix, "seed": seed, "count": count, "method": name}
+            rows.append({**key, "error": error, "uniform": yardstick, "ranking": ranking})
+    return rows
+
+
+def kept(out: Path | None, matrix: str, responses: Responses, seed: int) -> list[dict[str, Any]]:
+    """The rows of one split, from the file if it has them."""
+    lines = out.read_text().splitlines() if out is not None and out.is_file() else []
+    rows = [row for row in map(json.loads, lines) if (row["matrix"], row["seed"]) == (matrix, seed)]
+    if not rows:
+        rows = measured(matrix, responses, seed)
+        if out is not None:
+            with out.open("a") as file:
+                file.write("".join(json.dumps(row) + "\n" for row in rows))
+    return rows
+
+
+def table(rows: Sequence[dict[str, Any]], items: int) -> None:
+    """Print a line for each budget and method."""
+    for count, name in dict.fromkeys((row["count"], row["method"]) for row in rows):
+        own = [row for row in rows if (row["count"], row["method"]) == (count, name)]
+        error, uniform, rank = (np.array([row[key] for row in own]) for key in ("error", "uniform", "ranking"))
+        ratio = error.mean() / uniform.mean()
+        spread = (error - ratio * uniform).std(ddof=1) / uniform.mean() / len(own) ** 0.5
+        print(
+            f"  {count / items:4.0%} {name:10} error {error.mean():.4f}, over uniform {ratio:.3f} +- {spread:.3f}, "
+            f"ranking {rank.mean():.2f} +- {rank.std(ddof=1) / len(own) ** 0.5:.2f}",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Run and print a line for each matrix, budget and method."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -119,6 +167,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="seed of the first split")
     parser.add_argument("--intervals", action="store_true", help="coverage and width of intervals")
+    parser.add_argument("--out", type=Path, help="keep the results here, and go on with those that are there")
     options = parser.parse_args()
     for matrix in options.matrix:
         responses = read(matrix)
@@ -129,30 +178,8 @@ def main() -> None:
         if options.intervals:
             intervals(matrix, responses, range(options.first, options.first + options.splits))
             continue
-        counts = [max(2, round(budget * n)) for budget in BUDGETS]
-        errors: dict[tuple[int, str], list[tuple[float, float]]] = {}
-        rankings: dict[tuple[int, str], list[float]] = {}
-        for seed in range(options.first, options.first + options.splits):
-            train, test = split(matrix, responses, seed)
-            recipe = Recipe()
-            designs = choose_designs(train, recipe, counts, seed=seed)
-            bank = designs.bank(recipe.fit_completely(train.scores, train.weights), train)
-            truth = np.nanmean(test.scores, axis=1)
-            for count in counts:
-                yardstick = uniform_error(test.scores, truth, count, np.random.default_rng(seed))
-                for name, found in estimates(bank, test, count, seed):
-                    errors.setdefault((count, name), []).append((float(np.abs(found - truth).mean()), yardstick))
-                    rankings.setdefault((count, name), []).append(ranking_accuracy(found, truth))
-        for (count, name), pairs in errors.items():
-            error, uniform = np.array(pairs).T
-            ratio = error.mean() / uniform.mean()
-            spread = (error - ratio * uniform).std(ddof=1) / uniform.mean() / len(pairs) ** 0.5
-            rank = np.array(rankings[count, name])
-            print(
-                f"  {count / n:4.0%} {name:10} error {error.mean():.4f}, over uniform {ratio:.2f} +- {spread:.2f}, "
-                f"ranking {rank.mean():.1f} +- {rank.std(ddof=1) / len(rank) ** 0.5:.1f}",
-                flush=True,
-            )
+        seeds = range(options.first, options.first + options.splits)
+        table([row for seed in seeds for row in kept(options.out, matrix, responses, seed)], n)
 
 
 if __name__ == "__main__":
