@@ -33,7 +33,7 @@ _AT_START = re.compile(rf"^(?=(?:[^\S\n]|[{_JOINERS}])*:[{_JOINERS}]*:)", re.MUL
 _WITHIN = re.compile(rf"#(?=[{_JOINERS}]*#[\w{_JOINERS}]*\[)")
 
 #: A space where a line may be broken.
-_BREAK = re.compile(r" (?!%)")
+_BREAK = re.compile(r" (?!%|s\b)")
 
 
 def _escape(text: str) -> str:
@@ -127,8 +127,9 @@ def _fitting(text: str, limit: int) -> str:
 
 
 def wrap(text: str, width: int, indent: str = "", first: str | None = None) -> list[str]:
-    """Break a line between words, not before a % sign; a wider word stays whole, so that paths can be copied.
+    """Break a line between words, not before a % sign or an s for seconds.
 
+    A wider word stays whole, so that paths can be copied.
     Nor does a line begin with a workflow command of CI runners, which read them past an indent.
 
     Parameters

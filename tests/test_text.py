@@ -128,6 +128,12 @@ def test_wrap_breaks_between_words(words: list[str], width: int) -> None:
         assert columns(line) <= width or " " not in line[2:]
 
 
+def test_a_number_keeps_its_unit() -> None:
+    assert wrap("cost: 32 calls, 2.8 s; more", 22) == ["cost: 32 calls, 2.8 s;", "more"]
+    assert wrap("cost: 32 calls, 2.8 s; more", 20) == ["cost: 32 calls,", "2.8 s; more"]
+    assert wrap("an interval at 95 % holds", 18) == ["an interval at", "95 % holds"]
+
+
 @pytest.mark.parametrize(
     "piece", ["\x1b[", "\x1b]", "\x9d", "\x9b", "\x1b]a", "\x1b[1;", "\x1b[ ", "::", "##", "\r", ":\u200d", "#\u200d"]
 )

@@ -132,7 +132,7 @@ class Verdict:
             parts.append(self.interval.method)
         if self.allowed and not self.notice:
             parts.append(f"let through by on_inconclusive = {self.on_inconclusive}")
-        return ", ".join(parts) + "".join(f"; {' '.join(note.split())}" for note in self.notes)
+        return ", ".join(parts) + "".join(f"; {' '.join(note.split())}" for note in dict.fromkeys(self.notes))
 
     def __repr__(self) -> str:
         return self.sentence

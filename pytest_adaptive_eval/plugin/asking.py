@@ -157,7 +157,9 @@ class AskingLoop:
 
     def run(self) -> None:
         """Ask questions until the session ends.  An error of this package makes the interview void."""
-        self._live = LiveLine(self.node.config, self.evaluation.name, self.evaluation.questions)
+        evaluation = self.evaluation
+        budget = evaluation.budget * evaluation.samples
+        self._live = LiveLine(self.node.config, evaluation.name, budget, evaluation.questions)
         try:
             self._ask_proposals()
             self._repeat_items()

@@ -420,4 +420,4 @@ def _outlook(interview: Interview) -> Iterator[str]:
     if cost := evaluation.spending.outlook(evaluation.bank, evaluation.questions, evaluation.max_tokens):
         yield f"{evaluation.name}: {cost}"
     if evaluation.policy.stop == "decision":
-        yield from (plan.outlook(condition) for condition in plan.conditions if condition.by_draws)
+        yield from plan.outlooks()

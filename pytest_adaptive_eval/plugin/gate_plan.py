@@ -121,13 +121,18 @@ class GatePlan:
             )
         return drawn[0] if drawn else None
 
-    def outlook(self, condition: Condition) -> str:
-        """Return a sentence on a gate's expected result with the budget."""
+    def outlooks(self) -> list[str]:
+        """Return a sentence on each gate's expected result with the budget; the first tells of a budget by default."""
+        evaluation = self.evaluation
+        told = [self._outlook(condition) for condition in self.conditions if condition.by_draws]
+        if told and evaluation.open_budget and evaluation.policy.budget == evaluation.budget:
+            told[0] += ". No budget is written: this one follows from the gates"
+        return told
+
+    def _outlook(self, condition: Condition) -> str:
         evaluation = self.evaluation
         source = self.sources.get(condition.name)
         baseline = source.baseline if isinstance(source, BaselineFile) else None
-        told = outlook_sentence(
+        return outlook_sentence(
             condition, evaluation.bank, evaluation.policy, evaluation.budget, evaluation.name, baseline
         )
-        chosen = evaluation.open_budget and evaluation.policy.budget == evaluation.budget
-        return f"{told}. No budget is written: this one follows from the gates" if chosen else told

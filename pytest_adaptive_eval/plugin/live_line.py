@@ -14,7 +14,7 @@ from pytest_adaptive_eval.cat.session import Session
 from pytest_adaptive_eval.errors import EstimationError
 from pytest_adaptive_eval.inference.betting import anytime_valid
 from pytest_adaptive_eval.inference.sampling import mean_of_draws
-from pytest_adaptive_eval.text import clean_terminal, number
+from pytest_adaptive_eval.text import clean_terminal, columns, number
 
 __all__ = ["LiveLine", "shows_live"]
 
@@ -42,13 +42,16 @@ class LiveLine:
     config : pytest.Config
     name : str
         Name of the evaluation.
+    budget : int
+        Most questions of the interview, without those that are asked again.
     questions : int
-        Most questions of the interview.
+        Most questions with those.
     """
 
-    def __init__(self, config: pytest.Config, name: str, questions: int) -> None:
+    def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:
         self._reporter: Any = config.pluginmanager.getplugin("terminalreporter") if shows_live(config) else None
-        self._name, self._questions = clean_terminal(name, NAME, keep_end=True), questions
+        self._name = clean_terminal(name, NAME, keep_end=True)
+        self._budget, self._questions = budget, questions
         self._begun, self._drawn, self._asked = time.monotonic(), 0.0, 0
         self._estimate = ""
         if self._reporter is not None:
@@ -81,14 +84,21 @@ class LiveLine:
 
     def _draw(self, rest: str = "") -> None:
         self._drawn = time.monotonic()
+        most = self._budget if self._asked <= self._budget else self._questions
         if not rest and self._asked:
-            left = (self._drawn - self._begun) / self._asked * max(self._questions - self._asked, 0)
+            left = (self._drawn - self._begun) / self._asked * max(most - self._asked, 0)
             rest = f"at most {_duration(left)} left"
-        text = f"{self._name}: question {self._asked} of {self._questions}{self._estimate}" + (
-            f", {rest}" if rest else ""
+        count, time_told = f"{self._asked} of {most}", f", {rest}" if rest else ""
+        forms = (
+            f"{self._name}: question {count}{self._estimate}{time_told}",
+            f"{self._name}: {count}{self._estimate}{time_told}",
+            f"{self._name}: {count}{self._estimate}",
+            f"{self._name}: {count}",
         )
         writer = self._reporter._tw  # has no public method to write over a line
-        writer.write(f"\r\x1b[2K{clean_terminal(text, writer.fullwidth - 1)}", flush=True)
+        room = writer.fullwidth - 1
+        text = next((form for form in forms if columns(form) <= room), count)
+        writer.write(f"\r\x1b[2K{clean_terminal(text, room)}", flush=True)
 
 
 def _duration(seconds: float) -> str:

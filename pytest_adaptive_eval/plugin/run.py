@@ -9,6 +9,7 @@ import pytest
 from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
 from pytest_adaptive_eval.plugin.question import Question
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
+from pytest_adaptive_eval.plugin.told_lines import told_lines
 from pytest_adaptive_eval.text import clean_terminal, relative
 
 __all__ = ["OwnProtocol", "RunHooks"]
@@ -21,13 +22,14 @@ class RunHooks:
         self.state = state
 
     def pytest_report_header(self) -> list[str]:
-        """Return one line, only in an active run."""
+        """Return what the run asks and where it writes, broken between words, only in an active run."""
         settings, root = self.state.settings, self.state.config.rootpath
         named = [f"{name}={_without_secrets(model)}" for name, model in settings.models.items()]
         whole = _without_secrets(settings.model)
         model = clean_terminal(", ".join(filter(None, [whole, *named])) or "from the fixture or the TOML file")
         seed = "" if settings.seed is None else f", seed {settings.seed}"
-        return [f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"]
+        text = f"adaptive-eval: model {model}{seed}, journal and records in {relative(settings.folder, root)}"
+        return told_lines(self.state.config, text)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:

@@ -15,8 +15,6 @@ __all__ = ["GateLines", "gate_lines", "unjudged_lines"]
 
 #: Most lines of a reason, columns of a name, and characters of a claim.
 REASON_LINES, NAME, CLAIM = 2, 60, 600
-#: Columns that a shortened name keeps at least.
-LEAST_NAME = 16
 _RELATIONS = {Outcome.PASS: ">=", Outcome.FAIL: "<", Outcome.INCONCLUSIVE: "against"}
 
 #: Outcome of a gate, and its lines: the first begins with the outcome.
@@ -42,18 +40,25 @@ def gate_lines(record: RunRecord, width: int) -> list[GateLines]:
 
 def _lines(gate: GateRecord, width: int, head: int, *, several: bool, standing: Sequence[str]) -> list[str]:
     outcome = words.outcome(gate)
-    of = f" ({clean_terminal(gate.interview, NAME)})" if several and gate.interview not in ("", gate.name) else ""
-    name = clean_terminal(gate.name, NAME, keep_end=True) + of
     claim, asked = _claim(gate, outcome), _asked(gate.verdict)
     reason = _reason(gate, standing) if outcome in (Outcome.INCONCLUSIVE, Outcome.ERROR) else ""
-    start, indent = outcome.value.ljust(head), " " * head
-    for tail in dict.fromkeys((asked, asked.partition(" of ")[0] and asked.replace(" of ", "/"), "")):
-        end = f": {claim}{tail}"
-        room = width - head - columns(end)
-        if room >= min(columns(name), LEAST_NAME):
-            return [f"{start}{clean_terminal(name, room, keep_end=True)}{end}", *_cut(reason, width, indent)]
-    text = "; ".join(filter(None, (f"{claim}{asked}", reason)))
-    return [f"{start}{clean_terminal(name, max(width - head, LEAST_NAME), keep_end=True)}", *_cut(text, width, indent)]
+    start, indent, room = outcome.value.ljust(head), " " * head, width - head
+    name = clean_terminal(gate.name, max(room, NAME), keep_end=True)
+    full_name = name + (f" ({clean_terminal(gate.interview, NAME)})" if several and _says_more(gate) else "")
+    metric = str(gate.verdict.get("metric"))
+    short_claim = claim.removeprefix(f"{metric} ") if metric.replace(" ", "_") in gate.name else claim
+    tails = (asked, asked.replace(" of ", "/"), "")
+    lines = [f"{title}: {said}{tail}" for title in (full_name, name) for tail in tails for said in (claim, short_claim)]
+    if fitting := next((line for line in lines if columns(line) <= room), ""):
+        return [f"{start}{fitting}", *_cut([reason], width, indent)]
+    title = full_name if columns(full_name) <= room else clean_terminal(name, room, keep_end=True)
+    said = next((text for tail in tails if columns(text := f"{claim}{tail}") <= room), f"{claim}{asked}")
+    return [f"{start}{title}", *_cut([said, reason], width, indent)]
+
+
+def _says_more(gate: GateRecord) -> bool:
+    """Return whether the evaluation's name is not yet a part of the gate's name, as it is of gates in TOML files."""
+    return gate.interview not in ("", gate.name) and not gate.name.startswith(f"{gate.interview}-")
 
 
 def _claim(gate: GateRecord, outcome: Outcome) -> str:
@@ -82,11 +87,9 @@ def _reason(gate: GateRecord, standing: Sequence[str]) -> str:
     return next((clean_terminal(text, CLAIM) for text in texts if text not in standing), "")
 
 
-def _cut(text: str, width: int, indent: str) -> list[str]:
-    """Return a text in at most `REASON_LINES` lines; an ellipsis marks a cut, which is between words."""
-    if not text:
-        return []
-    lines = wrap(text, width, indent)
+def _cut(texts: Sequence[str], width: int, indent: str) -> list[str]:
+    """Return texts in at most `REASON_LINES` lines; an ellipsis marks a cut, which is between words."""
+    lines = [line for text in texts if text for line in wrap(text, width, indent)]
     if len(lines) > REASON_LINES:
         last = lines[REASON_LINES - 1]
         while columns(last) + 2 > width and " " in last.strip():
@@ -103,7 +106,7 @@ def unjudged_lines(record: RunRecord, width: int) -> list[tuple[str, bool]]:
         error = words.void(interview)
         if error or not gates:
             text = f"void: {clean_terminal(error, CLAIM)}" if error else _found(interview)
-            lines += [(line, bool(error)) for line in _cut(f"{_title(interview)}: {text}", width, "")]
+            lines += [(line, bool(error)) for line in _cut([f"{_title(interview)}: {text}"], width, "")]
     return lines
 
 

@@ -350,14 +350,14 @@ def quantity_percent(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def study_cost(study: StudyRecord) -> str:
-    """Return ``450 calls, 5400 tokens, 3 loads of 2 models``; empty if no cost is known."""
+    """Return ``450 calls, 5,400 tokens, 3 loads of 2 models``; empty if no cost is known."""
     costs = as_mapping(study.costs)
     total, loads = (as_mapping(costs.get(name)) for name in ("total", "loads"))
     parts = []
     if calls := as_number(total.get("calls")):
         parts.append(f"{calls:.0f} calls")
         tokens = sum(as_number(total.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
-        parts += [f"{tokens:.0f} tokens"] if tokens else []
+        parts += [f"{tokens:,.0f} tokens"] if tokens else []
         parts += [f"{flops:.2g} FLOPs"] if (flops := as_number(total.get("flops"))) else []
     if counts := [n for value in loads.values() if (n := as_number(value))]:
         parts.append(f"{sum(counts):.0f} loads of {len(counts)} models")

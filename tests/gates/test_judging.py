@@ -19,7 +19,7 @@ from pytest_adaptive_eval.gates.condition import Condition
 from pytest_adaptive_eval.gates.misfit import misfit_reason
 from pytest_adaptive_eval.gates.outlook import Outlook
 from pytest_adaptive_eval.gates.result import SessionResult
-from pytest_adaptive_eval.gates.verdict import Outcome
+from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import Claim, log_wealth
 from pytest_adaptive_eval.inference.conformal import Conformal, uniform_half_width
 from pytest_adaptive_eval.irt import model as irt
@@ -284,3 +284,8 @@ def test_an_ability_gate_is_the_gate_on_the_accuracy_that_it_implies():
         by_accuracy = interview(good, scores, seed=seed, planned=[accuracy])
         assert by_ability.asked == by_accuracy.asked
         assert by_ability.judge(ability).outcome is by_accuracy.judge(accuracy).outcome
+
+
+def test_a_note_is_told_once() -> None:
+    verdict = Verdict(Outcome.ERROR, "accuracy", ">= .50", None, 0.95, 3, 9, ("cut off", "few answers", "cut off"))
+    assert verdict.sentence == "ERROR accuracy >= .50 required, 95 %, 3 of 9 items; cut off; few answers"

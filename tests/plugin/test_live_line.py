@@ -52,7 +52,7 @@ def test_number_estimate_interval_and_time_are_drawn_over_the_line(monkeypatch: 
     clock = iter(range(0, 1000, 10))
     monkeypatch.setattr("pytest_adaptive_eval.plugin.live_line.time.monotonic", lambda: float(next(clock)))
     reporter = Reporter()
-    line = LiveLine(config(reporter), "toy", 20)
+    line = LiveLine(config(reporter), "toy", 20, 22)
     line.count(10)
     line.estimate(session(10))
     line.end()
@@ -64,10 +64,24 @@ def test_number_estimate_interval_and_time_are_drawn_over_the_line(monkeypatch: 
     assert reporter.currentfspath is None
 
 
+def test_a_narrow_terminal_loses_words_and_never_a_part_of_one() -> None:
+    reporter = Reporter()
+    line = LiveLine(config(reporter), "interviewed", 282, 310)
+    line.count(49)
+    line.estimate(session(10))
+    line.end()
+    assert re.search(r"K?interviewed: 49 of 282, 1\.00 \[\.\d\d, 1\.00\], 0:00 in all$", reporter.texts[-1])
+    assert not any("…" in text for text in reporter.texts)
+    reporter._tw.fullwidth = 24
+    line.count(283)
+    line.end()
+    assert reporter.texts[-1].endswith("interviewed: 283 of 310")
+
+
 @pytest.mark.parametrize("options", [{"verbosity": 1}, {"verbosity": -1}, {"numprocesses": 2}])
 def test_other_runs_have_none(options: dict[str, Any]) -> None:
     reporter = Reporter()
-    line = LiveLine(config(reporter, **options), "toy", 20)
+    line = LiveLine(config(reporter, **options), "toy", 20, 22)
     line.count(1)
     line.estimate(session(1))
     line.end()

@@ -33,6 +33,9 @@ def test_it_is_as_large_as_the_gate_needs_and_says_so(toy: Any) -> None:
     assert 60 < budget <= 100
     assert f"chance of a verdict within {budget} of 100 questions" in told
     assert "No budget is written: this one follows from the gates" in told
+    _, twice = budget_of(toy, "[[eval.gate]]\nat_least = 0.4")
+    assert twice.count("chance of a verdict within") == 2
+    assert twice.count("No budget is written") == 1, "said once of an evaluation"
     first, _ = budget_of(toy, 'must_pass = ["q0", "q1"]')
     assert first == min(budget + 2, 100)
 

@@ -24,7 +24,8 @@ def test_a_width_breaks_them_between_words(project: Any, width: int, monkeypatch
     start = next(n for n, line in enumerate(lines) if line.startswith("adaptive-eval: toy: "))
     assert lines[start + 1].startswith("    ")
     summary = next(n for n, line in enumerate(lines) if "adaptive evaluation" in line)
-    told = [*lines[start : start + 3], *lines[summary : summary + 3]]
+    header = next(n for n, line in enumerate(lines) if line.startswith("adaptive-eval: model"))
+    told = [*lines[header : header + 2], *lines[start : start + 3], *lines[summary : summary + 3]]
     assert max(map(len, told)) <= width
 
 

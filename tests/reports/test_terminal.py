@@ -145,11 +145,30 @@ def test_without_details_a_gate_is_one_line_and_its_reason_two_at_most(big: RunR
     assert not any(line.startswith("- ") or "ended because" in line for line in brief)
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_name_of_a_gate_is_never_cut(make: SimpleNamespace, width: int) -> None:
+    names = ["mmmu-accuracy[at-least-0.6]", "mmmu-accuracy[at-least-0.65]", "test_the_candidate_is_able_to_reason"]
+    gates = [make.gate(outcome, name=name) for name in names for outcome in ("PASS", "INCONCLUSIVE")]
+    other = make.interview(name="maze", nodeid="t.py::maze")
+    lines = text(brief_verdict_lines(make.record([make.interview(), other], gates), width))
+    told = [line.split()[1].rstrip(":") for line in lines if not line.startswith(" ")]
+    assert told == [name for name in names for _ in range(2)]
+    assert not any("…" in line for line in lines)
+    assert sum(".612 [.551, .671]" in line for line in lines) == len(gates), "nor is what was found"
+    assert not any("(mmmu)" in line for line in lines if "mmmu-" in line), "the name tells the evaluation already"
+
+
+def test_a_metric_that_the_name_has_makes_room_for_the_number_asked(make: SimpleNamespace) -> None:
+    gate = make.gate(name="interview-accuracy[at-least-0.55]", of="interview")
+    (line,) = text(brief_verdict_lines(make.record(gates=[gate]), 80))
+    assert line == "PASS  interview-accuracy[at-least-0.55]: .612 [.551, .671] >= .55, 96 of 640"
+
+
 def test_a_reason_is_cut_between_words(make: SimpleNamespace) -> None:
     gate = make.gate("INCONCLUSIVE", notes=("alpha beta gamma delta " * 20,))
     *_, last = text(brief_verdict_lines(make.record(gates=[gate]), 60))
     assert last.endswith(" …")
-    assert set(last.split()) <= {"640;", "alpha", "beta", "gamma", "delta", "…"}
+    assert set(last.split()) <= {"alpha", "beta", "gamma", "delta", "…"}
 
 
 def test_an_interview_that_no_gate_judges_has_a_line(make: SimpleNamespace) -> None:
