@@ -11,20 +11,32 @@ from pytest_adaptive_eval.gates.condition import find_metric
 from pytest_adaptive_eval.inference.student import student_quantile
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord
 from pytest_adaptive_eval.reports import curves, plots, words
-from pytest_adaptive_eval.reports.axes import span_of
+from pytest_adaptive_eval.reports.axes import minus, span_of
 from pytest_adaptive_eval.reports.curves import Kind
 from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
 from pytest_adaptive_eval.reports.values import as_mapping, plottable
-from pytest_adaptive_eval.text import counted
+from pytest_adaptive_eval.text import counted, number
 
 if TYPE_CHECKING:
     from pytest_adaptive_eval.items.bank import ItemBank
     from pytest_adaptive_eval.records.drift import Alarm, Series
 
-__all__ = ["KIND_WORDS", "PANELS", "Figure", "Panel", "history_legend", "history_panels", "interview_figures"]
+__all__ = [
+    "FEWEST",
+    "KIND_WORDS",
+    "PANELS",
+    "Figure",
+    "Panel",
+    "history_legend",
+    "history_panels",
+    "history_rows",
+    "interview_figures",
+]
 
 #: Most panels of a history; more would be unreadable.
 PANELS = 24
+#: Fewest runs of a panel; fewer stand in a table.
+FEWEST = 3
 #: Results of a question, in words.
 KIND_WORDS = {Kind.RIGHT: "right", Kind.PARTLY: "partly right", Kind.WRONG: "wrong", Kind.NONE: "no score"}
 
@@ -131,7 +143,8 @@ def _trace_figure(trace: curves.Trace, percent: str, key: str) -> Figure:
     if any(value is not None for value in trace.difficulty):
         caption += "Marks are the questions, at their difficulty: at that ability half the answers are right."
     if beyond:
-        caption += f" {beyond} lie beyond the picture and are drawn at its edge."
+        lie = "lies beyond the picture and is" if beyond == 1 else "lie beyond the picture and are"
+        caption += f" {beyond} {lie} drawn at its edge."
     legend = [(_sample("line"), "ability")]
     legend += [(plots.mark(kind), f"{KIND_WORDS[kind]} {n}") for kind in Kind if (n := trace.kinds.count(kind))]
     return Figure("Ability along the interview", caption, picture, tuple(legend))
@@ -159,7 +172,9 @@ def _funnel_figure(
 
 
 def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) -> list[Panel]:
-    """Return a panel per series, whole banks before their categories; panels of one metric share their axis.
+    """Return a panel per series of at least `FEWEST` runs, whole banks before their categories.
+
+    Panels of one metric share their axis.
 
     Parameters
     ----------
@@ -170,12 +185,13 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
         Alarms of these series.
     """
     z = student_quantile(math.inf, 0.95)
-    drawn = sorted(filter(_drawable, series), key=lambda entry: bool(entry.category))[:PANELS]
+    enough = [entry for entry in series if _drawable(entry) and len(entry.points) >= FEWEST]
+    drawn = sorted(enough, key=lambda entry: bool(entry.category))[:PANELS]
     ends: dict[str, list[float]] = {}
     for entry in drawn:
         bounds = [point.value + side * z * point.standard_error for point in entry.points for side in (-1, 1)]
         ends.setdefault(entry.metric, []).extend(bounds)
-    spans = {metric: span_of(values, find_metric(metric).least_height) for metric, values in ends.items()}
+    spans = {metric: _span(metric, values) for metric, values in ends.items()}
     panels = []
     for n, entry in enumerate(drawn, 1):
         whole = find_metric(entry.metric).whole_bank
@@ -189,6 +205,30 @@ def history_panels(run: str, series: Sequence[Series], alarms: Sequence[Alarm]) 
             )
         )
     return panels
+
+
+def _span(metric: str, values: Sequence[float]) -> tuple[float, float]:
+    """Return the range of an axis, within 0 and 1 for shares."""
+    kind = find_metric(metric)
+    low, high = span_of(values, kind.least_height)
+    return (max(low, 0.0), min(high, 1.0)) if kind.is_share and low < 1.0 and high > 0.0 else (low, high)
+
+
+def history_rows(run: str, series: Sequence[Series]) -> list[tuple[str, str, str, str]]:
+    """Return title, metric, earlier results and this run's result of each series of fewer than `FEWEST` runs."""
+    z = student_quantile(math.inf, 0.95)
+    rows = []
+    for entry in series:
+        if not _drawable(entry) or len(entry.points) >= FEWEST:
+            continue
+        whole = find_metric(entry.metric).whole_bank
+        results = {True: "-", False: "-"}
+        for point in entry.points:
+            error = z * point.standard_error
+            results[point.run == run] = f"{number(point.value, 2)} ± {number(error, 2)}"
+        title = clean_html(f"{entry.evaluation}: {entry.category or whole}", 120)
+        rows.append((title, clean_html(entry.metric, 60), minus(results[False]), minus(results[True])))
+    return rows
 
 
 def _drawable(series: Series) -> bool:

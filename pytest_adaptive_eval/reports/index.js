@@ -22,8 +22,14 @@ function line(table, cells, head) {
   }
 }
 
+function choose(changed) {
+  for (const box of boxes) if (box.dataset.run === changed.dataset.run) box.checked = changed.checked;
+  compare();
+}
+
 function compare() {
-  const chosen = boxes.filter((box) => box.checked).map((box) => runs[Number(box.dataset.run)]);
+  const numbers = new Set(boxes.filter((box) => box.checked).map((box) => Number(box.dataset.run)));
+  const chosen = [...numbers].map((number) => runs[number]);
   for (const box of boxes) box.disabled = chosen.length >= 2 && !box.checked;
   document.getElementById("comparison").hidden = chosen.length !== 2;
   if (chosen.length !== 2) return;
@@ -46,4 +52,4 @@ function compare() {
 }
 
 filter.addEventListener("input", show);
-for (const box of boxes) box.addEventListener("change", compare);
+for (const box of boxes) box.addEventListener("change", () => choose(box));

@@ -13,14 +13,14 @@ from pytest_adaptive_eval.outputs import write_whole
 from pytest_adaptive_eval.records.flicker import Flicker
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.reports import words
-from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag
+from pytest_adaptive_eval.reports.markup import Markup, clean_html, tag, unbroken
 from pytest_adaptive_eval.reports.page import asset, content_policy
 from pytest_adaptive_eval.text import counted
 
 __all__ = ["badge_svg", "index_page", "write_index"]
 
 #: Most runs of the list, scores that a comparison has in all, items that flicker, and characters of a name and a text.
-RUNS, SCORES, FLICKERS, NAME, TEXT = 500, 40_000, 100, 80, 120
+RUNS, SCORES, FLICKERS, NAME, TEXT = 500, 40_000, 100, 80, 200
 _CLASSES = {Outcome.PASS: "pass", Outcome.FAIL: "fail", Outcome.INCONCLUSIVE: "unsure", Outcome.ERROR: "fail"}
 #: Colours of a badge's right half.
 _COLOURS = {"passed": "#14693f", "failed": "#b02a1b"}
@@ -76,12 +76,12 @@ def _table(heads: Sequence[str], rows: Sequence[Markup], name: str) -> Markup:
     return tag("table", tag("thead", head), tag("tbody", *(rows or [tag("tr", tag("td", "none"))])), id=name)
 
 
-def _cell(text: object) -> Markup:
-    return tag("td", clean_html(text, NAME) or "\u00a0")
+def _cell(text: object, limit: int = NAME) -> Markup:
+    return tag("td", unbroken(clean_html(text, limit)) or "\u00a0")
 
 
 def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
-    """Return the rows of a run, one for each evaluation; the first has the box to choose it."""
+    """Return the rows of a run, one for each evaluation; each has the box to choose it, since a filter hides rows."""
     groups, _ = words.gates_by_interview(record)
     entries: list[tuple[InterviewRecord | StudyRecord, list[GateRecord]]]
     entries = [*zip(record.interviews, groups, strict=True)]
@@ -93,10 +93,16 @@ def _rows(number: int, record: RunRecord, link: str) -> list[Markup]:
     rows = []
     for place, (entry, gates) in enumerate(entries):
         outcomes = [words.outcome(gate) for gate in gates]
-        marks = [tag("b", f"{outcome.value} ", class_=_CLASSES[outcome]) for outcome in outcomes]
-        cells = [_cell(text) for text in (record.started[:19].replace("T", " "), entry.name, *_found(entry))]
+        marks = [
+            tag("b", f"{n}\u00a0{outcome.value} ", class_=_CLASSES[outcome])
+            for outcome in Outcome
+            if (n := outcomes.count(outcome))
+        ]
+        subject, result, asked = _found(entry)
+        cells = [_cell(record.started[:16].replace("T", "\u00a0")), _cell(entry.name), _cell(subject)]
+        cells += [_cell(result, TEXT), _cell(asked)]
         ends = tag("td", *marks) if marks else _cell(""), tag("td", (page if place == 0 else "") or "\u00a0")
-        rows.append(tag("tr", tag("td", box if place == 0 else "\u00a0"), *cells, *ends))
+        rows.append(tag("tr", tag("td", box), *cells, *ends))
     return rows
 
 
@@ -125,7 +131,14 @@ def _data(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
         for study in record.studies:
             evaluations[clean_html(study.name, NAME)] = {"result": words.study_line(study), "scores": {}}
         gates = {clean_html(gate.name, NAME): words.outcome(gate).value for gate in record.gates}
-        out.append({"run": record.run, "started": record.started[:19], "evaluations": evaluations, "gates": gates})
+        out.append(
+            {
+                "run": record.run,
+                "started": record.started[:19].replace("T", " "),
+                "evaluations": evaluations,
+                "gates": gates,
+            }
+        )
     return out
 
 

@@ -3,14 +3,17 @@ r"""Foreign text for HTML, and elements whose content cannot end them."""
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from html import escape
-from typing import Self
+from typing import Any, Self
 
 from pytest_adaptive_eval.text import clean_xml
 
-__all__ = ["Markup", "clean_html", "svg", "tag"]
+__all__ = ["Markup", "clean_html", "svg", "tag", "unbroken"]
 
+#: Parts of a text that belong on one line.
+_TOGETHER = re.compile(r"\[[^\[\] ]{1,12} [^\[\] ]{1,12}\]| ± (?=[\d.])|(?<=\d) (?=%|s\b)|>= (?=[\d.-])")
 #: Shown although Python calls them not printable: line ends, tabs, and the joiners that scripts and emoji need.
 _ALLOWED = "\n\t\u200c\u200d"
 
@@ -43,6 +46,14 @@ def clean_html(text: object, limit: int | None = None) -> str:
     if not visible.isprintable():
         visible = "".join(c if _visible(c) else c.encode("unicode_escape").decode("ascii") for c in visible)
     return f"{visible}… ({cut:,} more characters)" if cut else visible
+
+
+def unbroken(text: Any) -> Any:
+    """Return text in which no line ends within an interval or between a number and its sign or unit.
+
+    Finished markup is returned as it is.
+    """
+    return text if isinstance(text, Markup) else _TOGETHER.sub(lambda found: found[0].replace(" ", "\u00a0"), str(text))
 
 
 def _visible(character: str) -> bool:

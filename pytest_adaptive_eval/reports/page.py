@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -24,9 +25,17 @@ from pytest_adaptive_eval.reports import plots, words
 from pytest_adaptive_eval.reports.abilities import parted
 from pytest_adaptive_eval.reports.axes import minus, span_of
 from pytest_adaptive_eval.reports.curves import Kind
-from pytest_adaptive_eval.reports.figures import KIND_WORDS, PANELS, history_legend, history_panels, interview_figures
+from pytest_adaptive_eval.reports.figures import (
+    FEWEST,
+    KIND_WORDS,
+    PANELS,
+    history_legend,
+    history_panels,
+    history_rows,
+    interview_figures,
+)
 from pytest_adaptive_eval.reports.interviewing import interviewer_section
-from pytest_adaptive_eval.reports.markup import Markup, clean_html
+from pytest_adaptive_eval.reports.markup import Markup, clean_html, unbroken
 from pytest_adaptive_eval.reports.questions import QuestionList, question_lists
 from pytest_adaptive_eval.reports.studies import interval_of, study_view
 from pytest_adaptive_eval.reports.values import as_list, as_mapping, plottable
@@ -112,8 +121,11 @@ def html_page(
         gates=[_gate(gate) for group in words.gate_groups(record) for gate in group],
         interviews=interviews,
         studies=[study_view(f"s{n}", study) for n, study in enumerate(record.studies, 1)],
+        few=history_rows(record.run, series),
+        started=_moment(record.started),
+        seconds=f"{seconds:.1f}" if (seconds := plottable(record.seconds)) is not None else "-",
         panels=history_panels(record.run, series, alarms),
-        panels_left=max(len(series) - PANELS, 0),
+        panels_left=max(sum(len(entry.points) >= FEWEST for entry in series) - PANELS, 0),
         history_legend=history_legend(),
         versions=", ".join(f"{name} {version}" for name, version in record.versions.items()),
         **_questions(question_lists(titles, banks)),
@@ -157,6 +169,7 @@ def _template() -> Any:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_cleaned
     )
+    environment.filters["unbroken"] = unbroken
     return environment.from_string(asset("page.html.jinja"))
 
 
@@ -179,6 +192,11 @@ def content_policy(style: str, script: str) -> str:
     )
 
 
+def _moment(started: str) -> str:
+    """Return ``2031-05-06 07:08 UTC`` of a time of ISO 8601 in UTC, any other as it is."""
+    return re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00)$", r"\1 \2 UTC", started)
+
+
 def _verdict(record: RunRecord) -> dict[str, Any]:
     """Return the promotion decision with its reasons."""
     outcomes = [words.outcome(gate) for gate in record.gates]
@@ -197,7 +215,7 @@ def _verdict(record: RunRecord) -> dict[str, Any]:
 
 def _gate(gate: GateRecord) -> dict[str, Any]:
     outcome = words.outcome(gate)
-    notes = [str(note) for note in as_list(gate.verdict.get("notes"))]
+    notes = list(dict.fromkeys(str(note) for note in as_list(gate.verdict.get("notes"))))
     return {
         "outcome": outcome.value,
         "glyph": _GLYPHS[outcome],
@@ -254,20 +272,24 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
     percent = words.percent(interview)
     title = "Accuracy over the whole bank"
     interval = as_mapping(interview.accuracy or interview.accuracy_conformal or interview.accuracy_model)
+    value, more = words.accuracy(interview), ""
     if interview.levels:
         title, interval = "Area under the accuracy by level", as_mapping(interview.levels.get("auc"))
+        value, _, more = value.partition(", last level")
+        value, more = value.removeprefix("AUC "), f"last level{more}; " if more else ""
     missing, seconds = words.missing(interview), plottable(interview.seconds)
     facts = []
     if interview.theta:
         unit = words.ability_unit([interview])
         facts.append(("Ability", minus(words.ability(interview)), f"{unit}, two-sided {percent}"))
-    remark = f"{interval.get('method')}, two-sided {percent}" if interval else ""
-    facts.append((title, words.accuracy(interview), remark))
+    remark = f"{more}{interval.get('method')}, two-sided {percent}" if interval else more
+    facts.append((title, value, remark))
     if noise := words.noise(interview):
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
     facts.append(("Asked", words.share(interview), f"no score: {missing}" if missing else "each has a score"))
     if cost := words.usage(interview.costs):
-        facts.append(("Cost", cost, "of the subject, in this run"))
+        calls, _, rest = cost.partition(", ")
+        facts.append(("Cost of the subject", calls, f"{rest}, in this run" if rest else "in this run"))
     facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
     return [(name, clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts]
 
@@ -279,16 +301,14 @@ def _setup(interview: InterviewRecord) -> list[tuple[str, str]]:
         "evaluation": interview.name,
         "test": interview.nodeid,
         "checkpoint": subject.get("checkpoint"),
-        "decoding": _flat(subject.get("decoding")) or subject.get("decoding_hash"),
-        "environment": _flat(subject.get("environment")),
-        "bank": _flat({k: v for k, v in bank.items() if k in ("name", "size", "model", "content_hash", "scale")}),
-        "policy": _flat(interview.policy),
+        "decoding": words.settings(subject.get("decoding")) or subject.get("decoding_hash"),
+        "environment": words.settings(subject.get("environment")),
+        "bank": words.settings(
+            {k: v for k, v in bank.items() if k in ("name", "size", "model", "content_hash", "scale")}
+        ),
+        "policy": words.settings(interview.policy),
     }
     return [(name, clean_html(value, _SENTENCE)) for name, value in facts.items() if value]
-
-
-def _flat(value: Any) -> str:
-    return ", ".join(f"{name} {entry}" for name, entry in as_mapping(value).items() if entry not in (None, ""))
 
 
 def _categories(interview: InterviewRecord) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +14,27 @@ from pytest_adaptive_eval.text import clean_terminal
 
 __all__ = ["ROWS", "StudySection", "Table", "short"]
 
+#: Number at the start of a cell.
+_NUMBER = re.compile(r"[-+−~]?\.?\d")
 #: Most rows of a table.
 ROWS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table of a page: the first cell of a row names it, numbers are aligned to the right."""
+    """Table of a page: the first cell of a row names it, columns of numbers are aligned to the right."""
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str | Markup]]
     note: str = ""
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column holds numbers, or nothing."""
+        columns = zip(*self.rows, strict=True)
+        numeric = [all(cell in ("", "-") or _NUMBER.match(cell) for cell in column) for column in columns]
+        return [False, *numeric[1:]] if numeric else [True] * len(self.heads)
 
 
 def _no_tables(study: StudyRecord) -> list[Table]:  # noqa: ARG001

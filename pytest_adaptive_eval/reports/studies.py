@@ -82,7 +82,7 @@ def _setup(study: StudyRecord) -> list[tuple[str, str]]:
         ("test", study.nodeid),
         ("models", ", ".join(members)),
         ("loads", ", ".join(f"{name} {n}" for name, n in loads.items())),
-        ("settings", ", ".join(f"{name} {value}" for name, value in settings.items())),
+        ("settings", words.settings(settings)),
     ]
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "ranked",
     "run_usage",
     "sentence_without",
+    "settings",
     "share",
     "standing_notes",
     "stop",
@@ -155,6 +156,26 @@ def guessing(interview: InterviewRecord) -> str:
 def _bounded(interval: Mapping[str, Any], digits: int) -> str:
     estimate, low, high = (number_or_dash(interval.get(name), digits) for name in ("estimate", "low", "high"))
     return f"{estimate} [{low}, {high}]"
+
+
+def settings(values: Any) -> str:
+    """Return settings as people read them: ``rounds 12, topics (math, coding), judge none``; empty values are left out.
+
+    Lists and mappings within are put into parentheses, and truth values are words.
+    """
+    return ", ".join(f"{name} {_setting(value)}" for name, value in as_mapping(values).items() if _is_set(value))
+
+
+def _is_set(value: Any) -> bool:
+    return not (value is None or value == "" or (isinstance(value, Mapping | list | tuple) and not value))
+
+
+def _setting(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"({settings(value)})"
+    if isinstance(value, list | tuple):
+        return f"({', '.join(_setting(entry) for entry in value)})"
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def share(interview: InterviewRecord) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pytest_adaptive_eval.records.run_record import GateRecord, InterviewRecord, RunRecord, StudyRecord
+from tests.reports.browser import load
 
 
 def interval(estimate: float, low: float, high: float, method: str = "design-based") -> dict[str, Any]:
@@ -144,3 +148,9 @@ def make() -> SimpleNamespace:
     return SimpleNamespace(
         interval=interval, interview=interview, gate=gate, study=study, network=network, record=record
     )
+
+
+@pytest.fixture
+def in_chromium(tmp_path: Path) -> Callable[[str], str]:
+    """What a browser makes of a page in ``page.html``."""
+    return partial(load, folder=tmp_path)

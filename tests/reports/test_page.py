@@ -5,10 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
-import html
 import re
-import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -30,6 +27,7 @@ from pytest_adaptive_eval.records.drift import Alarm, Point, Series
 from pytest_adaptive_eval.records.run_record import Administration, InterviewRecord, RunRecord
 from pytest_adaptive_eval.reports import page as module
 from pytest_adaptive_eval.reports.page import html_page, write_page
+from tests.reports.browser import framed, scripted
 from tests.reports.held import bank, held, items, run
 
 pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
@@ -48,7 +46,6 @@ PAYLOADS = {
     "direction": "\u202egnp.exe\u202c \u2066x\u2069 \u200f \u061c \u2067",
     "colours": "\x1b[31mred\x1b]8;;https://example.org\x07link",
 }
-CHROMIUM = shutil.which("chromium")
 
 
 class Page(HTMLParser):
@@ -615,39 +612,6 @@ def test_without_jinja2(record: RunRecord, monkeypatch: pytest.MonkeyPatch) -> N
 # in a browser
 
 
-def scripted(source: str, script: str) -> str:
-    """A copy of a page with one more script, which its policy is told to allow."""
-    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    source = source.replace("script-src ", html.escape(f"script-src 'sha256-{allowed}' "), 1)
-    return source.replace("</body>", f"<script>{script}</script></body>", 1)
-
-
-@pytest.fixture
-def in_chromium(tmp_path: Path) -> Callable[[str], str]:
-    """What a browser makes of a page in ``page.html``."""
-    if CHROMIUM is None:
-        pytest.skip("no chromium on the path")
-
-    def load(source: str) -> str:
-        path = tmp_path / "page.html"
-        path.write_text(source, encoding="utf-8")
-        quiet = ("gpu", "quic", "background-networking", "component-update", "sync")
-        done = subprocess.run(
-            [
-                *(CHROMIUM, "--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)),
-                *(f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()),
-            ],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=60,
-            check=True,
-        )
-        return done.stdout
-
-    return load
-
-
 def hostile_page(make: SimpleNamespace, payloads: list[str]) -> str:
     """A page with these texts in its questions, answers, gates and notes."""
     whole = [
@@ -738,17 +702,10 @@ def test_searching_in_a_browser(record: RunRecord, sums: ItemBank, in_chromium: 
 
 
 @pytest.mark.timeout(90)
-def test_a_narrow_page_does_not_scroll_sideways(
-    make: SimpleNamespace, tmp_path: Path, in_chromium: Callable[[str], str]
-) -> None:
+def test_a_narrow_page_does_not_scroll_sideways(make: SimpleNamespace, tmp_path: Path) -> None:
     payloads = [*PAYLOADS.values(), "x" * 3_000, "模型" * 300, "Z\u0301\u0302\u0303" * 300, "https://example.org/" * 50]
     told = "const e = document.documentElement; parent.postMessage([innerWidth, e.scrollWidth - e.clientWidth], '*');"
-    (tmp_path / "narrow.html").write_text(scripted(hostile_page(make, payloads), told), encoding="utf-8")
-    seen = in_chromium(
-        "<iframe src='narrow.html' width='360' height='800' style='border: 0'></iframe><p></p><script>"
-        "onmessage = (event) => { document.querySelector('p').textContent = event.data; };</script>"
-    )
-    assert "<p>360,0</p>" in seen
+    assert framed(hostile_page(make, payloads), told, tmp_path, 360) == "360,0"
 
 
 def climbed(make: SimpleNamespace, **changes: Any) -> InterviewRecord:
@@ -775,9 +732,9 @@ def test_categories_without_intervals_say_why(record: RunRecord) -> None:
 
 
 def test_a_climb_is_drawn_by_level(make: SimpleNamespace) -> None:
-    text = read(run(climbed(make))).text
+    text = read(run(climbed(make))).text.replace("\u00a0", " ")
     assert "Area under the accuracy by level" in text
-    assert "AUC 2.50 [2.10, 2.90], last level 4, half right at level 2.8 [2.0, 4.0]" in text
+    assert "2.50 [2.10, 2.90] last level 4, half right at level 2.8 [2.0, 4.0]; by levels" in text
     assert "level 1: 1.00 right of 10; level 2: .90 right of 10; level 3: .40 right of 10" in text
     assert "crosses one half" in text
     assert "drawn uniformly" not in text
