@@ -208,6 +208,11 @@ def _run(root: Path, name: str, evaluation: TomlEval) -> Finding:
         built = spec.build(Settings(root, root / ".adaptive-eval"))
     except AdaptiveEvalError as error:
         return Finding("fault", topic, str(error))
+    built = built.with_default_budget([gate.condition for gate in evaluation.gates], {})
     state = "calibrated" if built.bank.calibrated else "uncalibrated"
     text = f"at most {built.budget} of {len(built.bank)} questions of the {state} bank {built.bank.name}, {gates}"
+    if built.open_budget:
+        text += ", which set the budget by default" if evaluation.gates else ", by default"
+    if built.must_pass:
+        text += f"; {counted(len(built.must_pass), 'question')} must pass"
     return Finding("ok", topic, text)

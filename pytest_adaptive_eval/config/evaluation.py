@@ -20,6 +20,7 @@ from pytest_adaptive_eval.config.presenting import LIKELIHOOD, PRESENTATION_KEYS
 from pytest_adaptive_eval.config.spending import Spending, spending_of
 from pytest_adaptive_eval.config.tables import AUTOJUDGER, InterviewTable, MarkerTable
 from pytest_adaptive_eval.errors import BankError, ConfigError
+from pytest_adaptive_eval.gates.planning import default_budget
 from pytest_adaptive_eval.inputs import find_input
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.item import Item
@@ -31,6 +32,8 @@ from pytest_adaptive_eval.text import counted
 from pytest_adaptive_eval.typed_tables import find_named, located, read_table, refuse_keys, suggestion
 
 if TYPE_CHECKING:
+    from pytest_adaptive_eval.claims.paired import Baseline
+    from pytest_adaptive_eval.gates.condition import Condition
     from pytest_adaptive_eval.tasks import TaskFamily
 
 __all__ = ["EvalSpec", "Evaluation", "Settings", "bank_notes"]
@@ -158,6 +161,22 @@ class Evaluation:
     def with_budget(self, budget: int) -> Evaluation:
         """Return the evaluation with another number of administrations, which its gates need."""
         return replace(self, budget=budget, policy=replace(self.policy, budget=budget))
+
+    def with_default_budget(self, conditions: Sequence[Condition], baselines: Mapping[str, Baseline]) -> Evaluation:
+        """Return the evaluation with the budget that its gates need, if nobody has written one.
+
+        Parameters
+        ----------
+        conditions : sequence of Condition
+            Conditions of its gates.
+        baselines : mapping of str to Baseline
+            Known baselines, by the name that conditions use.
+        """
+        if not self.open_budget:
+            return self
+        needed = default_budget(conditions, self.bank, self.policy, baselines) + len(self.must_pass)
+        budget = min(needed, len(self.bank))
+        return self.with_budget(budget) if budget > self.budget else self
 
     @property
     def must_pass_ids(self) -> list[str]:

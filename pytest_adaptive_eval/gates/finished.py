@@ -15,6 +15,7 @@ from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.errors import ConfigError
 from pytest_adaptive_eval.gates.bets import map_interval, missing_score_notes
 from pytest_adaptive_eval.gates.condition import Condition
+from pytest_adaptive_eval.gates.must_pass import MustPassAnswer, with_must_pass
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.gates.verdict import Outcome, Verdict
 from pytest_adaptive_eval.inference.betting import ROUNDING
@@ -46,12 +47,15 @@ class FinishedRun(NamedTuple):
         In [0, 1]; NaN where missing.
     baselines : mapping of str to array, shape (n,)
         Scores of other finished runs on the same items, none of them missing.
+    must_pass : sequence of MustPassAnswer
+        Answers that must be right whatever the accuracy.
     """
 
     name: str
     items: Sequence[str]
     scores: Array
     baselines: Mapping[str, Array] = MappingProxyType({})
+    must_pass: Sequence[MustPassAnswer] = ()
 
     def judge(self, condition: Condition, *, like_questions: bool = False) -> Verdict:
         """Return the verdict on a condition.
@@ -73,6 +77,11 @@ class FinishedRun(NamedTuple):
                 f"{condition.metric} {condition.requirement}: finished runs are judged on their accuracy alone; "
                 "gate on accuracy"
             )
+        judged = self._judge_accuracy(condition, like_questions)
+        return with_must_pass(judged, lambda _: judged, self.must_pass)
+
+    def _judge_accuracy(self, condition: Condition, like_questions: bool) -> Verdict:
+        """Return the verdict by the accuracy alone."""
         result = self._result()
         verdict = result.judge(condition)  # which checks the condition, and names faults
         if verdict.interval is None:

@@ -193,26 +193,39 @@ def default_budget(
 
 
 def outlook_sentence(
-    condition: Condition, bank: ItemBank, policy: Policy, budget: int, name: str, baseline: Baseline | None = None
+    condition: Condition,
+    bank: ItemBank,
+    policy: Policy,
+    budget: int,
+    name: str,
+    baseline: Baseline | None = None,
+    *,
+    must_pass: int = 0,
 ) -> str:
-    """Return a gate's probability of a verdict within its budget, with a warning if it is below one half."""
+    """Return a gate's probability of a verdict within its budget, with a warning if it is below one half.
+
+    The first `must_pass` items of the budget are not drawn, so that they move no bet.
+    """
     forecast = outlooks(condition, bank, policy, baseline)
     comparable = len(bank) if baseline is None else baseline.draws
     budget = min(budget, comparable)
-    worst = min(forecast, key=lambda outlook: outlook.chance(budget))
-    chance = worst.chance(budget)
+    drawn = max(budget - must_pass, 0)
+    worst = min(forecast, key=lambda outlook: outlook.chance(drawn))
+    chance = worst.chance(drawn)
     if condition.kind == "not_worse_than":
         case = f"if it is as good as {condition.name} and {FLIPS:.0%} of the answers differ"
     else:
         case = f"if the truth is {100 * PLANNING_MARGIN:g} points away"
     text = (
         f"{name}: {condition.quantity} {condition.requirement}: {chance:.0%} chance of a verdict within {budget} of "
-        f"{len(bank)} questions {case}, {worst.expected:.0f} expected"
+        f"{len(bank)} questions {case}, {worst.expected + must_pass:.0f} expected"
     )
+    if must_pass:
+        text += f", of which {must_pass} must pass and come first"
     if baseline is not None and budget == comparable < len(bank):
         text += f"; {baseline.coverage}"
     if chance < 0.5:
-        even, likely = worst.quantile(0.5), worst.quantile(0.8)
+        even, likely = (min(worst.quantile(chance) + must_pass, len(bank)) for chance in (0.5, 0.8))
         text += f". WARNING: less likely than not; an even chance needs budget = {even}, and four in five "
         text += f"budget = {likely}"
         text += ", in both runs" if likely > comparable else ""

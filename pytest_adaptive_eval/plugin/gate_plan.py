@@ -11,7 +11,7 @@ from pytest_adaptive_eval.claims.paired import Baseline
 from pytest_adaptive_eval.config import Evaluation
 from pytest_adaptive_eval.errors import BaselineError
 from pytest_adaptive_eval.gates.condition import Condition
-from pytest_adaptive_eval.gates.planning import default_budget, outlook_sentence
+from pytest_adaptive_eval.gates.planning import outlook_sentence
 from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
 from pytest_adaptive_eval.records.baseline import BaselineFile
@@ -53,14 +53,8 @@ class GatePlan:
 
     def set_budget(self) -> None:
         """Set the budget by what the gates need, if nobody has written one."""
-        evaluation = self.evaluation
-        if not evaluation.open_budget:
-            return
         known = {name: source.baseline for name, source in self.sources.items() if isinstance(source, BaselineFile)}
-        bank, first = evaluation.bank, len(evaluation.must_pass)
-        budget = min(default_budget(self.conditions, bank, evaluation.policy, known) + first, len(bank))
-        if budget > evaluation.budget:
-            self.evaluation = evaluation.with_budget(budget)
+        self.evaluation = self.evaluation.with_default_budget(self.conditions, known)
 
     def baselines(self) -> dict[str, BaselineFile]:
         """Return the baselines by name, including other interviews of this run."""
@@ -134,5 +128,11 @@ class GatePlan:
         source = self.sources.get(condition.name)
         baseline = source.baseline if isinstance(source, BaselineFile) else None
         return outlook_sentence(
-            condition, evaluation.bank, evaluation.policy, evaluation.budget, evaluation.name, baseline
+            condition,
+            evaluation.bank,
+            evaluation.policy,
+            evaluation.budget,
+            evaluation.name,
+            baseline,
+            must_pass=len(evaluation.must_pass),
         )

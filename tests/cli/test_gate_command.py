@@ -97,7 +97,7 @@ def test_one_subject_of_several_is_named_after_the_path(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["r.csv#a"], "nothing to judge: give --baseline LOGS, --at-least X, or both"),
+        (["r.csv#a"], "nothing to judge: give --baseline LOGS, --at-least X, --must-pass NAME, or several"),
         (["r.csv#a", "--at-least", "0.5", "--margin", "0.1"], "--margin 0.1 is a loss against a baseline"),
         (["r.csv#a", "--baseline", "other.csv"], "no item of a has a score of c: the ids are such as 'q1' and 'z1'"),
         (["r.csv#c", "--at-least", "0.5"], "no subject 'c'; give r.csv#NAME with one of a, b"),
@@ -137,3 +137,38 @@ def test_items_that_only_other_subjects_of_the_logs_were_asked_do_not_count(run,
     code, _, err = run("gate", f"{tmp_path / 'logs'}#new", "--baseline", f"{tmp_path / 'logs'}#old")
     assert code == 4
     assert "no item of new has a score of old" in err
+
+
+@pytest.mark.parametrize("named", ["arc:q-1", "arc"])
+def test_a_question_that_must_pass_fails_the_gate_whatever_the_accuracy(run, tmp_path, named):
+    new = log(tmp_path / "new", [True, False] + [True] * 8, model="new")
+    assert run("gate", new, "--at-least", "0.8")[0] == 0
+    code, out, _ = run("gate", new, "--at-least", "0.8", "--must-pass", named)
+    assert code == 1
+    count = {"arc:q-1": "1 of 1 must-pass item", "arc": "1 of 10 must-pass items"}[named]
+    assert f"FAIL {count} wrong: arc:q-1 was answered wrong, 10 of 10 items" in out
+    code, out, _ = run("gate", new, "--must-pass", "arc:q-0", "--must-pass", "arc:q-2")
+    assert code == 0
+    assert "PASS accuracy .900" in out
+    assert "2 of 2 must-pass items right" in out
+
+
+def test_a_question_that_must_pass_and_has_no_score_is_an_error(run, tmp_path):
+    new = log(tmp_path / "new", [True] * 9 + [None], model="new")
+    code, out, _ = run("gate", new, "--at-least", "0.5", "--must-pass", "arc:q-9")
+    assert code == 1
+    assert "ERROR 1 of 1 must-pass item without a score: arc:q-9 has no score (the log has none)" in out
+
+
+def test_only_the_task_of_a_question_that_must_pass_fails_by_it(run, tmp_path):
+    for task, right in (("big", [True] * 20), ("small", [True] * 9 + [False])):
+        log(tmp_path / "new", right, task=task, model="new")
+    _, out, _ = run("gate", tmp_path / "new", "--at-least", "0.5", "--each-task", "--must-pass", "small:q-9")
+    outcomes = [line.split()[0] for line in out.splitlines() if line.split()[0] in ("PASS", "FAIL", "ERROR")]
+    assert outcomes == ["FAIL", "PASS", "FAIL"]
+
+
+def test_an_unknown_question_that_must_pass_is_a_mistake(run, tmp_path):
+    code, _, err = run("gate", log(tmp_path / "new", [True], model="new"), "--must-pass", "arc:q0")
+    assert code == 4
+    assert "--must-pass arc:q0: neither a question, a task nor a category of new; did you mean 'arc:q-0'?" in err

@@ -204,6 +204,31 @@ def test_doctor_names_what_is_to_be_mended(run, tmp_path):
     assert code == 0
 
 
+def test_doctor_tells_the_budget_that_the_gates_set(run, tmp_path):
+    (tmp_path / "q.jsonl").write_text(
+        "".join(f'{{"id": "q{n}", "prompt": "{n}?", "answer": "{n}"}}\n' for n in range(400))
+    )
+    text = '[[eval]]\nbank = "q.jsonl"\nmodel = "replay:q.jsonl"\n'
+    gate = "[[eval.gate]]\nat_least = 0.6\n"
+    told = {}
+    for name, more in (
+        ("gate", gate),
+        ("must", f'must_pass = ["q3", "q4"]\n{gate}'),
+        ("none", ""),
+        ("written", f"budget = 50\n{gate}"),
+    ):
+        (tmp_path / "adaptive-eval.toml").write_text(text + more)
+        out = " ".join(run("doctor")[1].split())
+        told[name] = int(re.search(r"at most (\d+) of 400 questions", out)[1])
+        assert ("which set the budget by default" in out) == (name in ("gate", "must"))
+        assert ("2 questions must pass" in out) == (name == "must")
+    plan = run("plan", "q.jsonl", "--at-least", "0.6", "--must-pass", "2")[1]
+    assert f"the default budget of {told['must']} questions" in plan
+    assert "; the first 2 of them must pass" in plan
+    assert told["none"] == 80 < 150 < told["gate"] < told["must"] == told["gate"] + 2
+    assert told["written"] == 50
+
+
 def test_doctor_names_a_model_that_is_not_there(run, tmp_path):
     code, out, _ = run("doctor", "--model", "nowhere")
     assert code == 1

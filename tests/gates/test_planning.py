@@ -343,3 +343,15 @@ def test_gains_take_as_long_as_expected(n, forms, calibrated, side):
             lengths.append(min(found.at[found.outcome < 0], default=len(bank)))
     ahead = outlooks(Condition("gain", "at_least", 0.2), bank, policy)[0 if side > 0 else 1]
     assert ahead.expected == pytest.approx(float(np.mean(lengths)), rel=0.15)
+
+
+def test_items_that_must_pass_are_no_draws_of_the_forecast():
+    bank = plain_bank(500)
+    condition = Condition("accuracy", "at_least", 0.6)
+    worst = max(outlooks(condition, bank, UNIFORM), key=lambda o: o.expected)
+    told = outlook_sentence(condition, bank, UNIFORM, 120, "toy", must_pass=40)
+    assert told.startswith(f"toy: accuracy >= .60: {worst.chance(80):.0%} chance of a verdict within 120 of 500 ")
+    assert f"{worst.expected + 40:.0f} expected, of which 40 must pass and come first" in told
+    assert worst.chance(80) < worst.chance(120) - 0.05
+    warned = outlook_sentence(condition, bank, UNIFORM, 60, "toy", must_pass=40)
+    assert f"an even chance needs budget = {worst.quantile(0.5) + 40}, " in warned

@@ -45,7 +45,7 @@ def test_every_report_tells_the_candidate_s_score_and_rank(make: SimpleNamespace
     assert told.replace("[", "\\[").replace("]", "\\]") in summary_markdown(record)
     assert "| **cat** | 3.800 \\[3.700, 3.900\\] | .060 | 1.0 \\[1, 1\\] |" in summary_markdown(record)
     assert told in gate_report(record).decode()
-    page = html_page(record)
+    page = html_page(record).replace("\u00a0", " ")
     parts = ("1 cat (candidate)", "3.800 [3.700, 3.900]", "Score by topic", "3.80 ± .20", "constant", "Who judged whom")
     for part in (*parts, "Convergence", "Agreement with coded truth: sums", "accuracies of 3 models"):
         assert part in page, part
@@ -110,7 +110,7 @@ def test_hostile_names_stay_text(make: SimpleNamespace) -> None:
     pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
     names = (HOSTILE, "bee", HOSTILE + "2")
     record = run_of(make, make.study(names, name=HOSTILE, error=HOSTILE, notes=[HOSTILE]))
-    page = html_page(record)
+    page = html_page(record).replace("\u00a0", " ")
     assert "<script>alert" not in page
     assert "\u202e" not in page
     shown = terminal(record)

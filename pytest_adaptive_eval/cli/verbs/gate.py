@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,14 @@ from pytest_adaptive_eval.cli.screen import save, say, screen
 from pytest_adaptive_eval.cli.verb import Verb
 from pytest_adaptive_eval.errors import ConfigError, ResponsesError
 from pytest_adaptive_eval.text import counted, number
+from pytest_adaptive_eval.typed_tables import suggestion
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pytest_adaptive_eval.gates.condition import Condition
+    from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
     from pytest_adaptive_eval.gates.verdict import Verdict
 
 __all__ = ["REGISTERED"]
@@ -40,6 +42,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "judge on questions like those asked, of which they are a sample; otherwise on these questions alone"
     add("--like-questions", action="store_true", help=text)
     add("--each-task", action="store_true", help="judge each task too: ids before the first colon")
+    text = "a question that must be right whatever the accuracy, by id, or all of a task or category; may be repeated"
+    add("--must-pass", metavar="NAME", action="append", default=[], help=text)
     text = "what an undecided gate does (%(default)s)"
     add("--on-inconclusive", choices=("fail", "warn", "pass"), default="fail", help=text)
     add("--json", metavar="FILE", type=Path, help="write the verdicts as JSON")
@@ -53,16 +57,18 @@ class _Run:
     subject: str
     scores: Mapping[str, float]
     questions: Mapping[str, str]
+    categories: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Scores of the candidate, shape (n,), and of the baseline if there is one, on the same items."""
+    """Scores of the candidate, shape (n,), and of the baseline if there is one, on the same items: all, or a task's."""
 
     title: str
     items: Sequence[str]
     scores: NDArray[np.float64]
     baseline: NDArray[np.float64] | None
+    whole: bool = False
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -72,10 +78,12 @@ def _run(options: argparse.Namespace) -> int:
     candidate = _read_run(options, options.source)
     baseline = None if options.baseline is None else _read_run(options, options.baseline)
     conditions = _conditions(options, baseline)
+    must_pass = _must_pass(options, candidate)
     verdicts: list[tuple[str, Verdict]] = []
     for pair in _pairs(options, candidate, baseline):
         baselines = {} if baseline is None or pair.baseline is None else {baseline.subject: pair.baseline}
-        finished = FinishedRun(candidate.subject, pair.items, pair.scores, baselines)
+        ours = must_pass if pair.whole else [answer for answer in must_pass if answer.item in set(pair.items)]
+        finished = FinishedRun(candidate.subject, pair.items, pair.scores, baselines, ours)
         judged = [finished.judge(condition, like_questions=options.like_questions) for condition in conditions]
         say(_lines(pair, candidate, baseline, judged, options))
         verdicts += [(pair.title, verdict) for verdict in judged]
@@ -89,7 +97,9 @@ def _run(options: argparse.Namespace) -> int:
 def _check_options(options: argparse.Namespace) -> None:
     """Refuse options that do not fit together, and a file that cannot be written."""
     if options.baseline is None and options.at_least is None:
-        raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, or both")
+        if not options.must_pass:
+            raise ConfigError("nothing to judge: give --baseline LOGS, --at-least X, --must-pass NAME, or several")
+        options.at_least = 0.0
     if options.baseline is None and options.margin is not None:
         raise ConfigError(f"--margin {options.margin} is a loss against a baseline: give --baseline LOGS")
     if options.json is not None:
@@ -112,7 +122,8 @@ def _read_run(options: argparse.Namespace, source: Path) -> _Run:
         asked = responses.administered[row]
         scores = {item: score for (item, score), was_asked in zip(scores.items(), asked, strict=True) if was_asked}
     texts = {item: " ".join(question.prompt.split()) for item, question in responses.questions.items()}
-    return _Run(name, scores, texts)
+    categories = {item: question.category for item, question in responses.questions.items()}
+    return _Run(name, scores, texts, categories)
 
 
 def _path_and_name(source: Path) -> tuple[Path, str]:
@@ -138,6 +149,33 @@ def _conditions(options: argparse.Namespace, baseline: _Run | None) -> list[Cond
     return conditions
 
 
+def _must_pass(options: argparse.Namespace, candidate: _Run) -> list[MustPassAnswer]:
+    """Return the candidate's answers to the questions that must be right, in the order of its log."""
+    import math
+
+    from pytest_adaptive_eval.gates.must_pass import MustPassAnswer
+
+    chosen: set[str] = set()
+    for name in options.must_pass:
+        found = {name} & candidate.scores.keys() or {
+            item
+            for item in candidate.scores
+            if name in (item.partition(":")[0] if ":" in item else "", candidate.categories.get(item))
+        }
+        if not found:
+            known = [*filter(None, dict.fromkeys(candidate.categories.values())), *candidate.scores]
+            raise ConfigError(
+                f"--must-pass {name}: neither a question, a task nor a category of {candidate.subject}; "
+                f"{suggestion(name, known[:200])}"
+            )
+        chosen |= found
+    answers = [(item, score) for item, score in candidate.scores.items() if item in chosen]
+    return [
+        MustPassAnswer(item, None, "the log has none") if math.isnan(score) else MustPassAnswer(item, score)
+        for item, score in answers
+    ]
+
+
 def _pairs(options: argparse.Namespace, candidate: _Run, baseline: _Run | None) -> list[_Pair]:
     """Return the scores of both runs on all items that can be compared, and on those of each task."""
     import numpy as np
@@ -152,7 +190,7 @@ def _pairs(options: argparse.Namespace, candidate: _Run, baseline: _Run | None) 
     by_task: dict[str, list[str]] = {}
     for item in items:
         by_task.setdefault(item.partition(":")[0] if ":" in item else "", []).append(item)
-    pairs = [pair("all tasks" if len(by_task) > 1 else "", items)]
+    pairs = [replace(pair("all tasks" if len(by_task) > 1 else "", items), whole=True)]
     if options.each_task and len(by_task) > 1:
         pairs += [pair(task or "no task", names) for task, names in by_task.items()]
     return pairs
@@ -240,6 +278,6 @@ REGISTERED = (
         "codes are as pytest's: 0 all gates passed, 1 one did not, 4 a mistake of use.",
         _add_arguments,
         _run,
-        ("gate logs/run.eval --at-least 0.6",),
+        ("gate logs/run.eval --at-least 0.6", "gate logs/run.eval --at-least 0.6 --must-pass safety"),
     ),
 )
