@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_adaptive_eval.config.tables import MarkerTable, PriceTable
@@ -27,11 +28,14 @@ class Spending:
         Most tokens, of prompts and answers together.
     money : float or None
         Most money, in the price's currency.
+    agents : mapping of str to PriceTable
+        Prices of the models that work for the run, by role: interviewer and judge.  The budgets do not count them.
     """
 
     price: PriceTable | None = None
     tokens: int | None = None
     money: float | None = None
+    agents: Mapping[str, PriceTable] = field(default_factory=dict)
 
     @property
     def limited(self) -> bool:
@@ -40,10 +44,7 @@ class Spending:
 
     def cost(self, usage: Usage) -> float | None:
         """Return the money that calls cost; None without a price."""
-        if self.price is None:
-            return None
-        tokens = self.price.prompt * usage.prompt_tokens + self.price.completion * usage.completion_tokens
-        return tokens / MILLION + self.price.hour * usage.seconds / 3600.0
+        return None if self.price is None else _cost(self.price, usage)
 
     def allows(self, spent: Usage, asked: int, following: int) -> bool:
         """Return whether `following` more questions fit into the budgets, if they cost what the `asked` ones did."""
@@ -87,9 +88,25 @@ class Spending:
         return " or ".join(tokens + money)
 
     def to_json(self, usage: Usage) -> dict[str, Any]:
-        """Return the money that calls cost, for a record; empty without a price."""
-        amount = self.cost(usage)
-        return {} if amount is None or self.price is None else {"money": amount, "currency": self.price.currency}
+        """Return the money that calls of the subject cost, for a record; empty without a price."""
+        return _money(self.price, usage)
+
+    def agent_costs(self, usages: Mapping[str, Usage]) -> dict[str, dict[str, Any]]:
+        """Return the calls, tokens, seconds and money of agents that were asked, by role, for a record."""
+        return {
+            role: {**usage.to_json(), **_money(self.agents.get(role), usage)}
+            for role, usage in usages.items()
+            if usage.calls
+        }
+
+
+def _cost(price: PriceTable, usage: Usage) -> float:
+    tokens = price.prompt * usage.prompt_tokens + price.completion * usage.completion_tokens
+    return tokens / MILLION + price.hour * usage.seconds / 3600.0
+
+
+def _money(price: PriceTable | None, usage: Usage) -> dict[str, Any]:
+    return {} if price is None else {"money": _cost(price, usage), "currency": price.currency}
 
 
 def spending_of(table: MarkerTable, stop: str) -> Spending:
@@ -100,7 +117,9 @@ def spending_of(table: MarkerTable, stop: str) -> Spending:
     ConfigError
         A budget in money has no price, or the interview may not end by what answers cost.
     """
-    spending = Spending(table.price, table.budget_tokens, table.budget_money)
+    tables = {"interviewer": table.interview, "judge": table.judge}
+    agents = {role: agent.price for role, agent in tables.items() if agent is not None and agent.price is not None}
+    spending = Spending(table.price, table.budget_tokens, table.budget_money, agents)
     if spending.money is not None and spending.price is None:
         raise ConfigError("budget_money needs the prices of tokens: write price = { prompt = 0.15, completion = 0.6 }")
     if spending.limited and stop != "decision":

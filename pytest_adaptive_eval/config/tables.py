@@ -33,6 +33,15 @@ STOPS = ("decision", "budget")
 VALUES = ("written", "redrawn")
 
 
+class PriceTable(Table, frozen=True, kw_only=True):
+    """``price`` of an evaluation, of its ``interview`` or its ``judge``: what calls of that model cost."""
+
+    prompt: Annotated[Size, described("price of a million tokens of prompts")] = 0.0
+    completion: Annotated[Size, described("price of a million tokens of answers")] = 0.0
+    hour: Annotated[Size, described("price of an hour of waiting for answers, as of a rented GPU")] = 0.0
+    currency: Annotated[str, described("currency of the prices")] = "USD"
+
+
 class InterviewTable(Table, frozen=True, kw_only=True):
     """``interview`` of an evaluation whose selector is ``autojudger``."""
 
@@ -56,6 +65,7 @@ class InterviewTable(Table, frozen=True, kw_only=True):
     visual: Annotated[bool, described("the interviewer sees images")] = True
     memory: Annotated[bool, described("the interviewer sees the table of earlier answers")] = True
     difficulty: Annotated[Literal["irt", "annotated", "none"], described("source of difficulties")] = "irt"
+    price: Annotated[PriceTable | None, described("prices of the interviewer's tokens")] = None
 
 
 class JudgeTable(Table, frozen=True, kw_only=True):
@@ -65,15 +75,7 @@ class JudgeTable(Table, frozen=True, kw_only=True):
     options: Annotated[dict[str, Any], described("options for loading or reaching the judge")] = {}
     rubric: Annotated[str, described("meaning of the ranks 5 to 1, of items without meta.rubric")] = ""
     max_tokens: Annotated[Count | None, described("longest judgment, in tokens; the judge's cap by default")] = None
-
-
-class PriceTable(Table, frozen=True, kw_only=True):
-    """``price`` of an evaluation: what the subject's calls cost."""
-
-    prompt: Annotated[Size, described("price of a million tokens of prompts")] = 0.0
-    completion: Annotated[Size, described("price of a million tokens of answers")] = 0.0
-    hour: Annotated[Size, described("price of an hour of waiting for answers, as of a rented GPU")] = 0.0
-    currency: Annotated[str, described("currency of the prices")] = "USD"
+    price: Annotated[PriceTable | None, described("prices of the judge's tokens")] = None
 
 
 class MarkerTable(Table, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from pytest_adaptive_eval.config.spending import Spending
 from pytest_adaptive_eval.errors import AdaptiveEvalError
 from pytest_adaptive_eval.gates.findings import findings
 from pytest_adaptive_eval.gates.misfit import with_misfit_note
@@ -188,10 +189,9 @@ def _record(loop: AskingLoop, result: SessionResult, noise: DecodingNoise | None
     if evaluation.judge is not None:
         record.notes = list(evaluation.judge.notes())
     record.notes += filter(None, [must_pass_sentence(result.must_pass)])
-    if isinstance(respondent.subject, Subject):
-        spent = respondent.subject.usage - respondent.usage
-        if costs := _costs(spent, record):
-            record.costs = {**costs, **evaluation.spending.to_json(spent)}
+    spent = respondent.subject.usage - respondent.usage if isinstance(respondent.subject, Subject) else Usage()
+    judged = Usage() if evaluation.judge is None else evaluation.judge.usage
+    record.costs = _costs(spent, judged, record, evaluation.spending)
     return record
 
 
@@ -238,14 +238,14 @@ def _extra(loop: AskingLoop) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _costs(spent: Usage, record: InterviewRecord) -> dict[str, Any]:
-    """Return the costs of questions and of item selection, relative to the FLOPs of the whole bank if all are known."""
-    subject = spent.to_json()
+def _costs(spent: Usage, judged: Usage, record: InterviewRecord, spending: Spending) -> dict[str, Any]:
+    """Return the costs of questions, item selection and judgments, relative to the FLOPs of the whole bank if known."""
     account = (record.interviewer or {}).get("interviewer") or {}
-    interviewer = {name: account[name] for name in subject if name in account}
-    costs: dict[str, Any] = {"subject": subject, **({"interviewer": interviewer} if interviewer else {})}
-    complete = interviewer.get("flops") or not interviewer.get("calls")  # a model on a server does not tell
-    if subject["calls"] and subject["flops"] and complete:
-        whole = subject["flops"] / subject["calls"] * record.size
-        costs["relative"] = (subject["flops"] + interviewer.get("flops", 0.0)) / whole
-    return costs if subject["calls"] else {}
+    interviewer = Usage(**{name: account[name] for name in spent.to_json() if name in account})
+    costs: dict[str, Any] = spending.agent_costs({"interviewer": interviewer, "judge": judged})
+    if not spent.calls:
+        return costs
+    complete = interviewer.flops or not interviewer.calls  # a model on a server does not tell
+    if spent.flops and complete and not judged.calls:
+        costs["relative"] = (spent.flops + interviewer.flops) / (spent.flops / spent.calls * record.size)
+    return {"subject": spent.to_json(), **costs, **spending.to_json(spent)}

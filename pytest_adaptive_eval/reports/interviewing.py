@@ -57,7 +57,7 @@ def _cost(costs: Mapping[str, Any]) -> str:
         usage = as_mapping(costs.get(role))
         if calls := plottable(usage.get("calls")):
             tokens = sum(plottable(usage.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
-            text = f"{role} {counted(int(calls), 'call')}, {tokens:.0f} tokens"
+            text = f"{role} {counted(int(calls), 'call')}, {tokens:,.0f} tokens"
             parts.append(text + (f", {flops:.2g} FLOPs" if (flops := plottable(usage.get("flops"))) else ""))
     relative = plottable(costs.get("relative"))
     if relative is not None:

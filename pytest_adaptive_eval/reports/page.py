@@ -287,9 +287,12 @@ def _facts(interview: InterviewRecord) -> list[tuple[str, str, str]]:
     if noise := words.noise(interview):
         facts.append(("Decoding noise", noise, "standard error that it gives the accuracy; the interval allows for it"))
     facts.append(("Asked", words.share(interview), f"no score: {missing}" if missing else "each has a score"))
-    if cost := words.usage(interview.costs):
+    agents = words.agent_usages(interview.costs)
+    told = words.usage(interview.costs).removesuffix("; ".join(agents)).removesuffix("; ")
+    for role, cost in [("subject", told), *(agent.split(" ", 1) for agent in agents)]:
         calls, _, rest = cost.partition(", ")
-        facts.append(("Cost of the subject", calls, f"{rest}, in this run" if rest else "in this run"))
+        if calls:
+            facts.append((f"Cost of the {role}", calls, f"{rest}, in this run" if rest else "in this run"))
     facts.append(("Ended because", words.stop(interview), f"after {seconds:.1f} s" if seconds else ""))
     return [(name, clean_html(value, 200), clean_html(more, 300)) for name, value, more in facts]
 

@@ -17,6 +17,7 @@ __all__ = [
     "ability",
     "ability_unit",
     "accuracy",
+    "agent_usages",
     "asked_item",
     "bank_name",
     "climb",
@@ -386,15 +387,28 @@ def study_cost(study: StudyRecord) -> str:
 
 
 def usage(costs: Mapping[str, Any]) -> str:
-    """Return ``96 calls, 3,100 tokens, 12.3 s, .021 USD``; empty where no call is known."""
-    spent = as_mapping(costs.get("subject"))
+    """Return ``96 calls, 3,100 tokens, 12.3 s, .021 USD``; empty where no call is known.
+
+    Models that worked for the run follow, as ``; judge 40 calls, 900 tokens, 2.0 s``.
+    """
+    subject = {**as_mapping(costs.get("subject")), **{name: costs.get(name) for name in ("money", "currency")}}
+    return "; ".join(filter(None, [_spent(subject), *agent_usages(costs)]))
+
+
+def agent_usages(costs: Mapping[str, Any]) -> list[str]:
+    """Return the cost of each model that worked for the run, as ``judge 40 calls, 900 tokens, 2.0 s``."""
+    told = {role: _spent(as_mapping(costs.get(role))) for role in ("interviewer", "judge")}
+    return [f"{role} {text}" for role, text in told.items() if text]
+
+
+def _spent(spent: Mapping[str, Any]) -> str:
     if not (calls := as_number(spent.get("calls"))):
         return ""
     tokens = sum(as_number(spent.get(name)) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
     parts = [counted(int(calls), "call")] + ([f"{tokens:,.0f} tokens"] if tokens else [])
     parts += [f"{seconds:.1f} s"] if (seconds := as_number(spent.get("seconds"))) else []
-    money = as_number(costs.get("money"))
-    parts += [] if money is None else [f"{money:.2g} {costs.get('currency') or ''}".strip()]
+    money = as_number(spent.get("money"))
+    parts += [] if money is None else [f"{money:.2g} {spent.get('currency') or ''}".strip()]
     return ", ".join(parts)
 
 

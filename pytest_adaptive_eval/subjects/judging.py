@@ -18,6 +18,7 @@ from pytest_adaptive_eval.items.grading import JUDGE
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.items.turns import later_turns
 from pytest_adaptive_eval.subjects.agent import Agent, Message
+from pytest_adaptive_eval.subjects.base import Usage
 from pytest_adaptive_eval.subjects.foreign import DATA, RANK_REPLY, Unranked, marked, one_line, read_rank
 from pytest_adaptive_eval.text import number
 
@@ -114,6 +115,10 @@ class Judge:
         Rubric of items without ``meta.rubric``.
     max_tokens : int, optional
         Limit on a reply; the cap of the judge by default.
+    counts : Judged
+        Counts of its ranks.
+    usage : Usage
+        Cost of its calls.
     """
 
     name: str
@@ -121,6 +126,7 @@ class Judge:
     rubric: str = RUBRIC
     max_tokens: int | None = None
     counts: Judged = field(default_factory=Judged)
+    usage: Usage = field(default_factory=Usage)
     _agent: Agent | None = None
 
     @property
@@ -189,6 +195,7 @@ class Judge:
     def _rank(self, item: Item, text: str, *, again: bool = False) -> int:
         rubric = str(item.meta.get("rubric") or self.rubric)
         reply = self.agent.ask(judgment_messages(item, text, rubric, again=again), max_tokens=self.max_tokens)
+        self.usage += reply.usage
         if reply.status is not Status.OK:
             self.counts.unread += 1
             raise Unscored(Status.ERROR.value, f"the judge {self.name}: {reply.detail or reply.status.value}", text)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_adaptive_eval.cli import main
+from pytest_adaptive_eval.config.spending import Spending
 from pytest_adaptive_eval.plugin.finish import _costs
 from pytest_adaptive_eval.subjects.base import Usage
 
@@ -207,7 +208,7 @@ def test_a_ratio_of_flops_needs_those_of_the_interviewer() -> None:
     def relative(flops: float) -> float | None:
         account = {"interviewer": {**Usage(5, 50, 5, 0, 1.0, flops).to_json(), "name": "m"}}
         record: Any = SimpleNamespace(interviewer=account, size=30)
-        found = _costs(Usage(10, 100, 10, 0, 1.0, 300.0), record)
+        found = _costs(Usage(10, 100, 10, 0, 1.0, 300.0), Usage(), record, Spending())
         assert found["interviewer"]["calls"] == 5
         return found.get("relative")
 

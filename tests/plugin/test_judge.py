@@ -12,6 +12,10 @@ pytest.importorskip("httpcore2", reason="servers need httpcore2 (extra endpoint)
 # loaded once: an in-process run forgets the modules that it loads
 from peer_server import PeerServer
 
+from pytest_adaptive_eval.records.run_record import RunRecord
+from pytest_adaptive_eval.reports.markdown import summary_markdown
+from pytest_adaptive_eval.reports.page import html_page
+
 CONFTEST = """
 import pytest
 class Pupil:
@@ -84,3 +88,24 @@ def test_a_judge_without_a_model_is_refused(lab: Any, server: PeerServer) -> Non
     result = lab.run()
     assert result.ret == 4
     assert "judge has no model" in " ".join((result.stderr.str() + result.stdout.str()).split())
+
+
+def test_calls_tokens_and_money_of_a_judge_are_told(lab: Any, server: PeerServer) -> None:
+    pytest.importorskip("jinja2", reason="pages need jinja2 (extra html)")
+    write(lab, server)
+    lab.tests(TEST.replace("URL", server.url).replace('#sol"}', '#sol", "price": {"prompt": 1000, "currency": "EUR"}}'))
+    out = " ".join(lab.run().stdout.str().split())
+    costs = lab.record["interviews"][0]["costs"]["judge"]
+    assert costs["calls"] == 64  # 40 answers, 20 of them twice, and 4 before the first question
+    assert costs["money"] == pytest.approx(costs["prompt_tokens"] / 1000)
+    assert costs["money"] > 0
+    assert costs["currency"] == "EUR"
+    tokens = costs["prompt_tokens"] + costs["completion_tokens"]
+    told = f"judge 64 calls, {tokens:,} tokens, {costs['seconds']:.1f} s, {costs['money']:.2g} EUR"
+    assert f"cost: {told}" in out
+    record = RunRecord.from_json(lab.record)
+    assert told in summary_markdown(record)
+    page = html_page(record).replace("\u00a0", " ")
+    assert '<dt>Cost of the judge</dt><dd dir="auto">64 calls</dd>' in page
+    assert "EUR, in this run" in page
+    assert "Cost of the subject" not in page, "a fixture does not tell its calls"
