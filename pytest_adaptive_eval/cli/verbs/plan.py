@@ -145,7 +145,8 @@ def _budget(options: argparse.Namespace, needed: int, bank: ItemBank) -> int:
     from pytest_adaptive_eval.cat.stopping import resolve_budget
 
     if options.budget is None:
-        return min(max(resolve_budget(POLICIES["decide"].budget, len(bank)), needed) + options.must_pass, len(bank))
+        drawn = max(resolve_budget(POLICIES["decide"].budget, len(bank)), needed)
+        return min(drawn + int(options.must_pass), len(bank))
     try:
         return resolve_budget(options.budget, len(bank))
     except ConfigError as error:
