@@ -329,6 +329,9 @@ def test_a_format_named_is_the_one_read(tmp_path):
 
 def test_folders_of_no_format(tmp_path):
     assert "holds nothing" in refused(tmp_path)
+    (tmp_path / "notes").write_text("x")
+    (tmp_path / "scores.jsonl").write_text('{"subject_id": "a", "responses": {"q": 1}}\n')
+    assert refused(tmp_path).endswith(f"is given by its own path, such as {tmp_path / 'scores.jsonl'}")
     put(tmp_path / "a.csv", "subject,q1\na,1\n")
     put(tmp_path / "b.pkl", "")
     message = refused(tmp_path)

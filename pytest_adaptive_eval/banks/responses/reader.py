@@ -199,7 +199,11 @@ def _unsupported_folder(path: Path, files: list[Path]) -> ResponsesError:
     contents = ", ".join(f"{count} {suffix}" for suffix, count in counts) or "nothing"
     expected = ", or ".join(reader.content for reader in FORMATS.values() if reader.folders)
     single = " or ".join(name for name, reader in FORMATS.items() if not reader.folders)
-    return ResponsesError(f"{path} holds {contents}; expected {expected}. A file of {single} is given by its own path")
+    tables = [file for file in files if _suffix(file) in (".csv", ".jsonl")]
+    own = f", such as {tables[0]}" if tables else ""
+    return ResponsesError(
+        f"{path} holds {contents}; expected {expected}. A file of {single} is given by its own path{own}"
+    )
 
 
 def _unsupported_file(path: Path) -> ResponsesError:
