@@ -22,7 +22,7 @@ import torch
 import transformers
 from packaging.requirements import Requirement
 
-from pytest_adaptive_eval.deadline import within
+from pytest_adaptive_eval.deadline import Overdue, within
 from pytest_adaptive_eval.errors import CheckpointError, ConfigError
 from pytest_adaptive_eval.subjects.checkpoint.folder import CheckpointInfo
 from pytest_adaptive_eval.subjects.checkpoint.placement import (
@@ -203,6 +203,10 @@ def _part(info: CheckpointInfo, name: str, load: Callable[[], T]) -> T:
         return within(LOAD_SECONDS, load, f"loading the {name} of {info.folder}")
     except (KeyboardInterrupt, SystemExit, CheckpointError):
         raise
+    except Overdue as error:
+        raise CheckpointError(
+            f"{error}; run again when the machine has less to do, or look at the files of the {name}"
+        ) from error
     except BaseException as error:  # a panic in the tokenizers library is no Exception
         raise CheckpointError(
             f"{info.folder}: its {name} cannot be loaded ({_brief(error)}); "
