@@ -35,7 +35,7 @@ from pytest_adaptive_eval.banks.responses import read_responses
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Split, backtest, splits
 from pytest_adaptive_eval.calibration.families import grouped
 from pytest_adaptive_eval.calibration.prediction import choose_designs
-from pytest_adaptive_eval.calibration.recipe import Recipe
+from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import folds, replay
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
@@ -121,7 +121,7 @@ def measured(matrix: str, responses: Responses, seed: int) -> list[dict[str, Any
     counts = [max(2, round(budget * len(responses.items))) for budget in BUDGETS]
     train, test = split(matrix, responses, seed)
     recipe = Recipe()
-    designs = choose_designs(train, recipe, counts, seed=seed)
+    designs = choose_designs(train, PartFits(recipe), counts, seed=seed)
     bank = designs.bank(recipe.fit_completely(train.scores, train.weights), train)
     truth = np.nanmean(test.scores, axis=1)
     rows = []

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_adaptive_eval.calibration.contender import Contender
 from pytest_adaptive_eval.calibration.families import effective_weights
 from pytest_adaptive_eval.calibration.prediction import FEWEST_FAMILIES, Designs, choose_designs
-from pytest_adaptive_eval.calibration.recipe import Recipe
+from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables, replay_each
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.session import Session
@@ -316,13 +316,15 @@ def backtest(
     n = scores.shape[1]
     counts = {str(budget): resolve_budget(budget, n) for budget in budgets}
 
+    fits_of = {fit: PartFits(fit) for c in contenders if (fit := _bank_recipe(c, recipe)) is not None}
+
     def designs(fit: Recipe | None) -> Designs | None:
         """Return the designs of assisted contenders on banks of a recipe, chosen by the calibration subjects."""
         assisted = any(isinstance(c.policy, Policy) and c.policy.assisted for c in contenders)
         few = len(set(calibrating.families)) < FEWEST_FAMILIES
         if bank is not None or fit is not recipe or few or not assisted:
             return None
-        return choose_designs(calibrating, recipe, list(counts.values()), seed=seed)
+        return choose_designs(calibrating, fits_of[recipe], list(counts.values()), seed=seed)
 
     def make_bank(fit: Recipe | None, chosen: Designs | None, data: Responses | None = None) -> ItemBank:
         if bank is not None:
@@ -331,7 +333,7 @@ def backtest(
             zeros = np.zeros(n)
             return ItemBank("backtest", responses.items, (), zeros, zeros, calibrated=False, categories=categories)
         data = calibrating if data is None else data
-        fitted = fit.fit_completely(data.scores, data.weights)
+        fitted = fits_of[fit](data)
         fitted_bank = fitted.bank("bank", responses.items) if chosen is None else chosen.bank(fitted, data)
         return replace(fitted_bank, categories=tuple(categories))
 

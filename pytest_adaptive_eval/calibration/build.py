@@ -17,7 +17,7 @@ from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.families import copies, grouped
 from pytest_adaptive_eval.calibration.prediction import BUDGETS, FEWEST_FAMILIES, Designs, choose_designs
 from pytest_adaptive_eval.calibration.quality import Quality, assess, predicted, prior_sd
-from pytest_adaptive_eval.calibration.recipe import ENGINES, Recipe
+from pytest_adaptive_eval.calibration.recipe import ENGINES, PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import conformal_tables
 from pytest_adaptive_eval.cat.policy import Policy
 from pytest_adaptive_eval.cat.stopping import resolve_budget
@@ -242,11 +242,14 @@ def calibrate(
         scale = _scale(in_formats, formats[0].modalities, formats[1], texts, seed, progress)
         quality = quality if scale.report["converged"] else replace(quality, problems=(*quality.problems, _UNSETTLED))
     replayable = given_parameters is None and not fit.interrupted and (quality.trusted or force)
-    designs = _choose_designs(grouped_responses, recipe, seed, note, progress) if replayable and predicts else None
+    fits_of_parts = PartFits(recipe)
+    designs = None
+    if replayable and predicts:
+        designs = _choose_designs(grouped_responses, fits_of_parts, seed, note, progress)
     whole = _bank_of(fit, grouped_responses, designs)
 
     def refit(part: Responses) -> ItemBank:
-        return _bank_of(recipe.fit_completely(part.scores, part.weights), part, designs)
+        return _bank_of(fits_of_parts(part), part, designs)
 
     tables: list[Conformal] = []
     if policies and _may_replay(grouped_responses, given_parameters, note, replayable=replayable):
@@ -291,21 +294,22 @@ def _bank_of(fit: Calibration, responses: Responses, designs: Designs | None) ->
 
 def _choose_designs(
     responses: Responses,
-    recipe: Recipe,
+    fits_of_parts: PartFits,
     seed: int,
     note: Callable[[str], None],
     progress: Callable[[str], None],
 ) -> Designs | None:
     """Return the designs of `estimate` and `form`, or None if there are too few families to choose by."""
     families = len(set(responses.families))
-    if ENGINES[recipe.engine].slow:
-        note(f"no form and no predictor: the engine {recipe.engine} would take too long for the fits that choose them")
+    engine = fits_of_parts.recipe.engine
+    if ENGINES[engine].slow:
+        note(f"no form and no predictor: the engine {engine} would take too long for the fits that choose them")
         return None
     if families < FEWEST_FAMILIES:
         note(f"no form and no predictor: these subjects are of {families} families, and {FEWEST_FAMILIES} are needed")
         return None
     counts = [resolve_budget(f"{100 * share:g}%", len(responses.items)) for share in BUDGETS]
-    return choose_designs(responses, recipe, counts, seed=seed, progress=progress)
+    return choose_designs(responses, fits_of_parts, counts, seed=seed, progress=progress)
 
 
 def _weighing(responses: Responses, recipe: Recipe) -> str:

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from pytest_adaptive_eval.calibration.engine import Calibration
 from pytest_adaptive_eval.calibration.families import family_weights
 from pytest_adaptive_eval.calibration.quality import predicted
-from pytest_adaptive_eval.calibration.recipe import Recipe
-from pytest_adaptive_eval.calibration.replay import folds, replay
+from pytest_adaptive_eval.calibration.recipe import PartFits
+from pytest_adaptive_eval.calibration.replay import folds, replay_each
 from pytest_adaptive_eval.cat.assisted import curves, parts, person_fits
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.irt.prediction import LEAST_VARIANCE, Curves, Design, Predictor
 from pytest_adaptive_eval.items.bank import ItemBank
 from pytest_adaptive_eval.items.responses import Responses
 
-__all__ = ["BUDGETS", "FEWEST_FAMILIES", "Designs", "choose_designs", "fit_predictor", "form_order"]
+__all__ = ["BUDGETS", "FEWEST_FAMILIES", "Designs", "choose_designs", "fit_predictors", "form_orders"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,6 +32,8 @@ BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.2)
 FEWEST_FAMILIES = 5
 #: Leading components that are kept of the residuals, and of the predicted scores when a form is made.
 COMPONENTS = 32
+#: Components whose square is a smaller share of the largest one are left out.
+NEGLIGIBLE = 1e-12
 #: Share of the bank up to which the form is greedy; behind it the items stand by what each would lower at that point.
 GREEDY = 0.3
 #: Folds of families, and their seed.
@@ -69,27 +71,35 @@ class Designs(NamedTuple):
 
     def bank(self, fit: Calibration, responses: Responses) -> ItemBank:
         """Return a bank without texts, with the predictor of a fit to the responses."""
-        predictor = replace(fit_predictor(fit, responses, self.shift), designs=self.designs)
+        [fitted] = fit_predictors(fit, responses, [self.shift])
+        predictor = replace(fitted, designs=self.designs)
         return replace(fit.bank("bank", responses.items), predictor=predictor)
 
 
 def _leading(rows: Array) -> Array:
-    """Return at most `COMPONENTS` rows that have nearly the same products of columns."""
+    """Return at most `COMPONENTS` rows, the largest first, that have nearly the same products of columns."""
     if len(rows) <= COMPONENTS:
         return rows
-    _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
-    return np.asarray((sizes[:, None] * directions)[:COMPONENTS])
+    few = len(rows) <= rows.shape[1]
+    squares, directions = np.linalg.eigh(rows @ rows.T if few else rows.T @ rows)  # in rising order
+    kept = np.flatnonzero(squares > NEGLIGIBLE * squares[-1])[: -COMPONENTS - 1 : -1]
+    kept_directions = directions[:, kept].T
+    return np.asarray(kept_directions @ rows if few else np.sqrt(squares[kept])[:, None] * kept_directions)
 
 
-def fit_predictor(fit: Calibration, responses: Responses, shift: float = FORM_SHIFTS[0]) -> Predictor:
-    """Return the predictor of a fit to the responses, each family weighing as one subject, without designs.
+def fit_predictors(
+    fit: Calibration, responses: Responses, shifts: Sequence[float], most: int | None = None
+) -> list[Predictor]:
+    """Return a predictor without designs for each shift; each family of the responses weighs as one subject.
 
     Parameters
     ----------
     fit : Calibration
     responses : Responses
-    shift : float
-        Of a subject's own, for the form.
+    shifts : sequence of float
+        Standard deviations of a subject's own shift, for the form.
+    most : int, optional
+        See `form_orders`.
     """
     scores = responses.scores
     w = family_weights(responses.families)
@@ -98,39 +108,55 @@ def fit_predictor(fit: Calibration, responses: Responses, shift: float = FORM_SH
     mean = np.asarray((root**2 * p).sum(axis=0))
     level = (mean - mean.mean()) / max(float(mean.std()), 1e-9)
     residuals = _leading(np.where(np.isnan(scores), 0.0, scores - p) * root)
-    shifts = shift * np.stack([np.ones_like(level), level])
-    rows = np.concatenate([residuals, _leading((p - mean) * root), shifts])
-    order = form_order(rows, np.maximum(mean * (1.0 - mean), LEAST_VARIANCE))
-    return Predictor(residuals.astype("<f4").astype(float), level.astype("<f4").astype(float), order)
+    rows = np.concatenate([residuals, _leading((p - mean) * root), [np.ones_like(level), level]])
+    scales = np.ones((len(shifts), len(rows)))
+    scales[:, -2:] = np.asarray(shifts)[:, None]
+    orders = form_orders(rows, np.maximum(mean * (1.0 - mean), LEAST_VARIANCE), scales, most)
+    stored = residuals.astype("<f4").astype(float), level.astype("<f4").astype(float)
+    return [Predictor(*stored, order) for order in orders]
 
 
-def form_order(rows: Array, noise: Array) -> Ints:
-    """Return all items, each of which most lowers the variance of the mean score after those before it.
+def form_orders(rows: Array, noise: Array, scales: Array, most: int | None = None) -> Ints:
+    """Return all items, each of which most lowers the variance of the mean score after those before it; shape (q, n).
 
     Parameters
     ----------
     rows : array, shape (m, n)
-        Z of scores ``Z' a + e``, with a ~ N(0, I).
+        Z of scores ``Z' a + e``, with a ~ N(0, I), before it is scaled.
     noise : array, shape (n,)
         Variance of e.
+    scales : array, shape (q, m)
+        Factors of the rows, for each of q orders.
+    most : int, optional
+        Length up to which the order is greedy, if that is less than a share of `GREEDY`.  The items behind stand by
+        what each would lower at that point.
     """
-    n = rows.shape[1]
-    greedy = max(1, round(GREEDY * n))
-    spread = noise + (rows**2).sum(axis=0)  # variance of each score
-    shared = rows.T @ rows.mean(axis=1) + noise / n  # covariance with the mean
-    inverse = np.eye(len(rows))
-    order = np.empty(greedy, dtype=np.int64)
-    free = np.ones(n, dtype=bool)
+    n, forms = rows.shape[1], np.arange(len(scales))
+    greedy = min(n if most is None else most, max(1, round(GREEDY * n)))
+    spread = noise + scales**2 @ rows**2  # variance of each score
+    shared = (scales**2 * rows.mean(axis=1)) @ rows + noise / n  # covariance with the mean
+    inverse = np.tile(np.eye(len(rows)), (len(scales), 1, 1))
+    order = np.empty((len(scales), n), dtype=np.int64)
+    taken = np.zeros(spread.shape, dtype=bool)
     for k in range(greedy):
-        item = int(np.where(free, shared**2 / spread, -1.0).argmax())
-        order[k], free[item] = item, False
-        direction, total = inverse @ rows[:, item], spread[item]
-        along = rows.T @ direction
-        inverse -= np.outer(direction, direction) / total
-        shared = shared - along * (shared[item] / total)
-        spread = np.maximum(spread - along**2 / total, noise)
-    rest = np.flatnonzero(free)
-    return np.concatenate([order, rest[np.argsort(-(shared**2 / spread)[rest], kind="stable")]])
+        gain = np.square(shared)
+        gain /= spread
+        np.copyto(gain, -1.0, where=taken)
+        item = gain.argmax(axis=1)
+        order[:, k], taken[forms, item] = item, True
+        direction = (inverse @ (scales * rows[:, item].T)[:, :, None])[:, :, 0]
+        total = spread[forms, item][:, None]
+        inverse -= direction[:, :, None] * (direction / total)[:, None, :]
+        along = (scales * direction) @ rows  # of all orders at once, since reading the rows takes most of the time
+        shared -= along * (shared[forms, item][:, None] / total)
+        np.square(along, out=along)
+        along /= total
+        spread -= along
+        np.maximum(spread, noise, out=spread)
+    for form in forms:
+        rest = np.flatnonzero(~taken[form])
+        order[form, greedy:] = rest[np.argsort(-(shared[form] ** 2 / spread[form])[rest], kind="stable")]
+    return order
 
 
 class _Trial(NamedTuple):
@@ -150,8 +176,10 @@ def _trial(bank: ItemBank, ordered: Ints, tails: Ints, scores: Array, count: int
     chosen, estimator = design.chosen(count), POLICIES["estimate"].estimator
     items = np.empty((len(scores), count), dtype=np.int64)
     items[:, :chosen] = ordered[:, :chosen]
-    for s, tail in enumerate(tails):
-        items[s, chosen:] = tail[~np.isin(tail, items[s, :chosen])][: count - chosen]
+    free = np.ones((len(scores), len(bank)), dtype=bool)
+    np.put_along_axis(free, items[:, :chosen], values=False, axis=1)
+    for s, tail in enumerate(tails):  # at most `chosen` of the first `count` are not free
+        items[s, chosen:] = tail[:count][free[s, tail[:count]]][: count - chosen]
     asked = np.take_along_axis(scores, items, axis=1)
     first = curves(bank, estimator, items[:, :chosen], asked[:, :chosen])
     estimated = curves(bank, estimator, items, asked) if chosen < count else first
@@ -167,7 +195,7 @@ def _designs(count: int) -> Iterator[Design]:
 
 def choose_designs(
     responses: Responses,
-    recipe: Recipe,
+    fits_of_parts: PartFits,
     counts: Sequence[int],
     *,
     seed: int = SEED,
@@ -181,7 +209,7 @@ def choose_designs(
     ----------
     responses : Responses
         Of at least two families; see `FEWEST_FAMILIES`.
-    recipe : Recipe
+    fits_of_parts : PartFits
     counts : sequence of int
     seed : int
         Seed of folds and draws.
@@ -198,14 +226,15 @@ def choose_designs(
         progress(f"choosing the draws of estimate and form, fold {f + 1} of {fold.max() + 1}")
         tested = np.flatnonzero(fold == f)
         learn, held_out = responses.of(np.flatnonzero(fold != f)), scores[tested]
-        fit = recipe.fit_completely(learn.scores, learn.weights)
+        fit = fits_of_parts(learn)
         bank = fit.bank("bank", responses.items)
         seeds = [seed + int(s) for s in tested]
         adaptive = replace(POLICIES["estimate"], assisted=False, budget=counts[-1])
-        by_variance = replay(bank, adaptive, held_out, seed=seeds).answers[0]
+        [interviews] = replay_each(bank, [adaptive], held_out, seed=seeds, designed=False)
+        by_variance = interviews.answers[0]
         tails = np.stack([np.random.default_rng([seed, int(s)]).permutation(n) for s in tested])
-        for form_shift in FORM_SHIFTS:
-            predictor = fit_predictor(fit, learn, form_shift)
+        predictors = fit_predictors(fit, learn, FORM_SHIFTS, most=counts[-1])
+        for form_shift, predictor in zip(FORM_SHIFTS, predictors, strict=True):
             ordered = {"variance": by_variance, "form": np.tile(predictor.order[: counts[-1]], (len(tested), 1))}
             for count in counts:
                 trials: dict[tuple[str, float], _Trial] = {}

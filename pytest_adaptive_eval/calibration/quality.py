@@ -445,15 +445,15 @@ def _suspects(scores: Array, slopes: Array, weights: Array | None, items: Sequen
     An item is left out if its negative correlation with the other items is one that
     chance would bring about in one or more of as many items.
     """
-    from scipy.stats import norm, t
+    from scipy.special import ndtr, ndtri, stdtr
 
     negative, correlation, _ = _against_the_rest(scores, slopes, weights)
     w, _, observed = _centred(scores, weights)
     freedom = np.maximum((w[:, None] * observed[:, negative]).sum(axis=0) - 2.0, 1.0)
     errors = correlation * np.sqrt(freedom / np.maximum(1.0 - correlation**2, 1e-6))
-    evidence = norm.ppf(np.maximum(t.cdf(errors, freedom), 1e-300))
+    evidence = ndtri(np.maximum(stdtr(freedom, errors), 1e-300))
     clearest = np.argsort(evidence, kind="stable")
-    beyond = [k for k in clearest if norm.cdf(evidence[k]) * len(slopes) < 1.0]
+    beyond = [k for k in clearest if ndtr(evidence[k]) * len(slopes) < 1.0]
     return {items[negative[k]]: round(float(evidence[k]), 2) for k in beyond}
 
 

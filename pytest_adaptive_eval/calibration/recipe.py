@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.calibration.engine import Calibration, FitEngine, FitSettings, Progress
 from pytest_adaptive_eval.errors import ConfigError
+from pytest_adaptive_eval.items.responses import Responses
 from pytest_adaptive_eval.registry import registered
 
-__all__ = ["ENGINES", "MODELS", "Recipe"]
+__all__ = ["ENGINES", "MODELS", "PartFits", "Recipe"]
 
 Array = NDArray[np.float64]
 
@@ -77,3 +78,24 @@ class Recipe(FitSettings):
         if fit.interrupted:
             raise KeyboardInterrupt
         return fit
+
+
+@dataclass(frozen=True, slots=True)
+class PartFits:
+    """Calibrations from some of the subjects of one set of responses, each of them made once.
+
+    Designs are chosen and conformal tables are made in the same folds.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    """
+
+    recipe: Recipe
+    _made: dict[tuple[str, ...], Calibration] = field(default_factory=dict)
+
+    def __call__(self, part: Responses) -> Calibration:
+        """Return the calibration from these subjects; see `Recipe.fit_completely`."""
+        if part.subjects not in self._made:
+            self._made[part.subjects] = self.recipe.fit_completely(part.scores, part.weights)
+        return self._made[part.subjects]

@@ -112,7 +112,10 @@ def _draws_differ(lead: Session, other: Assistance) -> bool:
     count, other_count = (min(lead.policy.batch, part.count - asked, part.limit(asked)) for part in (own, other))
     if count != other_count or asked + other_count >= other.count:
         return True
-    return any(own.selector(s, asked) is not other.selector(s, asked) for s in range(lead.subjects))
+    uniform, other_uniform = (asked >= part.chosen_each(lead.subjects) for part in (own, other))
+    if own.design.selector != other.design.selector and not uniform.all():
+        return True
+    return not np.array_equal(uniform, other_uniform)
 
 
 def _by_budget(bank: ItemBank, policies: Sequence[Policy]) -> list[list[int]]:

@@ -152,6 +152,11 @@ class Assistance:
         """Return the number of a subject's items before its uniform draws."""
         return min(self.checked, self._chosen) if self.strays(subject) else self._chosen
 
+    def chosen_each(self, subjects: int) -> Ints:
+        """Return `chosen` of each of the subjects, shape (S,)."""
+        unlike = np.zeros(subjects, dtype=bool) if self.unlike is None else self.unlike
+        return np.where(unlike, min(self.checked, self._chosen), self._chosen)
+
     def strays(self, subject: int) -> bool:
         """Return whether a subject is unlike the calibration subjects."""
         return self.unlike is not None and bool(self.unlike[subject])
@@ -181,7 +186,7 @@ class Assistance:
         scores = np.where(np.arange(items.shape[1]) < counts[:, None], scores, np.nan)
         estimated = curves(self.bank, self.estimator, items, scores)
         accuracy, error = np.empty((2, len(items)))
-        chosen = np.minimum([self.chosen(s) for s in range(len(items))], items.shape[1])
+        chosen = np.minimum(self.chosen_each(len(items)), items.shape[1])
         for count in np.unique(chosen):
             rows = np.flatnonzero(chosen == count)
             asked, answers = items[rows], scores[rows]

@@ -138,6 +138,21 @@ class Variance:
     def criterion(self, view: View) -> Array:
         """Return the reduction raised to the power, scaled to a maximum of 1; 0 for administered items."""
         bank = view.bank
+        if bank.dimensions == 1 and bank.asymptote is None:
+            value = view.spread * bank.squared_slope
+            value /= 1.0 + view.covariance[:, 0] * value  # times a factor of the subject, the reduction
+        else:
+            value = self._reduction(view)
+        value.put(view.asked + np.arange(0, value.size, value.shape[1])[:, None], 0.0)
+        top = value.max(axis=1, keepdims=True)
+        value /= np.where(top > 0, top, 1.0)
+        power = max(self.least, self.decay / (view.asked.shape[1] + 1))
+        return np.asarray(np.power(value, power, out=value))
+
+    @staticmethod
+    def _reduction(view: View) -> Array:
+        """Return the reduction of the variance by each item, shape (S, n)."""
+        bank = view.bank
         A, c = bank.discrimination, bank.asymptote
         w = view.spread if c is None else irt.weight(view.probability, c)
         slope = w if c is None else (view.probability - c) * (1.0 - view.probability) / (1.0 - c)
@@ -154,11 +169,7 @@ class Variance:
         spread += 1.0
         value = np.multiply(w, along, out=along)
         value /= spread
-        np.put_along_axis(value, view.asked, 0.0, axis=1)
-        top = value.max(axis=1, keepdims=True)
-        value /= np.where(top > 0, top, 1.0)
-        power = max(self.least, self.decay / (view.asked.shape[1] + 1))
-        return np.asarray(np.power(value, power, out=value))
+        return np.asarray(value)
 
 
 @dataclass(frozen=True, slots=True)

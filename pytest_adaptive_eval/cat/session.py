@@ -7,7 +7,7 @@ subjects at once, so that a backtest costs one vectorised pass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -48,6 +48,8 @@ Ints = NDArray[np.int64]
 
 #: Subjects x items per pass: arrays of 256 KiB, several of which fit into a processor's cache.
 CELLS = 1 << 15
+#: Seed of generators whose state is set afterwards.
+UNUSED_SEED = np.random.SeedSequence(0)
 
 
 class Session:
@@ -233,7 +235,7 @@ class Session:
             As of `shortened`.
         """
         branch = self.shortened(assistance.count)
-        branch.assistance, branch._rngs = assistance, deepcopy(self._rngs)
+        branch.assistance, branch._rngs = assistance, [_copied(rng) for rng in self._rngs]
         return branch
 
     @property
@@ -506,6 +508,13 @@ class Session:
             each = scores * (1.0 - scores) * n / (n - 1)
             most = np.minimum(most, [allowed_variance(row[~np.isnan(row)]) for row in each])
         return np.asarray(most / n)
+
+
+def _copied(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator in the same state; `deepcopy` takes twenty times as long."""
+    bits: np.random.BitGenerator = np.random.PCG64(UNUSED_SEED)
+    bits.state = rng.bit_generator.state
+    return np.random.Generator(bits)
 
 
 def _seed_sequences(seed: int | Sequence[int], subjects: int) -> list[np.random.SeedSequence]:

@@ -193,13 +193,14 @@ class Predictor:
         centre = np.zeros((S, len(fixed) + D))
         centre[:, :D] = theta / ABILITY_SD  # the ability's prior is about 0, and the scores are expanded about it
         scaled = loadings * weights[:, None, :]
-        inverse = np.linalg.inv(np.eye(centre.shape[1]) + scaled @ loadings.swapaxes(1, 2))
         rest = np.where(scored, scores, 0.0) - np.take_along_axis(p, items, axis=1)
         rest += (centre[:, None, :] @ loadings)[:, 0]
-        a = (inverse @ (scaled @ rest[:, :, None]))[:, :, 0] - centre
         sums = np.concatenate([ABILITY_SD * slopes.sum(axis=2), np.tile(fixed.sum(axis=1), (S, 1))], axis=1)
         sums -= (loadings * scored[:, None, :]).sum(axis=2)
         own_noise = noise.sum(axis=1) - (scored * np.take_along_axis(noise, items, axis=1)).sum(axis=1)
-        variance = (sums[:, None, :] @ inverse @ sums[:, :, None])[:, 0, 0] + np.maximum(own_noise, 0.0)
+        sides = np.stack([(scaled @ rest[:, :, None])[:, :, 0], sums], axis=2)
+        solved = np.linalg.solve(np.eye(centre.shape[1]) + scaled @ loadings.swapaxes(1, 2), sides)
+        a = solved[:, :, 0] - centre
+        variance = (sums * solved[:, :, 1]).sum(axis=1) + np.maximum(own_noise, 0.0)
         change = ABILITY_SD * (a[:, None, :D] @ slopes)[:, 0] + a[:, D:] @ fixed
         return np.clip(p + change, 0.0, 1.0), variance / n**2

@@ -15,7 +15,7 @@ from pytest_adaptive_eval.calibration.contenders import classical
 from pytest_adaptive_eval.calibration.families import effective_weights, grouped
 from pytest_adaptive_eval.calibration.parameters import read_parameters
 from pytest_adaptive_eval.calibration.prediction import choose_designs
-from pytest_adaptive_eval.calibration.recipe import Recipe
+from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.calibration.replay import replay, replay_each
 from pytest_adaptive_eval.errors import ResponsesError
 from pytest_adaptive_eval.inference.rank_correlation import ranking_accuracy
@@ -283,7 +283,7 @@ def test_one_split_has_one_answer_whatever_else_the_file_holds(planted):
         recipe=Recipe("2pl"),
     )
     known = replace(calibrating, weights=effective_weights(calibrating))
-    bank = choose_designs(known, Recipe("2pl"), [12], seed=0).bank(Recipe("2pl")(known.scores), known)
+    bank = choose_designs(known, PartFits(Recipe("2pl")), [12], seed=0).bank(Recipe("2pl")(known.scores), known)
     of_bank = backtest(asked, Split(np.arange(0), np.arange(10)), contenders, budgets, recipe=Recipe("2pl"), bank=bank)
     for key, cell in in_whole.cells.items():
         assert cell.ranking == pytest.approx(apart.cells[key].ranking)

@@ -11,8 +11,8 @@ from pytest_adaptive_eval.banks.reader import read_bank
 from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.calibration.backtest import CONTENDERS, backtest, splits
 from pytest_adaptive_eval.calibration.build import calibrate
-from pytest_adaptive_eval.calibration.prediction import Designs, choose_designs, fit_predictor, form_order
-from pytest_adaptive_eval.calibration.recipe import Recipe
+from pytest_adaptive_eval.calibration.prediction import Designs, choose_designs, fit_predictors, form_orders
+from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
 from pytest_adaptive_eval.cat.policy import POLICIES
 from pytest_adaptive_eval.irt.prediction import Design
 from pytest_adaptive_eval.items.responses import Responses
@@ -24,7 +24,7 @@ RASCH = Recipe("1pl")
 def test_each_item_of_the_form_lowers_the_variance_of_the_mean_most():
     rng = np.random.default_rng(1)
     rows, noise = rng.normal(size=(6, 40)), rng.uniform(0.05, 0.3, 40)
-    order = form_order(rows, noise)
+    [order] = form_orders(rows, noise, np.ones((1, 6)))
     np.testing.assert_array_equal(np.sort(order), np.arange(40))
     covariance = rows.T @ rows + np.diag(noise)
 
@@ -44,7 +44,7 @@ def test_copies_weigh_as_one_subject(planted):
     copied = np.vstack([scores, np.repeat(scores[:1], 9, axis=0)])
     fit = RASCH(scores)
     once, often = (
-        fit_predictor(
+        fit_predictors(
             fit,
             Responses(
                 tuple(f"m{s}" for s in range(len(x))),
@@ -52,7 +52,8 @@ def test_copies_weigh_as_one_subject(planted):
                 x,
                 tuple(f"m{s}" if s < 20 else "m0" for s in range(len(x))),
             ),
-        )
+            [0.05],
+        )[0]
         for x in (scores, copied)
     )
     np.testing.assert_allclose(once.level, often.level, atol=1e-6)
@@ -62,8 +63,8 @@ def test_copies_weigh_as_one_subject(planted):
 
 def test_designs_are_the_same_for_the_same_seed_and_of_every_count(planted):
     made = planted(30, 60, 5).responses
-    chosen = choose_designs(made, RASCH, [6, 12])
-    assert chosen == choose_designs(made, RASCH, [12, 6])
+    chosen = choose_designs(made, PartFits(RASCH), [6, 12])
+    assert chosen == choose_designs(made, PartFits(RASCH), [12, 6])
     assert [(d.policy, d.count) for d in chosen.designs] == [
         ("form", 6),
         ("form", 12),
@@ -79,7 +80,7 @@ def test_where_items_tell_nothing_of_each_other_uniform_draws_correct_the_estima
     base = rng.random((40, 1)) < 0.5
     scores = np.where(np.arange(60) < 30, base, rng.random((40, 60)) < rng.random((40, 1))).astype(float)
     responses = Responses(tuple(f"m{s}" for s in range(40)), tuple(f"q{i}" for i in range(60)), scores)
-    [design] = [d for d in choose_designs(responses, RASCH, [20]).designs if d.policy == "estimate"]
+    [design] = [d for d in choose_designs(responses, PartFits(RASCH), [20]).designs if d.policy == "estimate"]
     uniform = np.sqrt((1 - 20 / 60) * 0.25 / 20) * 0.8
     assert design.error < 1.2 * uniform
 
