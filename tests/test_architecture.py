@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,9 @@ def test_documented_modules_are_found_by_their_earlier_names() -> None:
     assert found is pytest_adaptive_eval.load_agent
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("pytest_adaptive_eval.core.bank")
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """pytest imports files of folders without ``__init__.py`` by their names alone."""
+    counted = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, count in counted.items() if count > 1] == []

@@ -142,4 +142,4 @@ def test_cleaning_takes_linear_time(piece: str) -> None:
     clean_xml(piece * 50_000)
     clean_terminal(piece * 50_000, 80)
     guard(piece * 50_000)
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 6

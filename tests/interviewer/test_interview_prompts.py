@@ -261,4 +261,4 @@ def test_hostile_replies_cost_little(unit: str) -> None:
     begun = time.process_time()
     with pytest.raises(Unreadable):
         read_object(unit * READ_CHARACTERS)
-    assert time.process_time() - begun < 2.0
+    assert time.process_time() - begun < 6.0

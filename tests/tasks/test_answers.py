@@ -249,4 +249,4 @@ def test_no_answer_stalls_a_judge() -> None:
             with contextlib.suppress(Unscored):
                 mark = family.verify(item, text)
                 assert mark.score < 0.5 or item.choices, name  # such a text may begin with a letter
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 100  # a pattern that backtracks takes minutes

@@ -91,7 +91,7 @@ def test_no_reply_takes_long(text):
     with pytest.raises(Unranked):
         read_rank(text)
     read_task(text)
-    assert time.thread_time() - start < 10.0
+    assert time.thread_time() - start < 30
 
 
 @pytest.mark.parametrize(
