@@ -163,9 +163,14 @@ class Question(Once):
         if self.interview is None:
             super().setup()
             return
-        with self._once("setup", self.interview) as again:
+        with self._once("setup", self.interview, runs_code=self._runs_fixtures()) as again:
             if not again:
                 super().setup()
+
+    def _runs_fixtures(self) -> bool:
+        """Return whether the set-up calls a fixture; one of a module, without parameters, is called once."""
+        fixtures = [found[-1] for name, found in self._fixtureinfo.name2fixturedefs.items() if name != "item"]
+        return any(fixture.cached_result is None or fixture.params is not None for fixture in fixtures)
 
     def runtest(self) -> None:
         """Run the test, or take the answer from the journal.  The first run counts."""
@@ -179,8 +184,11 @@ class Question(Once):
                     self._administer(self.interview)
 
     @contextlib.contextmanager
-    def _once(self, phase: str, interview: QuestionOwner) -> Iterator[bool]:
-        """Run a phase with the interview's random state.  If a plugin runs it again, end as the first time did."""
+    def _once(self, phase: str, interview: QuestionOwner, *, runs_code: bool = True) -> Iterator[bool]:
+        """Run a phase, with the interview's random state if it runs code that may draw.
+
+        If a plugin runs the phase again, it ends as the first time did.
+        """
         if phase in self._begun:
             interview.reruns += 1
             if self._raised is not None:
@@ -189,7 +197,7 @@ class Question(Once):
             return
         self._begun |= {phase}
         try:
-            with interview.generators.active():
+            with interview.generators.active() if runs_code else contextlib.nullcontext():
                 yield False
         except BaseException as error:
             self._raised = error
