@@ -26,6 +26,7 @@ from pytest_adaptive_eval.plugin.question import Question, question
 from pytest_adaptive_eval.plugin.randomness import GeneratorStates
 from pytest_adaptive_eval.plugin.recording import AnswerRecorder
 from pytest_adaptive_eval.plugin.reuse import Reuse
+from pytest_adaptive_eval.plugin.state import sets_up_only
 from pytest_adaptive_eval.records.journal import Journal, interview_key
 from pytest_adaptive_eval.records.run_record import Administration, plain
 from pytest_adaptive_eval.subjects.base import Subject, SubjectIdentity, Usage
@@ -138,7 +139,7 @@ class AskingLoop:
         self.skipped, self.reruns = "", 0
         self._bound = False
         self._hook = node.ihook
-        self._setup_only: bool = node.config.getoption("setuponly", False)
+        self._setup_only = sets_up_only(node.config)
         self._batch: list[Question] = []
         self._live: LiveLine
         self.session = self._open_session()

@@ -33,7 +33,7 @@ from pytest_adaptive_eval.plugin.names import MARKER, PARAMETER, is_eval_file, r
 from pytest_adaptive_eval.plugin.question import PLACEHOLDER, Question, crash_line, is_placeholder, question
 from pytest_adaptive_eval.plugin.refusals import check_collected, marker_fault
 from pytest_adaptive_eval.plugin.selection import near_names, required_gates, shard_of
-from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.plugin.study import Study
 from pytest_adaptive_eval.plugin.told_lines import told_lines
 from pytest_adaptive_eval.plugin.tomlfile import EvalFile
@@ -341,7 +341,7 @@ class Collection:
         for interview in interviews:
             _ = interview.evaluation.bank.items[0]  # checks the hash of all texts
         probe(self.state.folder)
-        if not self.config.getoption("setuponly", False):
+        if not sets_up_only(self.config):
             check_models(self.config, interviews, [item for item in items if isinstance(item, Study)])
 
     def _selection(self, left_out: Sequence[pytest.Item], collected: set[str]) -> Selection:

@@ -21,7 +21,7 @@ from pytest_adaptive_eval.gates.result import SessionResult
 from pytest_adaptive_eval.plugin.asking import AskingLoop
 from pytest_adaptive_eval.plugin.finish import finish
 from pytest_adaptive_eval.plugin.gate_plan import GatePlan
-from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.records.run_record import InterviewRecord
 
 __all__ = ["Interview"]
@@ -50,7 +50,7 @@ class Interview(EvaluationNode):
         with closing(loop.session):
             loop.run()
             self.skipped = loop.skipped
-            if not self.config.getoption("setuponly", False):
+            if not sets_up_only(self.config):
                 self.result, self.record = finish(loop, time.monotonic() - start)
 
     def restore(self, data: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_adaptive_eval.plugin.gate_parameters import restore_parameters
 from pytest_adaptive_eval.plugin.question import Question
-from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState
+from pytest_adaptive_eval.plugin.state import EvaluationNode, RunState, sets_up_only
 from pytest_adaptive_eval.plugin.told_lines import told_lines
 from pytest_adaptive_eval.text import clean_terminal, relative
 
@@ -42,7 +42,7 @@ class RunHooks:
         state = self.state
         restore_parameters(item)
         if state.owns(item) and not isinstance(item, Question) and state.places.begin(item.nodeid):
-            if state.worker and not state.config.getoption("setuponly", False):  # which gives no results
+            if state.worker and not sets_up_only(state.config):
                 state.exchange.wait([node.nodeid for node in state.needs.get(item, ()) if node.result is None])
             if isinstance(item, EvaluationNode):
                 item.administer()

@@ -14,6 +14,7 @@ from pytest_adaptive_eval.plugin.live_line import shows_live
 from pytest_adaptive_eval.plugin.names import ATTACHED, PROPERTY
 from pytest_adaptive_eval.plugin.outputs import clear_outputs, outputs
 from pytest_adaptive_eval.plugin.run_files import RunFiles
+from pytest_adaptive_eval.plugin.state import sets_up_only
 from pytest_adaptive_eval.records.run_record import ONLY_REQUIRED, GateRecord, InterviewRecord, RunRecord, StudyRecord
 from pytest_adaptive_eval.text import relative
 
@@ -121,7 +122,7 @@ class RunRecorder:
         if selection.required:
             self.run.extra["required"] = dict(selection.required)
         evaluates = bool(planned or self.run.absent_required)
-        administered = not (self.config.option.collectonly or self.config.getoption("setuponly", False))
+        administered = not (self.config.option.collectonly or sets_up_only(self.config))
         if administered and not evaluates and status == _OK:
             self._fail_without_evaluation(session, exitstatus)
         # any other status without a report: a mistake of the user, or an error of the collection

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_adaptive_eval.subjects.answer_store import AnswerStore
     from pytest_adaptive_eval.subjects.base import Subject, Usage
 
-__all__ = ["STATE", "Companions", "EvaluationNode", "Once", "QuestionOwner", "RunState", "resolve"]
+__all__ = ["STATE", "Companions", "EvaluationNode", "Once", "QuestionOwner", "RunState", "resolve", "sets_up_only"]
 
 #: Markers by which plugins are told to run a failed test again.
 RERUN_MARKERS = ("flaky",)
@@ -85,6 +85,11 @@ class RunState:
         if node.result is None:
             raise ConfigError(f"adaptive_eval[{name!r}]: the {node.noun} {node.nodeid} gave no result in this run")
         return node, node.result
+
+
+def sets_up_only(config: pytest.Config) -> bool:
+    """Return whether fixtures are set up and no test is called; pytest's plugin of that option may be off."""
+    return bool(config.getoption("setuponly", False))
 
 
 #: Key of the run's state in ``config.stash``.

@@ -13,7 +13,7 @@ from pytest_adaptive_eval.config import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.gates.study_result import StudyResult
 from pytest_adaptive_eval.plugin.reuse import STUDY_NOTE
-from pytest_adaptive_eval.plugin.state import EvaluationNode
+from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.records.run_record import StudyRecord, plain
 from pytest_adaptive_eval.text import clean_terminal, clean_xml, number
 
@@ -52,7 +52,7 @@ class Study(EvaluationNode):
 
     def administer(self) -> None:
         """Run the study, with the stored replies of an earlier run."""
-        if self.config.getoption("setuponly", False):
+        if sets_up_only(self.config):
             return
         plan, state = self.evaluation, self.state
         from pytest_adaptive_eval.config.reply_cache import ReplyCache

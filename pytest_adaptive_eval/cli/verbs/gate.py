@@ -82,7 +82,8 @@ def _run(options: argparse.Namespace) -> int:
     verdicts: list[tuple[str, Verdict]] = []
     for pair in _pairs(options, candidate, baseline):
         baselines = {} if baseline is None or pair.baseline is None else {baseline.subject: pair.baseline}
-        ours = must_pass if pair.whole else [answer for answer in must_pass if answer.item in set(pair.items)]
+        in_pair = set(pair.items)
+        ours = must_pass if pair.whole else [answer for answer in must_pass if answer.item in in_pair]
         finished = FinishedRun(candidate.subject, pair.items, pair.scores, baselines, ours)
         judged = [finished.judge(condition, like_questions=options.like_questions) for condition in conditions]
         say(_lines(pair, candidate, baseline, judged, options))
@@ -158,9 +159,7 @@ def _must_pass(options: argparse.Namespace, candidate: _Run) -> list[MustPassAns
     chosen: set[str] = set()
     for name in options.must_pass:
         found = {name} & candidate.scores.keys() or {
-            item
-            for item in candidate.scores
-            if name in (item.partition(":")[0] if ":" in item else "", candidate.categories.get(item))
+            item for item in candidate.scores if name in (_task(item), candidate.categories.get(item))
         }
         if not found:
             known = [*filter(None, dict.fromkeys(candidate.categories.values())), *candidate.scores]
@@ -176,6 +175,11 @@ def _must_pass(options: argparse.Namespace, candidate: _Run) -> list[MustPassAns
     ]
 
 
+def _task(item: str) -> str:
+    """Return the task of an item, the part of its id before the first colon; empty without one."""
+    return item.partition(":")[0] if ":" in item else ""
+
+
 def _pairs(options: argparse.Namespace, candidate: _Run, baseline: _Run | None) -> list[_Pair]:
     """Return the scores of both runs on all items that can be compared, and on those of each task."""
     import numpy as np
@@ -189,7 +193,7 @@ def _pairs(options: argparse.Namespace, candidate: _Run, baseline: _Run | None) 
 
     by_task: dict[str, list[str]] = {}
     for item in items:
-        by_task.setdefault(item.partition(":")[0] if ":" in item else "", []).append(item)
+        by_task.setdefault(_task(item), []).append(item)
     pairs = [replace(pair("all tasks" if len(by_task) > 1 else "", items), whole=True)]
     if options.each_task and len(by_task) > 1:
         pairs += [pair(task or "no task", names) for task, names in by_task.items()]
