@@ -1,6 +1,7 @@
-"""A line on a terminal that shows how far an interview is, in place of a sign for each answer.
+"""A line on a terminal that shows how far an interview or a study is, and leaves no trace.
 
-Logs, workers of xdist, and runs with ``-v`` or ``-q`` have none.
+Interviews have it in place of a sign for each answer.  Logs, workers of xdist, runs with ``-v`` or ``-q``, and runs
+in which others write to the terminal between two drawings, such as ``-s``, have none.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pytest_adaptive_eval.inference.betting import anytime_valid
 from pytest_adaptive_eval.inference.sampling import mean_of_draws
 from pytest_adaptive_eval.text import clean_terminal, columns, number
 
-__all__ = ["LiveLine", "shows_live"]
+__all__ = ["LiveLine", "LiveRow", "live_row", "shows_live"]
 
 #: Seconds between two drawings, and confidence of each bound of the interval.
 EVERY, CONFIDENCE = 0.1, 0.95
@@ -24,14 +25,58 @@ EVERY, CONFIDENCE = 0.1, 0.95
 NAME = 30
 
 
-def shows_live(config: pytest.Config) -> bool:
-    """Return whether this process writes to a terminal that a live line may be drawn on."""
+class LiveRow:
+    """The row of a terminal below the line that pytest is writing.
+
+    Parameters
+    ----------
+    writer : _pytest._io.TerminalWriter
+    """
+
+    def __init__(self, writer: Any) -> None:
+        self._writer, self._shown = writer, False
+
+    @property
+    def room(self) -> int:
+        """Columns of the row."""
+        return int(self._writer.fullwidth) - 1
+
+    def draw(self, text: str) -> None:
+        """Show a text in place of the one before."""
+        below = "" if self._shown else "\n"
+        self._writer.write_raw(f"{below}\r\x1b[2K{clean_terminal(text, self.room)}", flush=True)
+        self._shown = True
+
+    def erase(self) -> None:
+        """Remove the text, and return to the end of the line above."""
+        if self._shown:
+            column = self._writer.width_of_current_line
+            forward = f"\x1b[{column}C" if column else ""
+            self._writer.write_raw(f"\r\x1b[2K\x1b[A{forward}", flush=True)
+            self._shown = False
+
+
+#: Key of the run's row in ``config.stash``.
+_ROW: pytest.StashKey[LiveRow] = pytest.StashKey()
+
+
+def live_row(config: pytest.Config) -> LiveRow | None:
+    """Return the run's row; None where this process writes to no terminal, or is not the only one that writes."""
     reporter: Any = config.pluginmanager.getplugin("terminalreporter")
-    if reporter is None or config.get_verbosity() != 0 or hasattr(config, "workerinput"):
-        return False
-    progress = config.getoption("numprocesses", None) or config.getoption("dist", "no") not in ("no", None)
     # other reporters draw lines of their own
-    return bool(reporter.isatty and type(reporter).__module__ == "_pytest.terminal" and not progress)
+    if reporter is None or not reporter.isatty or type(reporter).__module__ != "_pytest.terminal":
+        return None
+    logs = config.pluginmanager.hasplugin("logging") and (config.getoption("log_cli_level") or config.getini("log_cli"))
+    shows = any(config.getoption(name, False) for name in ("setupshow", "usepdb", "trace"))
+    if logs or shows or config.getoption("capture", "fd") == "no" or hasattr(config, "workerinput"):
+        return None
+    return config.stash.setdefault(_ROW, LiveRow(config.get_terminal_writer()))
+
+
+def shows_live(config: pytest.Config) -> bool:
+    """Return whether interviews have a live line in this process."""
+    distributed = config.getoption("numprocesses", None) or config.getoption("dist", "no") not in ("no", None)
+    return config.get_verbosity() == 0 and not distributed and live_row(config) is not None
 
 
 class LiveLine:
@@ -49,17 +94,15 @@ class LiveLine:
     """
 
     def __init__(self, config: pytest.Config, name: str, budget: int, questions: int) -> None:
-        self._reporter: Any = config.pluginmanager.getplugin("terminalreporter") if shows_live(config) else None
+        self._row = live_row(config) if shows_live(config) else None
         self._name = clean_terminal(name, NAME, keep_end=True)
         self._budget, self._questions = budget, questions
         self._begun, self._drawn, self._asked = time.monotonic(), 0.0, 0
         self._estimate = ""
-        if self._reporter is not None:
-            self._reporter.write_line("")
 
     def estimate(self, session: Session) -> None:
         """Take the estimate of a session and its interval, as far as the draws give one."""
-        if self._reporter is None or not session.asked:
+        if self._row is None or not session.asked:
             return
         log = session.log()
         try:
@@ -73,32 +116,29 @@ class LiveLine:
     def count(self, asked: int) -> None:
         """Take the number of questions asked so far."""
         self._asked = asked
-        if self._reporter is not None and time.monotonic() - self._drawn >= EVERY:
+        if self._row is not None and time.monotonic() - self._drawn >= EVERY:
             self._draw()
 
     def end(self) -> None:
-        """Leave the line as it stands, with the time that was needed."""
-        if self._reporter is not None:
-            self._draw(f"{_duration(time.monotonic() - self._begun)} in all")
-            self._reporter.currentfspath = None  # the next status begins a line
+        """Erase the line."""
+        if self._row is not None:
+            self._row.erase()
 
-    def _draw(self, rest: str = "") -> None:
+    def _draw(self) -> None:
+        assert self._row is not None
         self._drawn = time.monotonic()
         most = self._budget if self._asked <= self._budget else self._questions
-        if not rest and self._asked:
-            left = (self._drawn - self._begun) / self._asked * max(most - self._asked, 0)
-            rest = f"at most {_duration(left)} left"
-        count, time_told = f"{self._asked} of {most}", f", {rest}" if rest else ""
+        count, left = f"{self._asked} of {most}", ""
+        if self._asked:
+            seconds = (self._drawn - self._begun) / self._asked * max(most - self._asked, 0)
+            left = f", at most {_duration(seconds)} left"
         forms = (
-            f"{self._name}: question {count}{self._estimate}{time_told}",
-            f"{self._name}: {count}{self._estimate}{time_told}",
+            f"{self._name}: question {count}{self._estimate}{left}",
+            f"{self._name}: {count}{self._estimate}{left}",
             f"{self._name}: {count}{self._estimate}",
             f"{self._name}: {count}",
         )
-        writer = self._reporter._tw  # has no public method to write over a line
-        room = writer.fullwidth - 1
-        text = next((form for form in forms if columns(form) <= room), count)
-        writer.write(f"\r\x1b[2K{clean_terminal(text, room)}", flush=True)
+        self._row.draw(next((form for form in forms if columns(form) <= self._row.room), count))
 
 
 def _duration(seconds: float) -> str:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from pytest_adaptive_eval.plugin.live_line import live_row
 from pytest_adaptive_eval.records.run_record import plain
 
 __all__ = ["show_log_warnings"]
@@ -34,6 +35,8 @@ class _Terminal(logging.Handler):
             capture.suspend_global_capture(in_=False)
         try:
             if self._worker is None:
+                if (row := live_row(self._config)) is not None:
+                    row.erase()
                 reporter.ensure_newline()
                 reporter.write_line(line)
             elif sys.__stderr__ is not None:  # a worker's reporter writes to nowhere, and its errors to the terminal

@@ -12,6 +12,7 @@ import pytest
 from pytest_adaptive_eval.config import ComparablePlan, StudyPlan
 from pytest_adaptive_eval.errors import AdaptiveEvalError, UsageError
 from pytest_adaptive_eval.gates.study_result import StudyResult
+from pytest_adaptive_eval.plugin.live_line import live_row
 from pytest_adaptive_eval.plugin.reuse import STUDY_NOTE
 from pytest_adaptive_eval.plugin.state import EvaluationNode, sets_up_only
 from pytest_adaptive_eval.records.run_record import StudyRecord, plain
@@ -136,31 +137,28 @@ def _properties(record: StudyRecord) -> list[tuple[str, Any]]:
 
 
 class _Progress:
-    """Progress of a study on the terminal: one line that is rewritten, or a few lines where that is not possible."""
+    """Progress of a study on the terminal: one line that is drawn over, or a few lines where that is not possible."""
 
     def __init__(self, study: Study) -> None:
         self._name = clean_terminal(study.evaluation.name, 60)
         config = study.config
         quiet = study.state.worker or config.get_verbosity() < 0
         self._reporter: Any = None if quiet else config.pluginmanager.getplugin("terminalreporter")
+        self._row = None if quiet else live_row(config)
         self._last = ""
-        self._open = False
 
     def __call__(self, done: int, whole: int, doing: str) -> None:
         line = f"adaptive-eval: {self._name}: {clean_terminal(doing, 60)}"
         if self._reporter is None or line == self._last:
             return
-        if self._reporter.isatty:
-            if not self._open:
-                self._reporter.ensure_newline()
-            self._open = True
-            self._reporter.rewrite(line, erase=True)
+        if self._row is not None:
+            self._row.draw(line)
         elif (done - 1) % max(1, math.ceil(whole / LINES)) == 0 or done == whole:
             self._reporter.ensure_newline()
             self._reporter.write_line(line)
         self._last = line
 
     def end(self) -> None:
-        """End the line."""
-        if self._open:
-            self._reporter.write_line("")
+        """Erase the line that is drawn over."""
+        if self._row is not None:
+            self._row.erase()

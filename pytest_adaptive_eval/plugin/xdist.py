@@ -46,6 +46,8 @@ class Distribution:
         reporter = self.state.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None and not self._lines:
             self._lines = self.state.exchange.lines()
+            if self._lines and self.state.config.get_terminal_writer().width_of_current_line:
+                reporter.line("")  # pytest does not know that xdist's count of workers is an open line
             for line in [part for told in self._lines for part in told_lines(self.state.config, told)]:
                 reporter.ensure_newline()
                 reporter.write_line(line)
