@@ -1,10 +1,14 @@
-"""Requests per second to a server on loopback with 16 at once: a subject of this package beside wrk.
+"""Requests per second to a server on loopback with 16 at once: a subject of this package, and whole runs, beside wrk.
 
 ``python benchmarks/endpoint_throughput.py [--seconds 5] [--milliseconds 50] [--tls]`` starts a server that answers each
 chat after a fixed time, as many at once as are asked.  wrk (``apt-get install wrk``) and the subject send it the same
 16 bodies in turns: the subject with the package's own transport, which uses connections again, and with that of
 httpcore2 whose keep-alive is off.  Printed are three such rounds and the medians of the ratios to wrk: only within a
 round had all the same machine.  ``--tls`` encrypts, with a certificate that ``openssl`` makes.
+
+With ``--runs``, wrk takes turns with whole pytest runs: one interview of 320 questions, four of 160, these four side
+by side, and in two workers of xdist, each of which asks 8 at once.  The rate of a run is that of the replies from the
+first to the last.
 """
 
 from __future__ import annotations
@@ -22,10 +26,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
+from urllib.request import urlopen
 
 import httpcore2
+import numpy as np
 
+from pytest_adaptive_eval.banks.writer import write_bank
 from pytest_adaptive_eval.items.item import Item, Status
 from pytest_adaptive_eval.subjects.endpoint.subject import EndpointSubject
 
@@ -51,10 +60,21 @@ end
 """
 
 
+EVALUATION = """
+[[eval]]
+name = "part-{number}"
+bank = "part-{number}.bank"
+model = "{url}#fixed"
+model_options = {{ concurrency = {at_once} }}
+budget = {questions}
+"""
+
+
 class Chat(asyncio.Protocol):
-    """HTTP/1.1 with kept connections; each request is answered after `seconds`."""
+    """HTTP/1.1 with kept connections; each chat is answered after `seconds`, and its time is added to `times`."""
 
     seconds = 0.05
+    times: ClassVar[list[float]] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -72,7 +92,11 @@ class Chat(asyncio.Protocol):
             return
         self.raw = rest[size:]
         chat = head.startswith(b"POST")
-        body = json.dumps(REPLY if chat else {"data": [{"id": "fixed"}]}).encode()
+        body = json.dumps(REPLY if chat else {"data": [{"id": "fixed"}], "times": self.times}).encode()
+        if chat:
+            self.times.append(asyncio.get_running_loop().time() + self.seconds)
+        elif b"/times" in head.partition(b"\r\n")[0]:
+            self.times.clear()
         asyncio.get_running_loop().call_later(
             self.seconds if chat else 0, self.answer, body, b"connection: close" in head.lower()
         )
@@ -147,11 +171,60 @@ def by_subject(subject: EndpointSubject, count: int) -> tuple[float, float]:
     return len(items) / taken, 1000 * processor / len(items)
 
 
+def by_run(url: str, interviews: int, questions: int, *flags: str) -> float:
+    """Replies per second of a run of pytest, between the first and the last."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = ""
+        for number in range(interviews):
+            prompt = f"Of {number}, what holds: {'this and that, ' * 10}"
+            items = [Item(f"{n}", f"{prompt}{n}?", choices=tuple("abcd"), answer="B") for n in range(2 * questions)]
+            bank, alike = Path(folder) / f"part-{number}.bank", np.ones(len(items))
+            write_bank(bank, items, discrimination=alike, intercept=alike)
+            text += EVALUATION.format(number=number, url=url, at_once=AT_ONCE, questions=questions)
+        (Path(folder) / "adaptive-eval.toml").write_text(text)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--adaptive-eval", *flags]
+        _times(url)
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    times = _times(url)[-interviews * questions :]  # before them come those of the connection
+    return (len(times) - 1) / (times[-1] - times[0])
+
+
+def _times(url: str) -> list[float]:
+    """Times of the chats since the latest call, in seconds."""
+    with urlopen(f"{url}/times") as reply:
+        times: list[float] = json.load(reply)["times"]
+    return times
+
+
+def compare_runs(url: str, seconds: float) -> None:
+    ways: dict[str, tuple[int, int, Sequence[str]]] = {
+        "one interview": (1, 320, ()),
+        "four interviews": (4, 160, ()),
+        "four side by side": (4, 160, ("--adaptive-eval-side-by-side",)),
+        "four in two workers": (4, 160, ("-n2",)),
+    }
+    ratios: dict[str, list[float]] = {way: [] for way in ways}
+    bodies = [
+        json.dumps({"model": "fixed", "messages": [{"role": "user", "content": item.prompt}]}).encode()
+        for item in prompts()
+    ]
+    for _ in range(ROUNDS):
+        theirs = by_wrk(url, bodies, seconds)
+        line = [f"wrk {theirs:6.1f} requests/s"]
+        for way, (interviews, questions, flags) in ways.items():
+            ours = by_run(url, interviews, questions, *flags)
+            ratios[way].append(ours / theirs)
+            line.append(f"{way} {ours:6.1f} (ratio {ours / theirs:.2f})")
+        print(", ".join(line), flush=True)
+    print("medians of the ratios:", ", ".join(f"{way} {statistics.median(ratios[way]):.2f}" for way in ways))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--milliseconds", type=float, default=50.0)
     parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--runs", action="store_true", help="whole runs of pytest, in place of the subject alone")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--certificate", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -169,7 +242,11 @@ def main() -> None:
         try:
             assert server.stdout is not None
             port = int(server.stdout.readline())
-            compare(f"http{'s' if options.tls else ''}://127.0.0.1:{port}/v1", options.milliseconds, options.seconds)
+            url = f"http{'s' if options.tls else ''}://127.0.0.1:{port}/v1"
+            if options.runs:
+                compare_runs(url, options.seconds)
+            else:
+                compare(url, options.milliseconds, options.seconds)
         finally:
             server.terminate()
             server.wait()

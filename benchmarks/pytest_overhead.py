@@ -14,13 +14,18 @@ Each is done twice: with the other plugins of the environment, as users have the
 The runs take turns, a difference is taken between neighbours, and the median of the 5 differences is what is compared:
 a machine with other work to do changes its speed from second to second.  ``--repeats`` gives more than 5.  Plain pytest
 takes five times as many turns.
+
+With ``--instructions``, valgrind counts instructions in place of seconds, once a job.  Such a count varies by a
+thousandth where seconds vary by a third, and needs no quiet machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -72,8 +77,11 @@ def environment(root: Path, alone: bool) -> dict[str, str]:
     return {**env, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} if alone else env
 
 
-def run(folder: Path, alone: bool, *args: str) -> tuple[float, int]:
-    """CPU seconds and peak memory in KiB of one pytest process."""
+COUNTER = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
+
+
+def run(folder: Path, alone: bool, counted: bool, *args: str) -> tuple[float, int]:
+    """CPU seconds, or billions of instructions if `counted`, and peak memory in KiB of one pytest process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     code = (
         "import re, sys, pytest\n"
@@ -82,7 +90,7 @@ def run(folder: Path, alone: bool, *args: str) -> tuple[float, int]:
         "sys.exit(status)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "-q", "-p", "no:cacheprovider", *args],
+        [*(COUNTER if counted else ()), sys.executable, "-c", code, "-q", "-p", "no:cacheprovider", *args],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -93,25 +101,30 @@ def run(folder: Path, alone: bool, *args: str) -> tuple[float, int]:
     if done.returncode not in (0, 5):
         raise SystemExit(f"{args} in {folder} exited with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     peak = int(next(line for line in done.stdout.splitlines() if line.startswith("PEAK")).split()[1])
+    if counted:
+        found = re.search(r"I +refs: +([\d,]+)", done.stderr)
+        if found is None:
+            raise SystemExit(f"valgrind told no count of instructions:\n{done.stderr}")
+        return int(found[1].replace(",", "")) / 1e9, peak
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, peak
 
 
 Result = dict[str, list[tuple[float, int]]]
 
 
-def measure(jobs: dict[str, tuple[Path, tuple[str, ...]]], alone: bool, repeats: int) -> Result:
-    """CPU seconds and peak KiB of each run by job; the jobs take turns, after one run each to warm up."""
+def measure(jobs: dict[str, tuple[Path, tuple[str, ...]]], alone: bool, repeats: int, counted: bool) -> Result:
+    """Cost and peak KiB of each run by job; the jobs take turns, after one run each to warm up."""
     seen: Result = {name: [] for name in jobs}
     for repeat in range(repeats + 1):
         for name, (folder, args) in jobs.items():
-            result = run(folder, alone, *args)
+            result = run(folder, alone, counted and repeat > 0, *args)
             if repeat:
                 seen[name].append(result)
     return seen
 
 
 def more(seen: Result, one: str, other: str) -> float:
-    """Median over the turns of the CPU that `one` took more than `other`."""
+    """Median over the turns of what `one` cost more than `other`."""
     return statistics.median(a - b for (a, _), (b, _) in zip(seen[one], seen[other], strict=True))
 
 
@@ -130,7 +143,10 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--instructions", action="store_true", help="count instructions, by valgrind")
+    options = parser.parse_args()
+    if options.instructions and shutil.which(COUNTER[0]) is None:
+        parser.error("--instructions needs valgrind (apt-get install valgrind)")
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         folders = {kind: root / kind for kind in ("adaptive", "single", "parametrized", "large", "plain")}
@@ -144,13 +160,13 @@ def main() -> None:
         (folders["parametrized"] / "test_it.py").write_text(PARAMETRIZED)
         (folders["plain"] / "test_it.py").write_text("def test_it():\n    assert True\n")
         for alone in (False, True):
-            report(folders, alone, repeats)
+            report(folders, alone, options.repeats, options.instructions)
         check = "import sys, pytest_adaptive_eval.plugin.entry; print(sorted({'numpy', 'torch'} & set(sys.modules)))"
         imported = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout
     print(f"of numpy and torch, plain pytest imports: {imported.strip()}")
 
 
-def report(folders: dict[str, Path], alone: bool, repeats: int) -> None:
+def report(folders: dict[str, Path], alone: bool, repeats: int, counted: bool) -> None:
     """Measure with the other plugins that are installed, or `alone`, and print."""
     off, on = ((), ("-p", "pytest_adaptive_eval.plugin.entry")) if alone else (("-p", "no:adaptive_eval"), ())
     active, collect = (*on, "--adaptive-eval", "--adaptive-eval-fresh"), ("-q", "--collect-only")
@@ -165,26 +181,30 @@ def report(folders: dict[str, Path], alone: bool, repeats: int) -> None:
             "one test, collection": (folders["plain"], (*off, *collect)),
         },
         alone,
-        repeats,
+        1 if counted else repeats,
+        counted,
     )
     plain: dict[str, tuple[Path, tuple[str, ...]]] = {
         "one test, without the plugin": (folders["plain"], off),
         "one test, with the plugin": (folders["plain"], on),
     }
-    seen |= measure(plain, alone, 5 * repeats)  # a difference of milliseconds, which noise would hide
+    seen |= measure(
+        plain, alone, 1 if counted else 5 * repeats, counted
+    )  # a difference of milliseconds, which noise would hide
     print("\nno other plugin loaded" if alone else "\nwith the other plugins of this environment")
-    cpu = {name: statistics.median(seconds for seconds, _ in rows) for name, rows in seen.items()}
+    cost = {name: statistics.median(amount for amount, _ in rows) for name, rows in seen.items()}
     peak = {name: statistics.median(kib for _, kib in rows) / 1024 for name, rows in seen.items()}
+    unit = "billion instructions" if counted else "s CPU"
     for name in seen:
-        print(f"{name:32} {cpu[name]:7.3f} s CPU {peak[name]:8.1f} MiB")
+        print(f"{name:32} {cost[name]:7.3f} {unit} {peak[name]:8.1f} MiB")
     theirs = more(seen, "parametrized", "parametrized, collection")
     for name in ("questions", "questions, one by one"):
         ours = more(seen, name, "questions, collection")
-        print(f"{QUESTIONS} {name}: {ours / theirs:.2f}x the parametrized test, collection excluded (bar: 1.5x)")
+        print(f"{QUESTIONS} {name}: {ours / theirs:.2f}x the parametrized test, collection excluded (bar: 1.25x)")
     large, bare = "100 000 items, collection", "one test, collection"
-    print(f"100 000 items: {cpu[large] / cpu[bare]:.2f}x CPU (bar: 2x), {peak[large] - peak[bare]:+.1f} MiB (bar: +30)")
-    cost = more(seen, "one test, with the plugin", "one test, without the plugin")
-    print(f"plain pytest: {1000 * cost:+.1f} ms (bar: +20)")
+    print(f"100 000 items: {cost[large] / cost[bare]:.2f}x (bar: 2x), {peak[large] - peak[bare]:+.1f} MiB (bar: +30)")
+    added = 1000 * more(seen, "one test, with the plugin", "one test, without the plugin")
+    print(f"plain pytest: {added:+.1f} {'million instructions' if counted else 'ms (bar: +10)'}")
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Settings:
     required_gates : tuple of str
         Node ids, or ends of them, of gates without whose results nothing is promoted.
     side_by_side : bool
-        Ask interviews of one local checkpoint in the same calls.
+        Ask interviews of one model in the same calls.
     reuse : Path or None
         Store of answers that runs share; None where every answer is asked for.
     models : mapping of str to str

@@ -53,7 +53,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "fresh": {"action": "store_true", "help": "ask everything anew instead of going on where a killed run stopped"},
     "side-by-side": {
         "action": "store_true",
-        "help": "ask interviews of one local checkpoint in the same calls, which fills its batches",
+        "help": "ask interviews of one model in the same calls: full batches of a checkpoint, more requests at once",
     },
     "reuse": {
         "metavar": "FILE",
@@ -89,7 +89,7 @@ _INI_SETTINGS: dict[str, tuple[str, Any, Any]] = {
     ),
     "budget": ("questions an interview, as --adaptive-eval-budget", None, None),
     "seed": ("seed of every draw", None, None),
-    "side_by_side": ("ask interviews of one local checkpoint in the same calls", "bool", False),
+    "side_by_side": ("ask interviews of one model in the same calls", "bool", False),
     "baseline": ("what gates call baseline, as --adaptive-eval-baseline", None, None),
     "missing_baseline": ("warn, record or fail where there is no baseline", None, None),
     "dir": ("folder of journal and records", None, None),

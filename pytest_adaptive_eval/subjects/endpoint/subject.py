@@ -113,6 +113,11 @@ class EndpointSubject(Subject):
         return self._usage + self._reader.usage
 
     @property
+    def shared_batch(self) -> int:
+        """Number of requests at once."""
+        return self._endpoint.wire.concurrency
+
+    @property
     def no_reuse(self) -> str:
         """The same, and what is behind the server's name must be stated, since a server does not prove it."""
         facts = self.identity.environment
@@ -157,7 +162,7 @@ class EndpointSubject(Subject):
             index = written[number]
             reply = self._read(delivery, items[index])
             self._usage += reply.usage
-            completions[index] = Completion(reply.text, reply.status, detail=reply.detail)
+            completions[index] = Completion(reply.text, reply.status, detail=reply.detail, cost=reply.usage)
             arrived(index, completions[index])
 
         self._endpoint.post([self._body(items[index]) for index in written], take)

@@ -119,6 +119,7 @@ class Wire:
         self._headers.update(additions.headers)
         self._backoff, self._pace = Backoff(seed, backoff), Pace(rate)
         self._circuit = Circuit(BREAK_AFTER, seed, backoff)
+        self.concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._queue, self._answered = asyncio.Lock(), asyncio.Event()
         self._last_answer = -math.inf
