@@ -6,11 +6,11 @@ and the mean of uniform draws.  AI2D and MMMU are split into 60 and 17 models, w
 designs are chosen anew in every split.  Errors are divided by the mean error of as many uniform draws of the same
 subjects; all numbers have standard errors over splits, which share subjects.
 
-``--intervals`` prints instead the coverage of the 95 % intervals of `estimate`, that in the worst fifth of the subjects
+``--intervals`` prints instead the coverage of the 95 % intervals of `estimate`, that in each fifth of the subjects
 by accuracy, and the half-width over that of as many uniform draws.
 
-``--out FILE`` keeps a line for each split and method.  What is there already is not done again, so that a run can be
-stopped, gone on with, and done in parts.
+``--out FILE`` keeps the results of each split.  What is there already is not done again, so that a run can be stopped,
+gone on with, and done in parts.  One file may hold both kinds.
 
 The matrices are looked for in ``ADAPTIVE_EVAL_DATA`` (default ``../shared/data``).
 """
@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_adaptive_eval.banks.responses import read_responses
-from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Backtest, Split, backtest, splits
+from pytest_adaptive_eval.calibration.backtest import CONTENDERS, Cell, Split, backtest, splits
 from pytest_adaptive_eval.calibration.families import grouped
 from pytest_adaptive_eval.calibration.prediction import choose_designs
 from pytest_adaptive_eval.calibration.recipe import PartFits, Recipe
@@ -92,25 +92,30 @@ def uniform_error(scores: Array, truth: Array, count: int, rng: np.random.Genera
     return float(np.abs(np.array(draws) - truth).mean())
 
 
-def intervals(matrix: str, responses: Responses, seeds: Sequence[int]) -> None:
+def intervals(matrix: str, responses: Responses, seed: int) -> list[dict[str, Any]]:
+    """Intervals of one split, a row for each budget."""
+    place = {name: s for s, name in enumerate(responses.subjects)}
+    sides = [np.array([place[name] for name in part.subjects]) for part in split(matrix, responses, seed)]
+    found = backtest(
+        responses, Split(*sides), [CONTENDERS["estimate"]], WIDE, recipe=Recipe(), seed=seed, intervals=True
+    )
+    return [
+        {"matrix": matrix, "seed": seed, "budget": budget}
+        | {name: getattr(cell, name) for name in ("truth", "uniform", "intervals")}
+        for (_, budget), cell in found.cells.items()
+    ]
+
+
+def interval_table(rows: Sequence[dict[str, Any]]) -> None:
     """Print coverage and width by method and budget."""
-    total: Backtest | None = None
-    for seed in seeds:
-        train, test = split(matrix, responses, seed)
-        place = {name: s for s, name in enumerate(responses.subjects)}
-        sides = [np.array([place[name] for name in part.subjects]) for part in (train, test)]
-        found = backtest(
-            responses, Split(*sides), [CONTENDERS["estimate"]], WIDE, recipe=Recipe(), seed=seed, intervals=True
-        )
-        if total is None:
-            total = found
-        else:
-            total.merge(found)
-    assert total is not None
-    for (_, budget), cell in total.cells.items():
+    for budget in WIDE:
+        cell = Cell()
+        for row in rows:
+            if row["budget"] == budget:
+                cell.extend(Cell(**{name: row[name] for name in ("truth", "uniform", "intervals")}))
         each = [
-            f"{method} {cell.coverage(method):.3f} (least fifth {min(cell.fifths(method)):.3f}) "
-            f"at {cell.width(method):.2f}x"
+            f"{method} {cell.coverage(method):.3f} "
+            f"(fifths {' '.join(f'{share:.2f}' for share in cell.fifths(method))}) at {cell.width(method):.2f}x"
             for method in cell.intervals
         ]
         print(f"  {budget:>4} {len(cell.truth)} interviews: {', '.join(each)}", flush=True)
@@ -134,12 +139,13 @@ def measured(matrix: str, responses: Responses, seed: int) -> list[dict[str, Any
     return rows
 
 
-def kept(out: Path | None, matrix: str, responses: Responses, seed: int) -> list[dict[str, Any]]:
-    """The rows of one split, from the file if it has them."""
+def kept(out: Path | None, matrix: str, responses: Responses, seed: int, wide: bool) -> list[dict[str, Any]]:
+    """The rows of one split, those of intervals or the others, from the file if it has them."""
     lines = out.read_text().splitlines() if out is not None and out.is_file() else []
-    rows = [row for row in map(json.loads, lines) if (row["matrix"], row["seed"]) == (matrix, seed)]
+    found = [row for row in map(json.loads, lines) if ("intervals" in row) == wide]
+    rows = [row for row in found if (row["matrix"], row["seed"]) == (matrix, seed)]
     if not rows:
-        rows = measured(matrix, responses, seed)
+        rows = (intervals if wide else measured)(matrix, responses, seed)
         if out is not None:
             with out.open("a") as file:
                 file.write("".join(json.dumps(row) + "\n" for row in rows))
@@ -175,11 +181,12 @@ def main() -> None:
         print(
             f"{matrix}: {len(responses.subjects)} subjects of {families} families, {n} items, {options.splits} splits"
         )
-        if options.intervals:
-            intervals(matrix, responses, range(options.first, options.first + options.splits))
-            continue
         seeds = range(options.first, options.first + options.splits)
-        table([row for seed in seeds for row in kept(options.out, matrix, responses, seed)], n)
+        rows = [row for seed in seeds for row in kept(options.out, matrix, responses, seed, options.intervals)]
+        if options.intervals:
+            interval_table(rows)
+        else:
+            table(rows, n)
 
 
 if __name__ == "__main__":
