@@ -3,7 +3,8 @@
 ``python benchmarks/gate_decisions.py errors`` interviews the 17 held-out models of AI2D and MMMU with a bank calibrated
 from others, looks after every answer, and counts false verdicts with the truth right at the threshold: false PASS
 with the true accuracy at c - 1/N, false FAIL with it at c.  ``items`` counts the questions to a verdict at margins of
-10, 5 and 2 points, against uniform draws without a bank, the oracle's bets and the classical test of fixed size.
+10, 5 and 2 points, against uniform draws without a bank, the oracle's bets and the classical test of fixed size;
+``--data`` takes the other matrices too, whose banks are of half of the families.
 ``paired`` does so for a candidate against its baseline, against the unpaired gate and the bets of one who knows how
 likely every item is to flip, ``defaults`` counts the gates that the default budget decides, on the other matrices,
 and ``planning`` compares what a gate promises before the first
@@ -199,14 +200,16 @@ def classical(totals: Array, n: int, margin: float) -> float:
     return float((infinite / (1 + (infinite - 1) / n)).mean())
 
 
-def items(seeds: int, model: str, pool: str, margins: Sequence[float], hindsight: bool) -> None:
+def items(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequence[float], hindsight: bool) -> None:
     """Questions to a verdict by margin; most of the time is for the best constant bets in hindsight."""
     print(f"questions to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
     ratios: dict[float, list[float]] = {}
-    for name in NAMES:
-        responses = read(NAMES[name], "test")
+    for name in names:
+        if name in MATRICES:
+            bank, responses = half_of(name, model)
+        else:
+            bank, responses = banks_of(name, model, pool)["good"], read(NAMES[name], "test")
         n, totals = responses.shape[1], responses.sum(axis=1)
-        bank = banks_of(name, model, pool)["good"]
         plain = ItemBank("b", bank.ids, (), np.zeros((n, 1)), np.zeros(n), calibrated=False)
         for margin in margins:
             ours = needed(bank, DECIDE, responses, margin, seeds, None)
@@ -382,22 +385,27 @@ def matrix_of(name: str) -> tuple[Array, list[str]]:
     return scores, [row[run] for row in rows]
 
 
+def half_of(name: str, model: str = "2pl") -> tuple[ItemBank, Array]:
+    """A bank of half of a matrix's families, and the scores of at most `MOST_SUBJECTS` subjects of the others."""
+    responses, families = matrix_of(name)
+    known = np.random.default_rng(0).permutation(sorted(set(families)))[::2]
+    calibrating = np.isin(families, known)
+    held = responses[~calibrating]
+    return bank_of(fit_map(responses[calibrating], model=model)), held[:: max(1, len(held) // MOST_SUBJECTS)]
+
+
 def defaults(seeds: int) -> None:
     """Share of the gates 10 points from the truth that the default budget decides, on banks of half of the families."""
     print("gates 10 points from the truth without a written budget: decided, mean budget and questions, of the items")
     for name in MATRICES:
-        responses, families = matrix_of(name)
-        known = np.random.default_rng(0).permutation(sorted(set(families)))[::2]
-        calibrating = np.isin(families, known)
-        fitted = fit_map(responses[calibrating])
-        bank, n = bank_of(fitted), responses.shape[1]
+        bank, responses = half_of(name)
+        n = len(bank)
         for label, policy, used in (
             ("calibrated", DECIDE, bank),
             ("uncalibrated", UNIFORM, replace(bank, calibrated=False)),
         ):
             found, budgets, asked = [], [], []
-            held = responses[~calibrating]
-            for s, row in enumerate(held[:: max(1, len(held) // MOST_SUBJECTS)]):
+            for s, row in enumerate(responses):
                 for side in (1, -1):
                     threshold = row.mean() - side * PLANNING_MARGIN
                     if not 0.02 < threshold < 0.98:
@@ -463,7 +471,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--margins", nargs="*", type=float, default=[10, 5, 2], help="of items, in points")
     parser.add_argument("--no-hindsight", action="store_true", help="without the oracle and the best bets")
     parser.add_argument("--share", default="35%", help="of the bank, looked at for errors")
-    parser.add_argument("--data", nargs="*", default=list(NAMES), choices=list(NAMES), help="only these")
+    parser.add_argument("--data", nargs="*", default=list(NAMES), choices=(*NAMES, *MATRICES), help="only these")
     parser.add_argument("--sizes", nargs="*", type=int, default=[1, 8, 64, 256], help="of batches, in items")
     parser.add_argument("--every", action="store_true", help="errors of every selector and stop that gates allow")
     options = parser.parse_args(arguments)
@@ -473,7 +481,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.what == "errors":
         errors(options.seeds, options.model, options.pool, options.share, options.every)
     elif options.what == "items":
-        items(options.seeds, options.model, options.pool, margins, not options.no_hindsight)
+        items(options.data, options.seeds, options.model, options.pool, margins, not options.no_hindsight)
     elif options.what == "batches":
         batches(options.seeds, options.model, options.pool, margins, options.sizes)
     elif options.what == "paired":
