@@ -178,6 +178,7 @@ def needed(
     seeds: int,
     theta: Array | None,
     distances: tuple[float, ...] = DISTANCES,
+    **more: object,
 ) -> Array:
     """Questions to a verdict of each model and side, N where there is none or a wrong one; `theta` if it is known."""
     n = len(bank)
@@ -188,7 +189,7 @@ def needed(
         for side in (1, -1):
             claim = Claim(row.sum() - side * margin * n, distances=distances)
             if 0.02 < claim.total / n < 0.98:
-                found = decided(bank, own, rows, "100%", 2 * s + (side > 0), claim)
+                found = decided(bank, own, rows, "100%", 2 * s + (side > 0), claim, **more)
                 out.append(np.where(found.outcome[:, 0] == side, found.at[:, 0], n))
     return np.concatenate(out).astype(float)
 
@@ -205,10 +206,8 @@ def items(names: Sequence[str], seeds: int, model: str, pool: str, margins: Sequ
     print(f"questions to a correct verdict, undecided counted as N; {seeds} seeds a model and side")
     ratios: dict[float, list[float]] = {}
     for name in names:
-        if name in MATRICES:
-            bank, responses = half_of(name, model)
-        else:
-            bank, responses = banks_of(name, model, pool)["good"], read(NAMES[name], "test")
+        calibrating, responses = sides(name, pool)
+        bank = bank_of(fit_map(calibrating, model=model))
         n, totals = responses.shape[1], responses.sum(axis=1)
         plain = ItemBank("b", bank.ids, (), np.zeros((n, 1)), np.zeros(n), calibrated=False)
         for margin in margins:
@@ -385,20 +384,26 @@ def matrix_of(name: str) -> tuple[Array, list[str]]:
     return scores, [row[run] for row in rows]
 
 
-def half_of(name: str, model: str = "2pl") -> tuple[ItemBank, Array]:
-    """A bank of half of a matrix's families, and the scores of at most `MOST_SUBJECTS` subjects of the others."""
+def halves(name: str) -> tuple[Array, Array]:
+    """Scores of half of a matrix's families, and of at most `MOST_SUBJECTS` subjects of the others."""
     responses, families = matrix_of(name)
     known = np.random.default_rng(0).permutation(sorted(set(families)))[::2]
     calibrating = np.isin(families, known)
     held = responses[~calibrating]
-    return bank_of(fit_map(responses[calibrating], model=model)), held[:: max(1, len(held) // MOST_SUBJECTS)]
+    return responses[calibrating], held[:: max(1, len(held) // MOST_SUBJECTS)]
+
+
+def sides(name: str, pool: str) -> tuple[Array, Array]:
+    """Scores of the subjects that calibrate, and of those that are interviewed."""
+    return halves(name) if name in MATRICES else (read(NAMES[name], pool), read(NAMES[name], "test"))
 
 
 def defaults(seeds: int) -> None:
     """Share of the gates 10 points from the truth that the default budget decides, on banks of half of the families."""
     print("gates 10 points from the truth without a written budget: decided, mean budget and questions, of the items")
     for name in MATRICES:
-        bank, responses = half_of(name)
+        calibrating, responses = halves(name)
+        bank = bank_of(fit_map(calibrating))
         n = len(bank)
         for label, policy, used in (
             ("calibrated", DECIDE, bank),
