@@ -16,7 +16,8 @@ a machine with other work to do changes its speed from second to second.  ``--re
 takes five times as many turns.
 
 With ``--instructions``, valgrind counts instructions in place of seconds, once a job.  Such a count varies by a
-thousandth where seconds vary by a third, and needs no quiet machine.
+thousandth where seconds vary by a third, and needs no quiet machine.  Valgrind's own memory would hide that of the
+runs, so it is not shown.
 """
 
 from __future__ import annotations
@@ -196,13 +197,14 @@ def report(folders: dict[str, Path], alone: bool, repeats: int, counted: bool) -
     peak = {name: statistics.median(kib for _, kib in rows) / 1024 for name, rows in seen.items()}
     unit = "billion instructions" if counted else "s CPU"
     for name in seen:
-        print(f"{name:32} {cost[name]:7.3f} {unit} {peak[name]:8.1f} MiB")
+        print(f"{name:32} {cost[name]:7.3f} {unit}" + ("" if counted else f" {peak[name]:8.1f} MiB"))
     theirs = more(seen, "parametrized", "parametrized, collection")
     for name in ("questions", "questions, one by one"):
         ours = more(seen, name, "questions, collection")
         print(f"{QUESTIONS} {name}: {ours / theirs:.2f}x the parametrized test, collection excluded (bar: 1.25x)")
     large, bare = "100 000 items, collection", "one test, collection"
-    print(f"100 000 items: {cost[large] / cost[bare]:.2f}x (bar: 2x), {peak[large] - peak[bare]:+.1f} MiB (bar: +30)")
+    memory = "" if counted else f", {peak[large] - peak[bare]:+.1f} MiB (bar: +30)"
+    print(f"100 000 items: {cost[large] / cost[bare]:.2f}x (bar: 2x){memory}")
     added = 1000 * more(seen, "one test, with the plugin", "one test, without the plugin")
     print(f"plain pytest: {added:+.1f} {'million instructions' if counted else 'ms (bar: +10)'}")
 
